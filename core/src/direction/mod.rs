@@ -1,0 +1,4 @@
+//! Which way to go: pure p×p arithmetic, no matrix set in sight.
+
+pub(crate) mod newton;
+pub(crate) mod quasi_newton;

@@ -1,0 +1,170 @@
+//! Decompositions of single p×p matrices. The only file that names faer.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
+use faer::{Accum, MatMut, MatRef, Par, Side};
+
+use super::Matrix;
+
+fn view(m: &Matrix) -> MatRef<'_, f64> {
+    MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
+}
+
+/// A copy of a faer matrix.
+pub fn from_faer(m: MatRef<'_, f64>) -> Matrix {
+    Matrix::from_fn(m.nrows(), m.ncols(), |a, b| m[(a, b)])
+}
+
+/// `left · right`.
+pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(left.rows(), right.columns());
+    let (rows, columns) = (out.rows(), out.columns());
+    matmul(
+        MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, columns),
+        Accum::Replace,
+        view(left),
+        view(right),
+        1.0,
+        Par::Seq,
+    );
+    out
+}
+
+/// `left · rightᵀ`.
+pub fn product_transposed(left: &Matrix, right: &Matrix) -> Matrix {
+    product(left, &right.transpose())
+}
+
+/// Eigenvalues in ascending order, and the eigenvectors as *rows*.
+/// None if the iteration does not converge, which for finite input does not happen.
+pub fn symmetric_eigen(m: &Matrix) -> Option<(Vec<f64>, Matrix)> {
+    let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
+    let values = eigen.S().column_vector().iter().copied().collect();
+    Some((values, from_faer(eigen.U().transpose())))
+}
+
+/// The eigenvalues of a symmetric matrix in ascending order.
+pub fn symmetric_eigenvalues(m: &Matrix) -> Option<Vec<f64>> {
+    view(m).self_adjoint_eigenvalues(Side::Lower).ok()
+}
+
+/// The singular values in descending order.
+pub fn singular_values(m: &Matrix) -> Option<Vec<f64>> {
+    view(m).singular_values().ok()
+}
+
+/// The lower Cholesky factor, or None if `m` is not positive definite.
+pub fn cholesky(m: &Matrix) -> Option<Matrix> {
+    Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
+}
+
+/// The inverse of a square matrix; its entries are not finite if there is none.
+pub fn inverse(m: &Matrix) -> Matrix {
+    from_faer(view(m).partial_piv_lu().inverse().as_ref())
+}
+
+/// Right inverse of a matrix with full row rank: `Bᵀ (B Bᵀ)⁻¹`, the inverse if it is square.
+pub fn right_inverse(m: &Matrix) -> Matrix {
+    if m.rows() == m.columns() {
+        inverse(m)
+    } else {
+        product(&m.transpose(), &inverse(&product_transposed(m, m)))
+    }
+}
+
+/// log |det m|, −∞ if `m` is singular.
+pub fn log_abs_det(m: &Matrix) -> f64 {
+    let lu = view(m).partial_piv_lu();
+    let upper = lu.U();
+    (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
+}
+
+/// log |det m| and m⁻¹, from one factorisation.
+pub fn log_abs_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
+    let lu = view(m).partial_piv_lu();
+    let upper = lu.U();
+    let log_det = (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum();
+    (log_det, from_faer(lu.inverse().as_ref()))
+}
+
+/// The exponential of an antisymmetric matrix, a rotation: scaling and squaring of a Taylor
+/// polynomial, then one Newton–Schulz step `Q ← ½ Q (3I − QᵀQ)` towards orthogonality.
+pub fn rotation_exponential(e: &Matrix) -> Matrix {
+    let p = e.rows();
+    let squarings = (e.norm() / 0.25).log2().ceil().max(0.0) as i32;
+    let scaled = Matrix::from_fn(p, p, |a, b| e[(a, b)] * 0.5_f64.powi(squarings));
+    // Horner's scheme; ‖scaled‖ ≤ ¼ makes the first term left out smaller than 1e-17.
+    let mut q = Matrix::identity(p);
+    for k in (1..=11).rev() {
+        q = product(&scaled, &q);
+        q.as_mut_slice().iter_mut().for_each(|x| *x /= f64::from(k));
+        (0..p).for_each(|a| q[(a, a)] += 1.0);
+    }
+    for _ in 0..squarings {
+        q = product(&q, &q);
+    }
+    reorthogonalize(&q)
+}
+
+/// One Newton–Schulz step `½ (3I − Q Qᵀ) Q`: squares the distance of a nearly orthogonal matrix
+/// to the orthogonal ones.
+pub fn reorthogonalize(q: &Matrix) -> Matrix {
+    let mut correction = product_transposed(q, q);
+    correction
+        .as_mut_slice()
+        .iter_mut()
+        .for_each(|x| *x *= -0.5);
+    (0..q.rows()).for_each(|a| correction[(a, a)] += 1.5);
+    product(&correction, q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(p: usize) -> Matrix {
+        Matrix::from_fn(p, p, |a, b| {
+            ((a * 7 + b * 13 + 3) % 11) as f64 / 11.0 + 2.0 * f64::from(u8::from(a == b))
+        })
+    }
+
+    #[test]
+    fn inverse_and_determinant_agree_with_a_known_matrix() {
+        let m = Matrix::from_rows(2, 2, vec![2.0, 1.0, 1.0, 3.0]);
+        assert!((log_abs_det(&m) - 5.0_f64.ln()).abs() < 1e-14);
+        let identity = product(&m, &inverse(&m));
+        assert!((identity[(0, 0)] - 1.0).abs() < 1e-15 && identity[(0, 1)].abs() < 1e-15);
+        let (log_det, inverse) = log_abs_det_and_inverse(&m);
+        assert!((log_det - 5.0_f64.ln()).abs() < 1e-14 && (inverse[(0, 0)] - 0.6).abs() < 1e-15);
+    }
+
+    #[test]
+    fn eigenvectors_are_rows() {
+        let m = example(6);
+        let symmetric = product_transposed(&m, &m);
+        let (values, vectors) = symmetric_eigen(&symmetric).unwrap();
+        let diagonal = product_transposed(&product(&vectors, &symmetric), &vectors);
+        for a in 0..6 {
+            for b in 0..6 {
+                let expected = if a == b { values[a] } else { 0.0 };
+                assert!((diagonal[(a, b)] - expected).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn exponential_of_an_antisymmetric_matrix_is_a_rotation() {
+        let angle = 2.5_f64;
+        let e = Matrix::from_rows(2, 2, vec![0.0, -angle, angle, 0.0]);
+        let q = rotation_exponential(&e);
+        assert!((q[(0, 0)] - angle.cos()).abs() < 1e-14);
+        assert!((q[(1, 0)] - angle.sin()).abs() < 1e-14);
+    }
+
+    #[test]
+    fn right_inverse_of_a_wide_matrix() {
+        let wide = Matrix::from_fn(2, 4, |a, b| (a * 5 + b * b) as f64 + 1.0);
+        let identity = product(&wide, &right_inverse(&wide));
+        assert!((identity[(0, 0)] - 1.0).abs() < 1e-12 && identity[(1, 0)].abs() < 1e-12);
+    }
+}

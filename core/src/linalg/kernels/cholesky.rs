@@ -1,0 +1,108 @@
+//! Cholesky factorisations of all matrices of a block at once.
+#![allow(unsafe_code)]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::{LANES, packed, packed_len};
+
+/// Factorises every matrix of a block, keeping only the pivots.
+///
+/// `pivots` (p × lanes) receives the squares of the factors' diagonals, whose product is the
+/// determinant. A pivot that is not a positive share of its diagonal entry — above `floor` — means
+/// that the matrix is not numerically positive definite; `smallest` (one number a matrix) receives
+/// the smallest such share, and the factorisation goes on with the floor in its place, so that no
+/// NaN arises.
+pub fn cholesky_pivots(
+    p: usize,
+    block: &[f64],
+    lanes: usize,
+    floor: f64,
+    pivots: &mut [f64],
+    smallest: &mut [f64],
+) {
+    assert_eq!(lanes % LANES, 0);
+    assert_eq!(block.len(), packed_len(p) * lanes);
+    assert_eq!((pivots.len(), smallest.len()), (p * lanes, lanes));
+    Arch::new().dispatch(Factorize {
+        p,
+        block,
+        lanes,
+        floor,
+        pivots,
+        smallest,
+    });
+}
+
+struct Factorize<'a> {
+    p: usize,
+    block: &'a [f64],
+    lanes: usize,
+    floor: f64,
+    pivots: &'a mut [f64],
+    smallest: &'a mut [f64],
+}
+
+impl WithSimd for Factorize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self {
+            p,
+            block,
+            lanes,
+            floor,
+            pivots,
+            smallest,
+        } = self;
+        let stride = lanes / S::F64_LANES;
+        let (block, _) = S::as_simd_f64s(block);
+        let (pivots, _) = S::as_mut_simd_f64s(pivots);
+        let (smallest, _) = S::as_mut_simd_f64s(smallest);
+        let floor = simd.splat_f64s(floor);
+        let tiny = simd.splat_f64s(f64::MIN_POSITIVE);
+        let mut factor = vec![simd.splat_f64s(0.0); packed_len(p)];
+        for at in 0..stride {
+            let mut share = simd.splat_f64s(f64::INFINITY);
+            for b in 0..p {
+                let mut pivot = block[packed(b, b) * stride + at];
+                let entry = simd.max_f64s(pivot, tiny);
+                for k in 0..b {
+                    let l = factor[packed(b, 0) + k];
+                    pivot = simd.negate_mul_add_e_f64s(l, l, pivot);
+                }
+                share = simd.min_f64s(share, simd.div_f64s(pivot, entry));
+                pivot = simd.max_f64s(pivot, simd.mul_f64s(floor, entry));
+                pivots[b * stride + at] = pivot;
+                let root = simd.sqrt_f64s(pivot);
+                factor[packed(b, b)] = root;
+                let inverse = simd.div_f64s(simd.splat_f64s(1.0), root);
+                // Column b of the factor, four rows at a time, from the columns before it.
+                let mut a = b + 1;
+                while a < p {
+                    let rows = (p - a).min(4);
+                    let mut sums = [simd.splat_f64s(0.0); 4];
+                    for r in 0..4 {
+                        sums[r] = block[packed(a + r.min(rows - 1), b) * stride + at];
+                    }
+                    let starts = [0, 1, 2, 3].map(|r: usize| packed(a + r.min(rows - 1), 0));
+                    for k in 0..b {
+                        // SAFETY: k < b < a: all within the rows of the triangle.
+                        unsafe {
+                            let l = *factor.get_unchecked(packed(b, 0) + k);
+                            for r in 0..4 {
+                                let left = *factor.get_unchecked(starts[r] + k);
+                                sums[r] = simd.negate_mul_add_e_f64s(left, l, sums[r]);
+                            }
+                        }
+                    }
+                    for r in 0..rows {
+                        factor[packed(a + r, b)] = simd.mul_f64s(sums[r], inverse);
+                    }
+                    a += rows;
+                }
+            }
+            smallest[at] = share;
+        }
+    }
+}

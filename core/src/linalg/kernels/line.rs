@@ -1,0 +1,191 @@
+//! Everything the line search and the update need of a block: O(p) and O(p²) a matrix.
+
+use pulp::Arch;
+
+use super::{LANES, packed, packed_len};
+
+/// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
+/// its first two derivatives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slope {
+    /// Σ_i w_i Σ_a log Dⁱ_aa(α).
+    pub log_powers: f64,
+    /// Its first derivative in α.
+    pub first: f64,
+    /// Its second derivative in α.
+    pub second: f64,
+}
+
+impl std::ops::AddAssign for Slope {
+    fn add_assign(&mut self, other: Self) {
+        self.log_powers += other.log_powers;
+        self.first += other.first;
+        self.second += other.second;
+    }
+}
+
+const MANTISSA: u64 = (1 << 52) - 1;
+const ONE: u64 = 1023 << 52;
+/// Mantissas are below 2, so this many of them multiply without overflow.
+const FACTORS: usize = 512;
+
+/// Σ log x for eight running sums at once: the product of the mantissas and the sum of the
+/// exponents are kept apart, so that one logarithm serves for hundreds of numbers.
+struct LogSums {
+    mantissas: [f64; LANES],
+    exponents: [u64; LANES],
+    biases: u64,
+    since: usize,
+}
+
+impl LogSums {
+    fn new() -> Self {
+        Self {
+            mantissas: [1.0; LANES],
+            exponents: [0; LANES],
+            biases: 0,
+            since: 0,
+        }
+    }
+
+    /// Multiplies positive, normal numbers in.
+    #[inline(always)]
+    fn push(&mut self, values: &[f64; LANES]) {
+        self.since += 1;
+        self.biases += 1023;
+        for l in 0..LANES {
+            let bits = values[l].to_bits();
+            self.exponents[l] += bits >> 52;
+            self.mantissas[l] *= f64::from_bits(bits & MANTISSA | ONE);
+        }
+        if self.since == FACTORS {
+            self.since = 0;
+            self.biases += 1023;
+            for l in 0..LANES {
+                let bits = self.mantissas[l].to_bits();
+                self.exponents[l] += bits >> 52;
+                self.mantissas[l] = f64::from_bits(bits & MANTISSA | ONE);
+            }
+        }
+    }
+
+    fn finish(&self) -> [f64; LANES] {
+        std::array::from_fn(|l| {
+            let exponent = self.exponents[l] as i64 - self.biases as i64;
+            self.mantissas[l].ln() + exponent as f64 * std::f64::consts::LN_2
+        })
+    }
+}
+
+#[inline(always)]
+fn group(row: &[f64], at: usize) -> &[f64; LANES] {
+    row[at..].first_chunk().expect("rows are whole groups")
+}
+
+/// For each matrix, the sum of the logarithms of its column in `rows` (whole rows of `lanes`).
+pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
+    assert_eq!(lanes % LANES, 0);
+    assert_eq!(out.len(), lanes);
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for at in (0..lanes).step_by(LANES) {
+                let mut logs = LogSums::new();
+                for row in rows.chunks_exact(lanes) {
+                    logs.push(group(row, at));
+                }
+                out[at..at + LANES].copy_from_slice(&logs.finish());
+            }
+        },
+    );
+}
+
+/// For each matrix of a block, Σ_a log D_aa.
+pub fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
+    assert_eq!(block.len(), packed_len(p) * lanes);
+    assert_eq!(out.len(), lanes);
+    for at in (0..lanes).step_by(LANES) {
+        let mut logs = LogSums::new();
+        for a in 0..p {
+            logs.push(group(block, packed(a, a) * lanes + at));
+        }
+        out[at..at + LANES].copy_from_slice(&logs.finish());
+    }
+}
+
+/// The block's share of the slope at α.
+pub fn slope(
+    p: usize,
+    block: &[f64],
+    cross: &[f64],
+    square: &[f64],
+    weights: &[f64],
+    alpha: f64,
+) -> Slope {
+    let lanes = weights.len();
+    assert_eq!(lanes % LANES, 0);
+    for rows in [block, cross, square] {
+        assert_eq!(rows.len(), packed_len(p) * lanes);
+    }
+    let mut sums = Slope::default();
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for at in (0..lanes).step_by(LANES) {
+                let mut logs = LogSums::new();
+                let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+                for a in 0..p {
+                    let row = packed(a, a) * lanes + at;
+                    let (d, c, s) = (group(block, row), group(cross, row), group(square, row));
+                    let mut power = [0.0; LANES];
+                    for l in 0..LANES {
+                        power[l] = d[l] + alpha * (c[l] + alpha * s[l]);
+                        let inverse = 1.0 / power[l];
+                        let ratio = (c[l] + 2.0 * alpha * s[l]) * inverse;
+                        first[l] += ratio;
+                        second[l] += 2.0 * s[l] * inverse - ratio * ratio;
+                    }
+                    logs.push(&power);
+                }
+                let logs = logs.finish();
+                let w = group(weights, at);
+                for l in 0..LANES {
+                    sums.log_powers += w[l] * logs[l];
+                    sums.first += w[l] * first[l];
+                    sums.second += w[l] * second[l];
+                }
+            }
+        },
+    );
+    sums
+}
+
+/// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the gauge.
+pub fn advance(
+    block: &mut [f64],
+    cross: &[f64],
+    square: &[f64],
+    lanes: usize,
+    alpha: f64,
+    scale: &[f64],
+) {
+    assert_eq!(block.len(), packed_len(scale.len()) * lanes);
+    assert_eq!((cross.len(), square.len()), (block.len(), block.len()));
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut rows = block
+                .chunks_exact_mut(lanes)
+                .zip(cross.chunks_exact(lanes).zip(square.chunks_exact(lanes)));
+            for a in 0..scale.len() {
+                for b in 0..=a {
+                    let factor = scale[a] * scale[b];
+                    let (d, (c, s)) = rows.next().expect("one row an entry");
+                    for ((d, c), s) in d.iter_mut().zip(c).zip(s) {
+                        *d = factor * (*d + alpha * (c + alpha * s));
+                    }
+                }
+            }
+        },
+    );
+}

@@ -1,0 +1,39 @@
+//! SIMD kernels over one block of symmetric matrices, entry-major.
+//!
+//! A block holds `lanes` matrices of size p×p. Its row [`packed`]`(a, b)`, b ≤ a, is the vector of
+//! the entries (a, b) of all its matrices, so that every operation below runs along contiguous
+//! memory, whatever p is, and symmetric entries are stored and computed once. `lanes` is a multiple
+//! of [`LANES`], which every vector width divides: there are no remainder loops.
+//!
+//! Kernels are written once, generic over the vector width, and dispatched at run time by pulp.
+//! Accesses inside the innermost loops are unchecked; each kernel asserts the lengths they rely on.
+
+mod cholesky;
+mod hessian;
+mod line;
+mod moments;
+mod pairs;
+mod transform;
+
+pub use cholesky::cholesky_pivots;
+pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
+pub use line::{Slope, advance, diagonal_logs, slope, sum_of_logs};
+pub use moments::{MomentSums, accumulate_moments, combine, correlate};
+pub use pairs::{PairSums, pair_sums, rotate_pair};
+pub use transform::{Congruence, accumulate_product, congruence};
+
+/// Blocks hold a multiple of this many matrices.
+pub const LANES: usize = 8;
+
+/// The row of a block that holds the entries (a, b) = (b, a).
+#[inline(always)]
+pub fn packed(a: usize, b: usize) -> usize {
+    let (a, b) = if a >= b { (a, b) } else { (b, a) };
+    a * (a + 1) / 2 + b
+}
+
+/// The number of rows of a block of p×p matrices.
+#[inline(always)]
+pub fn packed_len(p: usize) -> usize {
+    p * (p + 1) / 2
+}

@@ -1,0 +1,29 @@
+//! Arithmetic: dense p×p matrices, and the SIMD kernels over blocks of many matrices.
+//!
+//! Nothing outside this module names faer or pulp, and nothing outside it is `unsafe`.
+
+mod dense;
+pub mod kernels;
+mod matrix;
+
+pub use dense::{
+    cholesky, from_faer, inverse, log_abs_det, log_abs_det_and_inverse, product,
+    product_transposed, reorthogonalize, rotation_exponential, singular_values, symmetric_eigen,
+    symmetric_eigenvalues,
+};
+pub use faer::MatRef;
+pub use matrix::Matrix;
+
+/// Σ x_k y_k, in four independent sums so that it vectorises.
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (xs, x_rest) = x.as_chunks::<4>();
+    let (ys, y_rest) = y.as_chunks::<4>();
+    for (x, y) in xs.iter().zip(ys) {
+        for k in 0..4 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}

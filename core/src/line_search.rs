@@ -1,0 +1,262 @@
+//! How far to go along a direction.
+//!
+//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic in α, known once the direction is probed, so
+//! the loss φ(α) = ½ Σ_i w_i Σ_a log Dⁱ_aa(α) − log |det(I + αE)| and its derivatives cost O(np) and
+//! one p×p determinant: next to nothing beside the O(np³) of a sweep.
+
+use crate::Error;
+use crate::linalg::{self, Matrix};
+use crate::matrices::WorkingSet;
+
+/// φ and its derivatives at one α, relative to φ(0) = 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point {
+    pub alpha: f64,
+    /// φ(α) − φ(0).
+    pub change: f64,
+    pub first: f64,
+    pub second: f64,
+}
+
+/// The loss along a probed direction.
+pub(crate) struct Line<'a, S: WorkingSet> {
+    set: &'a mut S,
+    e: &'a Matrix,
+    determinant: Determinant,
+    start: Point,
+    /// Σ_i w_i Σ_a log Dⁱ_aa at α = 0.
+    log_powers: f64,
+    /// Changes of the loss smaller than this are rounding.
+    pub noise: f64,
+}
+
+impl<'a, S: WorkingSet> Line<'a, S> {
+    /// The line along `e`, which `set` has been asked to probe.
+    pub fn new(set: &'a mut S, e: &'a Matrix) -> Result<Self, Error> {
+        let determinant = Determinant::new(e);
+        let slope = set.slope(0.0)?;
+        let (_, trace, squares) = determinant.at(e, 0.0);
+        let p = e.rows() as f64;
+        Ok(Self {
+            set,
+            e,
+            determinant,
+            start: Point {
+                alpha: 0.0,
+                change: 0.0,
+                first: 0.5 * slope.first - trace,
+                second: 0.5 * slope.second + squares,
+            },
+            log_powers: slope.log_powers,
+            noise: 4.0 * f64::EPSILON * (p + slope.log_powers.abs()),
+        })
+    }
+
+    /// φ at 0.
+    pub fn start(&self) -> Point {
+        self.start
+    }
+
+    /// φ at α.
+    pub fn at(&mut self, alpha: f64) -> Result<Point, Error> {
+        let slope = self.set.slope(alpha)?;
+        let (log_det, trace, squares) = self.determinant.at(self.e, alpha);
+        Ok(Point {
+            alpha,
+            change: 0.5 * (slope.log_powers - self.log_powers) - log_det,
+            first: 0.5 * slope.first - trace,
+            second: 0.5 * slope.second + squares,
+        })
+    }
+
+    /// Whether `point` is lower than the start, or, where rounding hides the difference, flatter.
+    fn is_descent(&self, point: &Point) -> bool {
+        point.change < -self.noise
+            || point.change <= self.noise && point.first.abs() < self.start.first.abs()
+    }
+
+    /// The paper's search: α = 1, ½, ¼ … until the loss decreases.
+    pub fn backtrack(&mut self, halvings: usize) -> Result<Option<Point>, Error> {
+        let mut alpha = 1.0;
+        for _ in 0..halvings.max(1) {
+            let point = self.at(alpha)?;
+            if self.is_descent(&point) {
+                return Ok(Some(point));
+            }
+            alpha *= 0.5;
+        }
+        Ok(None)
+    }
+
+    /// A minimiser along the line, to within |φ'(α)| ≤ `accuracy` |φ'(0)|: Newton's method on φ'
+    /// from α = `guess`, kept within a bracket.
+    pub fn minimize(&mut self, guess: f64, accuracy: f64) -> Result<Option<Point>, Error> {
+        let goal = accuracy * self.start.first.abs();
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        let mut best: Option<Point> = None;
+        let mut alpha = guess;
+        for _ in 0..30 {
+            let point = self.at(alpha)?;
+            let better = best.is_none_or(|b| point.change < b.change);
+            if self.is_descent(&point) && better {
+                best = Some(point);
+            }
+            if self.is_descent(&point) && point.first.abs() <= goal {
+                return Ok(Some(point));
+            }
+            // Left of a minimiser the loss falls and is below its value at 0; else right of it.
+            if point.first < 0.0 && point.change <= self.noise {
+                low = alpha;
+            } else {
+                high = alpha;
+            }
+            let newton = alpha - point.first / point.second;
+            let inside = point.second > 0.0 && newton > low && newton < high;
+            alpha = if inside && newton <= 4.0 * alpha.max(low) {
+                newton
+            } else if high.is_finite() {
+                0.5 * (low + high)
+            } else {
+                4.0 * alpha
+            };
+            if high - low <= 1e-10 * high || alpha > 1e6 {
+                break;
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// log |det(I + αE)|, tr((I + αE)⁻¹E) and tr(((I + αE)⁻¹E)²) for many α.
+struct Determinant {
+    norm: f64,
+    /// tr E, tr E², tr E³, tr E⁴.
+    traces: [f64; 4],
+}
+
+impl Determinant {
+    fn new(e: &Matrix) -> Self {
+        let square = linalg::product(e, e);
+        let p = e.rows();
+        let trace_of = |x: &Matrix, y: &Matrix| {
+            let mut sum = 0.0;
+            for a in 0..p {
+                for b in 0..p {
+                    sum += x[(a, b)] * y[(b, a)];
+                }
+            }
+            sum
+        };
+        Self {
+            norm: e.norm(),
+            traces: [
+                (0..p).map(|a| e[(a, a)]).sum(),
+                (0..p).map(|a| square[(a, a)]).sum(),
+                trace_of(&square, e),
+                trace_of(&square, &square),
+            ],
+        }
+    }
+
+    fn at(&self, e: &Matrix, alpha: f64) -> (f64, f64, f64) {
+        // Near a solution E is small and the first four terms of the series of the logarithm are
+        // exact to rounding: the next is below (3e-4)⁵ / 5.
+        if alpha.abs() * self.norm <= 3e-4 {
+            let [t1, t2, t3, t4] = self.traces;
+            let log_det = alpha * (t1 - alpha * (t2 / 2.0 - alpha * (t3 / 3.0 - alpha * t4 / 4.0)));
+            let first = t1 - alpha * (t2 - alpha * (t3 - alpha * t4));
+            let squares = t2 - alpha * (2.0 * t3 - 3.0 * alpha * t4);
+            return (log_det, first, squares);
+        }
+        let p = e.rows();
+        let m = Matrix::from_fn(p, p, |a, b| alpha * e[(a, b)] + f64::from(u8::from(a == b)));
+        let (log_det, inverse) = linalg::log_abs_det_and_inverse(&m);
+        // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α; traces of X and of X².
+        let (mut trace, mut trace_of_square) = (0.0, 0.0);
+        for a in 0..p {
+            trace += 1.0 - inverse[(a, a)];
+            for b in 0..p {
+                let identity = f64::from(u8::from(a == b));
+                trace_of_square += (identity - inverse[(a, b)]) * (identity - inverse[(b, a)]);
+            }
+        }
+        (log_det, trace / alpha, trace_of_square / (alpha * alpha))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrices::InMemory;
+    use crate::synthetic;
+    use crate::threads::Workers;
+
+    fn direction(p: usize, size: f64) -> Matrix {
+        Matrix::from_fn(p, p, |a, b| {
+            if a == b {
+                0.0
+            } else {
+                size * (((a * 5 + b * 3) % 7) as f64 - 3.0)
+            }
+        })
+    }
+
+    #[test]
+    fn determinant_series_meets_the_factorisation() {
+        let e = direction(6, 1e-5);
+        let determinant = Determinant::new(&e);
+        let series = determinant.at(&e, 0.9);
+        let direct = Determinant {
+            norm: 1.0,
+            ..determinant
+        }
+        .at(&e, 0.9);
+        assert!((series.0 - direct.0).abs() < 1e-14);
+        assert!((series.1 - direct.1).abs() < 1e-10);
+        assert!((series.2 - direct.2).abs() < 1e-5 * direct.2.abs().max(1e-10));
+    }
+
+    #[test]
+    fn derivatives_along_the_line_are_those_of_finite_differences() {
+        let set = synthetic::noisy(20, 6, 0.5, 3);
+        let mut working = InMemory::new(&set, Workers::One);
+        for size in [0.03, 3e-6] {
+            let e = direction(6, size);
+            working.probe(&e).unwrap();
+            let mut line = Line::new(&mut working, &e).unwrap();
+            for alpha in [0.0, 0.7, 1.3] {
+                let h = 1e-5;
+                let (low, high) = (line.at(alpha - h).unwrap(), line.at(alpha + h).unwrap());
+                let point = line.at(alpha).unwrap();
+                let first = (high.change - low.change) / (2.0 * h);
+                let second = (high.first - low.first) / (2.0 * h);
+                assert!((point.first - first).abs() < 1e-7 * (1.0 + first.abs()));
+                assert!((point.second - second).abs() < 1e-6 * (1.0 + second.abs()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_minimiser_is_stationary_and_lower() {
+        let set = synthetic::noisy(20, 6, 0.5, 3);
+        let mut working = InMemory::new(&set, Workers::One);
+        let gradient = working.statistics().unwrap().gradient;
+        for factor in [-1e-3, -0.3, -30.0] {
+            let e = Matrix::from_fn(6, 6, |a, b| {
+                if a == b {
+                    0.0
+                } else {
+                    factor * gradient[(a, b)]
+                }
+            });
+            working.probe(&e).unwrap();
+            let mut line = Line::new(&mut working, &e).unwrap();
+            let point = line.minimize(1.0, 1e-6).unwrap().unwrap();
+            assert!(point.change < 0.0, "{point:?}");
+            assert!(
+                point.first.abs() <= 1e-6 * line.start().first.abs(),
+                "{point:?}"
+            );
+        }
+    }
+}

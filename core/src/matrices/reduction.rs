@@ -1,0 +1,106 @@
+//! Reduction of a set to the range of its mean.
+
+use super::Rank;
+use crate::Error;
+use crate::linalg::{self, Matrix};
+
+/// Eigenvalues of the mean's correlations below this share of the largest are rounding.
+const RANK_TOLERANCE: f64 = 1e-11;
+
+/// Coordinates on the range of the mean: r filters and r patterns, filters · patterns = I.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    filters: Matrix,
+    patterns: Matrix,
+}
+
+impl Reduction {
+    /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
+    /// that the units of the channels change nothing.
+    pub(super) fn of_mean(mean: &Matrix, rank: Rank) -> Result<Self, Error> {
+        let p = mean.rows();
+        let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::StartSingular {
+            problem: "not finite",
+        })?;
+        let available = count_rank(&values);
+        let r = match rank {
+            Rank::Full => p,
+            Rank::Auto => available,
+            Rank::Exactly(r) if r > available => {
+                return Err(Error::Setting {
+                    name: "rank",
+                    expected: "at most the rank of the mean",
+                    value: format!("{r} for a mean of rank {available}"),
+                });
+            }
+            Rank::Exactly(r) => r,
+        };
+        if r == 0 {
+            return Err(Error::NotPositiveDefinite {
+                matrix: 0,
+                eigenvalue: 0.0,
+                shared_rank: None,
+            });
+        }
+        let leading = |k: usize| p - 1 - k;
+        let filters = Matrix::from_fn(r, p, |k, c| {
+            vectors[(leading(k), c)] * scale[c] / values[leading(k)].sqrt()
+        });
+        let patterns = Matrix::from_fn(p, r, |c, k| {
+            if scale[c] > 0.0 {
+                vectors[(leading(k), c)] / scale[c] * values[leading(k)].sqrt()
+            } else {
+                0.0
+            }
+        });
+        Ok(Self { filters, patterns })
+    }
+
+    /// r×p: from channels to the reduced dimensions.
+    pub fn filters(&self) -> &Matrix {
+        &self.filters
+    }
+
+    /// p×r: from the reduced dimensions back to the channels.
+    pub fn patterns(&self) -> &Matrix {
+        &self.patterns
+    }
+
+    /// The dimension r reduced to.
+    pub fn rank(&self) -> usize {
+        self.filters.rows()
+    }
+
+    /// The number of channels p.
+    pub fn channels(&self) -> usize {
+        self.filters.columns()
+    }
+}
+
+/// The numerical rank of a mean, or None if it has no eigenvalues.
+pub(super) fn rank_of_mean(mean: &Matrix) -> Option<usize> {
+    let (_, values, _) = correlation_eigen(mean)?;
+    Some(count_rank(&values))
+}
+
+fn count_rank(values: &[f64]) -> usize {
+    let largest = values.last().copied().unwrap_or(0.0);
+    values
+        .iter()
+        .filter(|v| **v > RANK_TOLERANCE * largest)
+        .count()
+}
+
+/// The inverse standard deviations, and the eigenvalues and eigenvectors of the correlations.
+fn correlation_eigen(mean: &Matrix) -> Option<(Vec<f64>, Vec<f64>, Matrix)> {
+    let p = mean.rows();
+    let scale: Vec<f64> = (0..p)
+        .map(|a| {
+            let power = mean[(a, a)];
+            if power > 0.0 { 1.0 / power.sqrt() } else { 0.0 }
+        })
+        .collect();
+    let correlations = Matrix::from_fn(p, p, |a, b| mean[(a, b)] * scale[a] * scale[b]);
+    let (values, vectors) = linalg::symmetric_eigen(&correlations)?;
+    Some((scale, values, vectors))
+}

@@ -1,0 +1,164 @@
+//! What a solve says while it runs, and what it returns.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use crate::linalg::Matrix;
+
+/// Why a solve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Status {
+    /// ĝ fell to the tolerance.
+    Converged,
+    /// The iteration limit came first.
+    IterationLimit,
+    /// No step decreases the loss any more, be it for rounding; the best point is returned.
+    NoFurtherDecrease,
+    /// The observer asked to stop.
+    Stopped,
+}
+
+impl Status {
+    /// Whether ĝ fell to the tolerance.
+    pub fn converged(self) -> bool {
+        self == Self::Converged
+    }
+
+    /// The name used in Python and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::IterationLimit => "iteration limit",
+            Self::NoFurtherDecrease => "no further decrease",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What kind of step led to a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepKind {
+    /// None: this is the start.
+    Start,
+    /// A quasi-Newton step.
+    QuasiNewton,
+    /// A Newton step.
+    Newton,
+    /// A sweep of Pham's algorithm over all pairs.
+    Sweep,
+}
+
+impl StepKind {
+    /// The name used in Python and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::QuasiNewton => "quasi-newton",
+            Self::Newton => "newton",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
+/// One point of a solve: where it stands after `iteration` steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// 0 for the start.
+    pub iteration: usize,
+    /// Seconds since the solve began.
+    pub seconds: f64,
+    /// The loss here.
+    pub loss: f64,
+    /// ĝ here.
+    pub gradient_norm: f64,
+    /// The decrease of the loss that the quadratic model predicts from here; for Pham's method,
+    /// what the pairs of the sweep that led here predicted together.
+    pub decrement: f64,
+    /// The kind of step that led here.
+    pub kind: StepKind,
+    /// Its length α (0 for the start).
+    pub step: f64,
+    /// The conjugate gradient iterations it took.
+    pub cg_iterations: usize,
+    /// What it cost, and all steps before it, in transforms of the whole set.
+    pub passes: f64,
+}
+
+/// Follows a solve. Any closure from a record and the current B will do.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// let mut observer = |record: &codiag::Record, _: &codiag::Matrix| {
+///     if record.seconds > 60.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// };
+/// let set = codiag::synthetic::noisy(20, 5, 0.1, 0);
+/// let answer = codiag::diagonalize_with(&set, &codiag::Settings::default(), &mut observer)?;
+/// assert!(answer.status.converged());
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub trait Observer {
+    /// Called at the start and after each iteration with B as it stands (in the set's reduced
+    /// coordinates). `Break` ends the solve with [`Status::Stopped`].
+    fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()>;
+}
+
+impl<F: FnMut(&Record, &Matrix) -> ControlFlow<()>> Observer for F {
+    fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
+        self(record, b)
+    }
+}
+
+/// The pair of components that is hardest to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Identifiability {
+    /// Γ_ab Γ_ba − 1: zero if the powers of the two are proportional over the set, when any
+    /// mixture of them serves as well.
+    pub margin: f64,
+    /// The two components, as rows of B.
+    pub pair: (usize, usize),
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Diagonalization {
+    /// The filters, one a row: B Cⁱ Bᵀ are as diagonal as can be. r×p for a set reduced to rank r.
+    pub b: Matrix,
+    /// The patterns, one a column: B A = I.
+    pub a: Matrix,
+    /// Why the solve ended.
+    pub status: Status,
+    /// How many iterations it took.
+    pub iterations: usize,
+    /// The loss at B: zero if all B Cⁱ Bᵀ are diagonal.
+    pub loss: f64,
+    /// ĝ at B.
+    pub gradient_norm: f64,
+    /// One record for the start and one an iteration.
+    pub history: Vec<Record>,
+    /// Each matrix's own share of the loss, ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their weighted mean
+    /// is the loss.
+    pub residuals: Vec<f64>,
+    /// The powers Dⁱ_aa, one row a matrix, one column a component.
+    pub powers: Matrix,
+    /// The components hardest to tell apart; None if there is only one.
+    pub identifiability: Option<Identifiability>,
+    /// The ratio of the largest to the smallest singular value of B.
+    pub condition_number: f64,
+    /// The losses of all starts tried, the first being the one asked for.
+    pub start_losses: Vec<f64>,
+}
+
+impl Diagonalization {
+    /// Dⁱ = B Cⁱ Bᵀ for all matrices of a set, row-major one after the other.
+    pub fn transform(&self, set: &crate::MatrixSet) -> Vec<f64> {
+        set.transform(&self.b)
+    }
+}

@@ -1,0 +1,107 @@
+//! The solvers: they alone know all stages.
+
+mod answer;
+mod course;
+mod newton;
+mod pham;
+mod quasi_newton;
+mod rotation;
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use crate::linalg::Matrix;
+use crate::matrices::{InMemory, MatrixSet};
+use crate::report::{Diagonalization, Observer, Record, Status};
+use crate::settings::{Method, Settings};
+use crate::threads::Workers;
+use crate::{Error, start};
+use course::Course;
+
+/// Finds the B for which all B Cⁱ Bᵀ are as diagonal as can be.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let made = synthetic::Synthetic::new(50, 8, 0.0, 1);
+/// let answer = diagonalize(&made.set()?, &Settings::default())?;
+/// assert!(answer.status.converged());
+/// assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// If the settings are out of their ranges. Not converging is no error, but a [`Status`].
+pub fn diagonalize(set: &MatrixSet, settings: &Settings) -> Result<Diagonalization, Error> {
+    diagonalize_with(set, settings, &mut |_: &Record, _: &Matrix| {
+        ControlFlow::Continue(())
+    })
+}
+
+/// As [`diagonalize`], with an observer that follows the iterations and may stop them.
+///
+/// # Errors
+/// If the settings are out of their ranges.
+pub fn diagonalize_with(
+    set: &MatrixSet,
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Diagonalization, Error> {
+    settings.check()?;
+    if settings.orthogonal && set.reduction().is_some() {
+        return Err(Error::Setting {
+            name: "orthogonal",
+            expected: "false for a set reduced in rank, whose axes are not those of the channels",
+            value: "true".to_owned(),
+        });
+    }
+    let clock = Instant::now();
+    let workers = Workers::new(settings.threads, set.len(), set.dimension());
+    let mut working = InMemory::new(set, workers);
+    let first = start::start(set, &settings.start, settings.orthogonal)?;
+    let mut outcome = solve(set, &mut working, settings, first, observer, clock)?;
+    let mut start_losses = vec![outcome.loss()];
+    for k in 1..=settings.restarts {
+        if outcome.status == Status::Stopped {
+            break;
+        }
+        let further = start::restart(set, k, settings.orthogonal)?;
+        let other = solve(set, &mut working, settings, further, observer, clock)?;
+        start_losses.push(other.loss());
+        if other.status == Status::Stopped || other.loss() < outcome.loss() {
+            outcome = other;
+        }
+    }
+    answer::assemble(set, &mut working, settings, outcome, start_losses)
+}
+
+/// How one solve ended.
+struct Outcome {
+    b: Matrix,
+    status: Status,
+    history: Vec<Record>,
+}
+
+impl Outcome {
+    fn loss(&self) -> f64 {
+        self.history.last().map_or(f64::INFINITY, |r| r.loss)
+    }
+}
+
+fn solve(
+    set: &MatrixSet,
+    working: &mut InMemory<'_>,
+    settings: &Settings,
+    b: Matrix,
+    observer: &mut dyn Observer,
+    clock: Instant,
+) -> Result<Outcome, Error> {
+    let constants = (set.mean(), set.mean_log_det());
+    let mut course = Course::begin(working, settings, b, constants, observer, clock)?;
+    let status = match settings.method {
+        Method::Newton => newton::run(&mut course)?,
+        Method::QuasiNewton => quasi_newton::run(&mut course)?,
+        Method::Pham => pham::run(&mut course, constants)?,
+    };
+    let (b, history) = course.best();
+    Ok(Outcome { b, status, history })
+}

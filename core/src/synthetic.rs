@@ -1,0 +1,145 @@
+//! The paper's data sets, seeded; the MEG covariances; Amari's distance.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::StandardNormal;
+
+use crate::linalg::{self, Matrix};
+use crate::{Error, MatrixSet};
+
+/// Synthetic matrices with the mixing that made them.
+#[derive(Clone, Debug)]
+pub struct Synthetic {
+    /// n·p·p numbers, one row-major matrix after the other.
+    pub data: Vec<f64>,
+    /// The number of matrices.
+    pub n: usize,
+    /// Their size.
+    pub p: usize,
+    /// The mixing matrix A: its inverse diagonalises the noiseless set.
+    pub mixing: Matrix,
+}
+
+impl Synthetic {
+    /// Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ, with A and Rⁱ of independent standard normal entries and Λⁱ
+    /// diagonal with entries uniform on (0, 1): experiments (a), σ = 0, and (b), σ = 0.1.
+    pub fn new(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let normal = |rng: &mut StdRng| -> f64 { rng.sample(StandardNormal) };
+        let mixing = Matrix::from_fn(p, p, |_, _| normal(&mut rng));
+        let mut data = Vec::with_capacity(n * p * p);
+        for _ in 0..n {
+            let powers: Vec<f64> = (0..p)
+                .map(|_| rng.random::<f64>().max(f64::MIN_POSITIVE))
+                .collect();
+            let scaled = mixing.transpose().scale_rows(&powers);
+            let mut matrix = linalg::product(&mixing, &scaled);
+            if sigma != 0.0 {
+                let noise = Matrix::from_fn(p, p, |_, _| normal(&mut rng));
+                let square = linalg::product_transposed(&noise, &noise);
+                for (x, y) in matrix.as_mut_slice().iter_mut().zip(square.as_slice()) {
+                    *x += sigma * sigma * y;
+                }
+            }
+            for a in 0..p {
+                for b in 0..a {
+                    matrix[(b, a)] = matrix[(a, b)];
+                }
+            }
+            data.extend_from_slice(matrix.as_slice());
+        }
+        Self { data, n, p, mixing }
+    }
+
+    /// The set, equally weighted.
+    ///
+    /// # Errors
+    /// If a matrix is not positive definite, as may happen without noise for an ill-conditioned
+    /// mixing.
+    pub fn set(&self) -> Result<MatrixSet, Error> {
+        MatrixSet::new(&self.data, self.n, self.p)
+    }
+}
+
+/// Experiment (a): a set that can be diagonalised exactly.
+///
+/// # Panics
+/// If the seed's mixing is so ill-conditioned that a matrix is numerically singular.
+pub fn exact(n: usize, p: usize, seed: u64) -> MatrixSet {
+    noisy(n, p, 0.0, seed)
+}
+
+/// Experiment (b): the same with noise of standard deviation `sigma`.
+///
+/// # Panics
+/// If `sigma` is zero and the seed's mixing so ill-conditioned that a matrix is numerically
+/// singular.
+pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
+    Synthetic::new(n, p, sigma, seed)
+        .set()
+        .expect("synthetic matrices are positive definite")
+}
+
+/// Amari's distance of B A to a scaled permutation: 0 if B inverts the mixing A up to order and
+/// scale, at most 1.
+///
+/// # Panics
+/// If B A is not square.
+pub fn amari_distance(b: &Matrix, a: &Matrix) -> f64 {
+    let product = linalg::product(b, a);
+    let p = product.rows();
+    assert_eq!(p, product.columns(), "B A must be square");
+    if p == 1 {
+        return 0.0;
+    }
+    let spread = |entry: &dyn Fn(usize, usize) -> f64| -> f64 {
+        (0..p)
+            .map(|i| {
+                let row = (0..p).map(|j| entry(i, j).abs());
+                let largest = row.clone().fold(0.0_f64, f64::max);
+                row.sum::<f64>() / largest - 1.0
+            })
+            .sum()
+    };
+    let rows = spread(&|i, j| product[(i, j)]);
+    let columns = spread(&|i, j| product[(j, i)]);
+    (rows + columns) / (2.0 * p as f64 * (p as f64 - 1.0))
+}
+
+/// Which sensors of the MEG recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sensors {
+    /// 102 magnetometers.
+    Magnetometers,
+    /// 203 gradiometers.
+    Gradiometers,
+}
+
+/// Experiment (c): covariances of 100 segments of 0.24 s of the MNE sample recording, reduced to 40
+/// principal components of unit variance. n·p·p numbers with n = 100, p = 40.
+///
+/// From MNE-Python's test data (BSD-3-Clause, see `core/data/LICENSE-mne-python.txt`).
+pub fn meg(sensors: Sensors) -> Vec<f64> {
+    const N: usize = 100;
+    const P: usize = 40;
+    let bytes: &[u8] = match sensors {
+        Sensors::Magnetometers => include_bytes!("../data/meg_magnetometers.f32"),
+        Sensors::Gradiometers => include_bytes!("../data/meg_gradiometers.f32"),
+    };
+    let mut triangle = bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|b| f32::from_le_bytes(*b));
+    let mut data = vec![0.0; N * P * P];
+    for matrix in data.chunks_exact_mut(P * P) {
+        for a in 0..P {
+            for b in 0..=a {
+                let value = f64::from(triangle.next().expect("whole triangles"));
+                matrix[a * P + b] = value;
+                matrix[b * P + a] = value;
+            }
+        }
+    }
+    data
+}
