@@ -59,8 +59,16 @@ impl<'a, S: WorkingSet> Line<'a, S> {
 
     /// φ at α.
     pub fn at(&mut self, alpha: f64) -> Result<Point, Error> {
-        let slope = self.set.slope(alpha)?;
         let (log_det, trace, squares) = self.determinant.at(self.e, alpha);
+        if !log_det.is_finite() {
+            return Ok(Point {
+                alpha,
+                change: f64::INFINITY,
+                first: f64::INFINITY,
+                second: 0.0,
+            });
+        }
+        let slope = self.set.slope(alpha)?;
         Ok(Point {
             alpha,
             change: 0.5 * (slope.log_powers - self.log_powers) - log_det,
@@ -89,37 +97,37 @@ impl<'a, S: WorkingSet> Line<'a, S> {
     }
 
     /// A minimiser along the line, to within |φ'(α)| ≤ `accuracy` |φ'(0)|: Newton's method on φ'
-    /// from α = `guess`, kept within a bracket.
+    /// from α = `guess`, kept within a bracket, and on this side of the first α at which I + αE is
+    /// singular.
     pub fn minimize(&mut self, guess: f64, accuracy: f64) -> Result<Option<Point>, Error> {
         let goal = accuracy * self.start.first.abs();
         let (mut low, mut high) = (0.0, f64::INFINITY);
         let mut best: Option<Point> = None;
         let mut alpha = guess;
-        for _ in 0..30 {
+        for _ in 0..40 {
             let point = self.at(alpha)?;
-            let better = best.is_none_or(|b| point.change < b.change);
-            if self.is_descent(&point) && better {
+            let descends = self.is_descent(&point);
+            if descends && best.is_none_or(|b| point.change < b.change) {
                 best = Some(point);
             }
-            if self.is_descent(&point) && point.first.abs() <= goal {
+            if descends && point.second > 0.0 && point.first.abs() <= goal {
                 return Ok(Some(point));
             }
-            // Left of a minimiser the loss falls and is below its value at 0; else right of it.
+            // Left of a minimiser the loss is falling, and lower than at 0.
             if point.first < 0.0 && point.change <= self.noise {
                 low = alpha;
             } else {
                 high = alpha;
             }
             let newton = alpha - point.first / point.second;
-            let inside = point.second > 0.0 && newton > low && newton < high;
-            alpha = if inside && newton <= 4.0 * alpha.max(low) {
+            alpha = if point.second > 0.0 && low < newton && newton < high.min(4.0 * alpha) {
                 newton
             } else if high.is_finite() {
                 0.5 * (low + high)
             } else {
-                4.0 * alpha
+                2.0 * alpha
             };
-            if high - low <= 1e-10 * high || alpha > 1e6 {
+            if high - low <= 1e-10 * alpha || alpha > 1e3 {
                 break;
             }
         }
@@ -127,7 +135,8 @@ impl<'a, S: WorkingSet> Line<'a, S> {
     }
 }
 
-/// log |det(I + αE)|, tr((I + αE)⁻¹E) and tr(((I + αE)⁻¹E)²) for many α.
+/// log det(I + αE), tr((I + αE)⁻¹E) and tr(((I + αE)⁻¹E)²) for many α; the first is −∞ where the
+/// determinant is not positive.
 struct Determinant {
     norm: f64,
     /// tr E, tr E², tr E³, tr E⁴.
@@ -170,7 +179,10 @@ impl Determinant {
         }
         let p = e.rows();
         let m = Matrix::from_fn(p, p, |a, b| alpha * e[(a, b)] + f64::from(u8::from(a == b)));
-        let (log_det, inverse) = linalg::log_abs_det_and_inverse(&m);
+        let (log_det, inverse) = linalg::log_det_and_inverse(&m);
+        if log_det == f64::NEG_INFINITY {
+            return (log_det, 0.0, 0.0);
+        }
         // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α; traces of X and of X².
         let (mut trace, mut trace_of_square) = (0.0, 0.0);
         for a in 0..p {

@@ -100,3 +100,111 @@ impl Hessian {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrices::{InMemory, WorkingSet};
+    use crate::threads::Workers;
+    use crate::{Criterion, MatrixSet, linalg, synthetic};
+
+    /// A set, a B that is not its diagonaliser, and two directions.
+    fn problem() -> (MatrixSet, Matrix, Matrix, Matrix) {
+        let p = 6;
+        let set = synthetic::noisy(15, p, 0.5, 7);
+        let entry = |k: usize| ((k * 37 + 11) % 23) as f64 / 11.5 - 1.0;
+        let off = |scale: f64, seed: usize| {
+            Matrix::from_fn(p, p, |a, b| {
+                if a == b {
+                    0.0
+                } else {
+                    scale * entry(seed + a * p + b)
+                }
+            })
+        };
+        let b = Matrix::from_fn(p, p, |a, c| {
+            0.3 * entry(2 + a + 5 * c) + f64::from(u8::from(a == c))
+        });
+        (set, b, off(1.0, 3), off(1.0, 71))
+    }
+
+    fn at(set: &MatrixSet, b: &Matrix, e: &Matrix, h: f64) -> Criterion {
+        let m = Matrix::from_fn(b.rows(), b.rows(), |x, y| {
+            h * e[(x, y)] + f64::from(u8::from(x == y))
+        });
+        Criterion::at(set, &linalg::product(&m, b)).unwrap()
+    }
+
+    #[test]
+    fn gradient_is_the_derivative_of_the_loss() {
+        let (set, b, e, _) = problem();
+        let h = 1e-6;
+        let difference = (at(&set, &b, &e, h).loss - at(&set, &b, &e, -h).loss) / (2.0 * h);
+        let slope = at(&set, &b, &e, 0.0).gradient.dot(&e);
+        assert!((difference - slope).abs() < 1e-8 * slope.abs().max(1.0));
+    }
+
+    #[test]
+    fn hessian_is_the_second_derivative_of_the_loss() {
+        // L(I + sE + tF) differentiated in s and t: four points.
+        let (set, b, e, f) = problem();
+        let h = 1e-4;
+        let loss = |s: f64, t: f64| {
+            let m = Matrix::from_fn(6, 6, |x, y| {
+                s * e[(x, y)] + t * f[(x, y)] + f64::from(u8::from(x == y))
+            });
+            Criterion::at(&set, &linalg::product(&m, &b)).unwrap().loss
+        };
+        let difference = (loss(h, h) - loss(h, -h) - loss(-h, h) + loss(-h, -h)) / (4.0 * h * h);
+        let form = f.dot(&at(&set, &b, &e, 0.0).hessian.product(&e));
+        assert!((difference - form).abs() < 1e-5 * form.abs().max(1.0));
+    }
+
+    #[test]
+    fn products_by_rows_and_by_sweep_agree() {
+        let (set, b, e, _) = problem();
+        let mut working = InMemory::new(&set, Workers::One);
+        working.reset(&b).unwrap();
+        let rows = working.hessian().unwrap().product(&e);
+        let sweep = working.hessian_product(&e).unwrap();
+        for (x, y) in rows.as_slice().iter().zip(sweep.as_slice()) {
+            assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
+        }
+    }
+
+    #[test]
+    fn hessian_is_gamma_where_all_matrices_are_diagonal() {
+        let made = synthetic::Synthetic::new(20, 5, 0.0, 2);
+        let here = Criterion::at(&made.set().unwrap(), &linalg::inverse(&made.mixing)).unwrap();
+        assert!(here.loss.abs() < 1e-12 && here.gradient.norm() < 1e-10);
+        for a in 0..5 {
+            for b in 0..5 {
+                if a != b {
+                    assert!((here.hessian.entry(a, b, b) - here.gamma[(a, b)]).abs() < 1e-9);
+                }
+                for c in 0..5 {
+                    if c != b && a != b && a != c {
+                        assert!(here.hessian.entry(a, b, c).abs() < 1e-9);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loss_is_free_of_the_scale_of_rows_and_the_gradient_scales_with_them() {
+        let (set, b, _, _) = problem();
+        let scale = [1e-3, 1.0, 20.0, 0.5, 1e4, 3.0];
+        let (here, there) = (
+            Criterion::at(&set, &b).unwrap(),
+            Criterion::at(&set, &b.clone().scale_rows(&scale)).unwrap(),
+        );
+        assert!((here.loss - there.loss).abs() < 1e-12);
+        for x in 0..6 {
+            for y in 0..6 {
+                let expected = here.gradient[(x, y)] * scale[y] / scale[x];
+                assert!((there.gradient[(x, y)] - expected).abs() < 1e-10 * (1.0 + expected.abs()));
+            }
+        }
+    }
+}

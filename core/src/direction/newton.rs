@@ -3,28 +3,142 @@
 //! The Hessian looks like a p²×p² matrix, but it is p row blocks M^a and a transposition, so its
 //! product with E costs 2p³ flops, whatever n is: conjugate gradients preconditioned by the 2×2
 //! blocks of the quasi-Newton method solve H E = −G for almost nothing.
+//!
+//! The step is taken as exp(E)B rather than (I + E)B. Components that can hardly be told apart may
+//! be turned a long way at little cost, and along such turns the valley of the loss is straight for
+//! the exponential, but bent for I + E. To second order exp(E) = I + E + E²/2, so the loss gains
+//! the term ½⟨G, E²⟩, and the Hessian's product the term ½(G Eᵀ + Eᵀ G), which vanishes with G.
 
 use crate::Error;
-use crate::linalg::Matrix;
+use crate::linalg::{self, Matrix};
 use crate::statistics::Statistics;
+
+/// Eigenvalues of 2×2 blocks are lifted to this share of the other one.
+const FLOOR: f64 = 0.01;
+/// Conjugate gradient iterations at most.
+const MAX_ITERATIONS: usize = 100;
+/// The largest |E_ab| of a step: beyond it the loss is far from quadratic.
+const LARGEST_ENTRY: f64 = 0.25;
 
 /// A direction and how it was found.
 pub(crate) struct Newton {
+    /// E.
     pub e: Matrix,
+    /// The conjugate gradient iterations.
     pub iterations: usize,
 }
 
-/// The inverse of the 2×2 blocks, kept positive definite.
-pub(crate) struct Preconditioner {
-    /// Γ_ba / det, the weight of G_ab in E_ab.
+/// What distinguishes steps over all invertible B from steps over rotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// E is any matrix of zero diagonal.
+    Linear,
+    /// E is antisymmetric.
+    Rotations,
+}
+
+impl Group {
+    /// The part of X that counts.
+    fn project(self, x: &Matrix) -> Matrix {
+        let p = x.rows();
+        match self {
+            Self::Linear => x.clone(),
+            Self::Rotations => Matrix::from_fn(p, p, |a, b| 0.5 * (x[(a, b)] - x[(b, a)])),
+        }
+    }
+}
+
+/// Solves H E = −G until the residual, in the preconditioner's norm, is `forcing` times the
+/// gradient. At a direction of negative curvature, one step is taken along it as if the curvature
+/// were positive, and the search ends. `product` multiplies by the Hessian in the chart I + E;
+/// `curved` adds the term that makes it that of exp(E).
+pub(crate) fn direction(
+    statistics: &Statistics,
+    group: Group,
+    forcing: f64,
+    curved: bool,
+    mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
+) -> Result<Newton, Error> {
+    let gradient = &statistics.gradient;
+    let p = gradient.rows();
+    let preconditioner = Preconditioner::new(statistics, group);
+    let mut e = Matrix::zeros(p, p);
+    let mut residual = group.project(gradient);
+    residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
+    let mut z = preconditioner.solve(&residual);
+    let mut q = z.clone();
+    let mut rz = residual.dot(&z);
+    let goal = forcing * forcing * rz;
+    // The square of q in the preconditioner's norm.
+    let mut length = rz;
+    let mut iterations = 0;
+    while iterations < MAX_ITERATIONS {
+        iterations += 1;
+        let mut hq = product(&q)?;
+        if curved {
+            add_curvature(&mut hq, gradient, &q);
+        }
+        let hq = group.project(&hq);
+        let curvature = q.dot(&hq);
+        if curvature <= 1e-10 * length {
+            axpy(&mut e, rz / (-curvature).max(0.01 * length), &q);
+            break;
+        }
+        axpy(&mut e, rz / curvature, &q);
+        axpy(&mut residual, -rz / curvature, &hq);
+        z = preconditioner.solve(&residual);
+        let old = rz;
+        rz = residual.dot(&z);
+        if rz <= goal {
+            break;
+        }
+        let beta = rz / old;
+        for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
+            *q = z + beta * *q;
+        }
+        length = rz + beta * beta * length;
+    }
+    let largest = e.as_slice().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    if largest > LARGEST_ENTRY {
+        let factor = LARGEST_ENTRY / largest;
+        e.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+    }
+    Ok(Newton { e, iterations })
+}
+
+/// F with I + F = exp(E) to second order.
+pub(crate) fn retract(e: &Matrix) -> Matrix {
+    let mut f = linalg::product(e, e);
+    for (f, e) in f.as_mut_slice().iter_mut().zip(e.as_slice()) {
+        *f = e + 0.5 * *f;
+    }
+    f
+}
+
+/// Adds ½(G Eᵀ + Eᵀ G), off the diagonal.
+fn add_curvature(product: &mut Matrix, gradient: &Matrix, e: &Matrix) {
+    let transposed = e.transpose();
+    let left = linalg::product(gradient, &transposed);
+    let right = linalg::product(&transposed, gradient);
+    for a in 0..e.rows() {
+        for b in 0..e.rows() {
+            if a != b {
+                product[(a, b)] += 0.5 * (left[(a, b)] + right[(a, b)]);
+            }
+        }
+    }
+}
+
+/// The inverse of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], kept well conditioned.
+struct Preconditioner {
+    /// The weight of R_ab in E_ab.
     own: Matrix,
-    /// 1 / det, that of −G_ba.
+    /// The weight of R_ba in E_ab.
     other: Matrix,
 }
 
 impl Preconditioner {
-    /// Blocks whose determinant Γ_ab Γ_ba − 1 is below `floor` are lifted to it.
-    pub fn new(statistics: &Statistics, floor: f64) -> Self {
+    fn new(statistics: &Statistics, group: Group) -> Self {
         let gamma = &statistics.gamma;
         let p = gamma.rows();
         let (mut own, mut other) = (Matrix::zeros(p, p), Matrix::zeros(p, p));
@@ -33,75 +147,137 @@ impl Preconditioner {
                 if a == b {
                     continue;
                 }
-                let product = gamma[(a, b)] * gamma[(b, a)];
-                let lift = ((1.0 + floor) / product).sqrt().max(1.0);
-                let determinant = (product * lift * lift - 1.0).max(floor);
-                own[(a, b)] = lift * gamma[(b, a)] / determinant;
-                other[(a, b)] = 1.0 / determinant;
+                let mean = 0.5 * (gamma[(a, b)] + gamma[(b, a)]);
+                let half = 0.5 * (gamma[(a, b)] - gamma[(b, a)]);
+                if group == Group::Rotations {
+                    // Only antisymmetric matrices are met: their curvature is mean − 1.
+                    own[(a, b)] = 1.0 / (mean - 1.0).max(FLOOR * (mean + 1.0));
+                    continue;
+                }
+                let radius = half.hypot(1.0);
+                let large = mean + radius;
+                let small = (mean - radius).max(FLOOR * large);
+                let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
+                own[(a, b)] = 0.5 * (1.0 / large + 1.0 / small) + slant * half;
+                other[(a, b)] = slant;
             }
         }
         Self { own, other }
     }
 
-    /// H̃⁻¹ R.
-    pub fn solve(&self, r: &Matrix) -> Matrix {
+    fn solve(&self, r: &Matrix) -> Matrix {
         let p = r.rows();
-        Matrix::from_fn(p, p, |a, b| {
-            self.own[(a, b)] * r[(a, b)] - self.other[(a, b)] * r[(b, a)]
-        })
-    }
-}
-
-/// Solves H E = −G until the residual is `forcing` · ‖G‖, or until a direction of negative
-/// curvature shows that H is indefinite: then the last iterate, at least −H̃⁻¹G, is returned.
-pub(crate) fn direction(
-    gradient: &Matrix,
-    preconditioner: &Preconditioner,
-    forcing: f64,
-    max_iterations: usize,
-    mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
-) -> Result<Newton, Error> {
-    let p = gradient.rows();
-    let goal = forcing * gradient.norm();
-    let mut e = Matrix::zeros(p, p);
-    let mut residual = Matrix::from_fn(p, p, |a, b| -gradient[(a, b)]);
-    let mut z = preconditioner.solve(&residual);
-    let mut q = z.clone();
-    let mut rz = residual.dot(&z);
-    for k in 0..max_iterations {
-        let hq = product(&q)?;
-        let curvature = q.dot(&hq);
-        if curvature <= 1e-10 * rz {
-            if k == 0 {
-                e = z;
+        let mut z = Matrix::zeros(p, p);
+        for a in 0..p {
+            let (own, other) = (self.own.row(a), self.other.row(a));
+            for (b, z) in z.row_mut(a).iter_mut().enumerate() {
+                *z = own[b] * r[(a, b)] + other[b] * r[(b, a)];
             }
-            return Ok(Newton { e, iterations: k });
         }
-        let length = rz / curvature;
-        axpy(&mut e, length, &q);
-        axpy(&mut residual, -length, &hq);
-        if residual.norm() <= goal {
-            return Ok(Newton {
-                e,
-                iterations: k + 1,
-            });
-        }
-        z = preconditioner.solve(&residual);
-        let old = rz;
-        rz = residual.dot(&z);
-        for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
-            *q = z + rz / old * *q;
-        }
+        z
     }
-    Ok(Newton {
-        e,
-        iterations: max_iterations,
-    })
 }
 
 /// y ← y + factor · x.
 fn axpy(y: &mut Matrix, factor: f64, x: &Matrix) {
     for (y, x) in y.as_mut_slice().iter_mut().zip(x.as_slice()) {
         *y += factor * x;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Criterion, synthetic};
+
+    fn problem() -> (crate::MatrixSet, Matrix) {
+        let set = synthetic::noisy(15, 5, 0.4, 3);
+        let b = Matrix::from_fn(5, 5, |a, c| {
+            0.1 * ((a * 3 + c * 5) % 7) as f64 + f64::from(u8::from(a == c))
+        });
+        (set, b)
+    }
+
+    fn statistics(here: &Criterion) -> Statistics {
+        Statistics {
+            gradient: here.gradient.clone(),
+            gamma: here.gamma.clone(),
+        }
+    }
+
+    #[test]
+    fn curved_products_are_second_derivatives_along_the_exponential() {
+        let (set, b) = problem();
+        let mut here = Criterion::at(&set, &b).unwrap();
+        for group in [Group::Linear, Group::Rotations] {
+            let e = group.project(&Matrix::from_fn(5, 5, |a, b| {
+                if a == b {
+                    0.0
+                } else {
+                    ((a * 7 + b * 3) % 5) as f64 - 2.0
+                }
+            }));
+            let loss = |t: f64| {
+                let scaled = Matrix::from_fn(5, 5, |a, b| t * e[(a, b)]);
+                let mut m = retract(&scaled);
+                (0..5).for_each(|a| m[(a, a)] += 1.0);
+                Criterion::at(&set, &linalg::product(&m, &b)).unwrap().loss
+            };
+            let h = 1e-3;
+            let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
+            let mut product = here.hessian.product(&e);
+            add_curvature(&mut product, &here.gradient, &e);
+            let form = e.dot(&group.project(&product));
+            assert!(
+                (difference - form).abs() < 1e-3 * form.abs(),
+                "{difference} {form}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_preconditioner_inverts_the_blocks() {
+        let gamma = Matrix::from_rows(2, 2, vec![1.0, 3.0, 1.5, 1.0]);
+        let gradient = Matrix::from_rows(2, 2, vec![0.0, 0.7, -0.3, 0.0]);
+        let s = Statistics {
+            gradient: gradient.clone(),
+            gamma,
+        };
+        let e = Preconditioner::new(&s, Group::Linear).solve(&gradient);
+        assert!((3.0 * e[(0, 1)] + e[(1, 0)] - 0.7).abs() < 1e-14);
+        assert!((e[(0, 1)] + 1.5 * e[(1, 0)] + 0.3).abs() < 1e-14);
+    }
+
+    #[test]
+    fn near_a_solution_the_system_is_solved() {
+        let (set, _) = problem();
+        let settings = crate::Settings {
+            tolerance: 1e-4,
+            ..Default::default()
+        };
+        let b = crate::diagonalize(&set, &settings).unwrap().b;
+        let mut here = Criterion::at(&set, &b).unwrap();
+        let s = statistics(&here);
+        let found = direction(&s, Group::Linear, 1e-10, false, |e| {
+            Ok(here.hessian.product(e))
+        });
+        let product = here.hessian.product(&found.unwrap().e);
+        for (x, g) in product.as_slice().iter().zip(s.gradient.as_slice()) {
+            assert!((x + g).abs() < 1e-7 * s.gradient.norm());
+        }
+    }
+
+    #[test]
+    fn an_indefinite_hessian_still_gives_descent() {
+        let (set, b) = problem();
+        let mut here = Criterion::at(&set, &b).unwrap();
+        let s = statistics(&here);
+        let minus = |e: &Matrix| {
+            let product = here.hessian.product(e);
+            Ok(Matrix::from_fn(5, 5, |a, b| -product[(a, b)]))
+        };
+        let found = direction(&s, Group::Linear, 0.1, false, minus).unwrap();
+        assert_eq!(found.iterations, 1);
+        assert!(found.e.is_finite() && found.e.dot(&s.gradient) < 0.0);
     }
 }

@@ -26,3 +26,46 @@ pub(crate) fn rotation(statistics: &Statistics, floor: f64) -> Matrix {
         -(gradient[(a, b)] - gradient[(b, a)]) / curvature.max(floor)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg;
+
+    fn statistics() -> Statistics {
+        Statistics {
+            gradient: Matrix::from_rows(2, 2, vec![0.0, 0.3, -0.2, 0.0]),
+            gamma: Matrix::from_rows(2, 2, vec![1.0, 2.0, 1.5, 1.0]),
+        }
+    }
+
+    #[test]
+    fn direction_solves_each_two_by_two_block() {
+        let s = statistics();
+        let e = direction(&s, 1e-4);
+        let block = Matrix::from_rows(2, 2, vec![2.0, 1.0, 1.0, 1.5]);
+        let inverse = linalg::inverse(&block);
+        let expected = [
+            -(inverse[(0, 0)] * 0.3 + inverse[(0, 1)] * -0.2),
+            -(inverse[(1, 0)] * 0.3 + inverse[(1, 1)] * -0.2),
+        ];
+        assert!((e[(0, 1)] - expected[0]).abs() < 1e-15);
+        assert!((e[(1, 0)] - expected[1]).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_singular_block_gives_a_finite_descent_direction() {
+        let mut s = statistics();
+        s.gamma = Matrix::from_rows(2, 2, vec![1.0, 1.0, 1.0, 1.0]);
+        let e = direction(&s, 1e-4);
+        assert!(e.is_finite() && e.dot(&s.gradient) < 0.0);
+    }
+
+    #[test]
+    fn rotations_are_antisymmetric_descent_directions() {
+        let s = statistics();
+        let e = rotation(&s, 1e-4);
+        assert_eq!(e[(0, 1)], -e[(1, 0)]);
+        assert!(e.dot(&s.rotation_gradient()) < 0.0);
+    }
+}

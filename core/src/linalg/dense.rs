@@ -63,15 +63,6 @@ pub fn inverse(m: &Matrix) -> Matrix {
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
 }
 
-/// Right inverse of a matrix with full row rank: `Bᵀ (B Bᵀ)⁻¹`, the inverse if it is square.
-pub fn right_inverse(m: &Matrix) -> Matrix {
-    if m.rows() == m.columns() {
-        inverse(m)
-    } else {
-        product(&m.transpose(), &inverse(&product_transposed(m, m)))
-    }
-}
-
 /// log |det m|, −∞ if `m` is singular.
 pub fn log_abs_det(m: &Matrix) -> f64 {
     let lu = view(m).partial_piv_lu();
@@ -79,12 +70,33 @@ pub fn log_abs_det(m: &Matrix) -> f64 {
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
 }
 
-/// log |det m| and m⁻¹, from one factorisation.
-pub fn log_abs_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
+/// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorisation.
+pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
-    let log_det = (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum();
+    let (order, _) = lu.P().arrays();
+    let negative = (0..m.rows()).filter(|&a| upper[(a, a)] < 0.0).count() + transpositions(order);
+    let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
+    if negative % 2 == 1 || !log_det.is_finite() {
+        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
+    }
     (log_det, from_faer(lu.inverse().as_ref()))
+}
+
+/// How many transpositions make up a permutation.
+fn transpositions(order: &[usize]) -> usize {
+    let mut seen = vec![false; order.len()];
+    let mut count = 0;
+    for start in 0..order.len() {
+        let mut at = order[start];
+        while !seen[start] && at != start {
+            seen[at] = true;
+            at = order[at];
+            count += 1;
+        }
+        seen[start] = true;
+    }
+    count
 }
 
 /// The exponential of an antisymmetric matrix, a rotation: scaling and squaring of a Taylor
@@ -134,8 +146,18 @@ mod tests {
         assert!((log_abs_det(&m) - 5.0_f64.ln()).abs() < 1e-14);
         let identity = product(&m, &inverse(&m));
         assert!((identity[(0, 0)] - 1.0).abs() < 1e-15 && identity[(0, 1)].abs() < 1e-15);
-        let (log_det, inverse) = log_abs_det_and_inverse(&m);
+        let (log_det, inverse) = log_det_and_inverse(&m);
         assert!((log_det - 5.0_f64.ln()).abs() < 1e-14 && (inverse[(0, 0)] - 0.6).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_negative_determinant_has_no_logarithm() {
+        let swapped = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(log_det_and_inverse(&swapped).0, f64::NEG_INFINITY);
+        let cycle = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+        assert!((log_det_and_inverse(&cycle).0 - 2.0_f64.ln()).abs() < 1e-15);
+        let flipped = Matrix::diagonal(&[-1.0, -3.0, 1.0]);
+        assert!((log_det_and_inverse(&flipped).0 - 3.0_f64.ln()).abs() < 1e-15);
     }
 
     #[test]
@@ -159,12 +181,5 @@ mod tests {
         let q = rotation_exponential(&e);
         assert!((q[(0, 0)] - angle.cos()).abs() < 1e-14);
         assert!((q[(1, 0)] - angle.sin()).abs() < 1e-14);
-    }
-
-    #[test]
-    fn right_inverse_of_a_wide_matrix() {
-        let wide = Matrix::from_fn(2, 4, |a, b| (a * 5 + b * b) as f64 + 1.0);
-        let identity = product(&wide, &right_inverse(&wide));
-        assert!((identity[(0, 0)] - 1.0).abs() < 1e-12 && identity[(1, 0)].abs() < 1e-12);
     }
 }

@@ -7,9 +7,8 @@ pub mod kernels;
 mod matrix;
 
 pub use dense::{
-    cholesky, from_faer, inverse, log_abs_det, log_abs_det_and_inverse, product,
-    product_transposed, reorthogonalize, rotation_exponential, singular_values, symmetric_eigen,
-    symmetric_eigenvalues,
+    cholesky, from_faer, inverse, log_abs_det, log_det_and_inverse, product, product_transposed,
+    reorthogonalize, rotation_exponential, singular_values, symmetric_eigen, symmetric_eigenvalues,
 };
 pub use faer::MatRef;
 pub use matrix::Matrix;

@@ -189,6 +189,21 @@ impl WorkingSet for InMemory<'_> {
         Ok(self.log_powers())
     }
 
+    fn mean(&mut self) -> Result<Matrix, Error> {
+        let p = self.dimension;
+        let sums = self.sum(
+            |group| {
+                let mut sums = vec![0.0; kernels::packed_len(p)];
+                for block in &group.blocks {
+                    kernels::combine(&block.entries, &block.original.weights, &mut sums);
+                }
+                sums
+            },
+            |total, sums| total.iter_mut().zip(sums).for_each(|(x, y)| *x += y),
+        );
+        Ok(Matrix::from_fn(p, p, |a, b| sums[packed(a, b)]))
+    }
+
     fn statistics(&mut self) -> Result<Statistics, Error> {
         Ok(self.sums())
     }

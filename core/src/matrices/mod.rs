@@ -11,7 +11,7 @@ pub use reduction::Reduction;
 pub use working_set::{Probe, WorkingSet};
 
 use crate::Error;
-use crate::linalg::kernels::{self, packed, packed_len};
+use crate::linalg::kernels::{self, LANES, packed, packed_len};
 use crate::linalg::{self, MatRef, Matrix};
 use crate::threads::Workers;
 
@@ -395,29 +395,73 @@ impl MatrixSet {
         }
     }
 
-    /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for a symmetric S: what a power iteration on the set needs.
-    pub(crate) fn correlate(&self, s: &Matrix) -> Matrix {
+    /// 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices in the metric of a positive
+    /// definite S.
+    pub(crate) fn inverse_sizes(&self, metric: &Matrix) -> Vec<f64> {
         let p = self.dimension;
-        let mut entries = vec![0.0; packed_len(p)];
-        for a in 0..p {
-            for b in 0..=a {
-                let times = if a == b { 1.0 } else { 2.0 };
-                entries[packed(a, b)] = times * s[(a, b)];
-            }
-        }
-        let mut sums = vec![0.0; packed_len(p)];
-        let mut coefficients = Vec::new();
+        let entries = packed_entries(std::slice::from_ref(metric), p);
+        let mut inverse_sizes = Vec::with_capacity(self.len());
         for block in &self.blocks {
-            coefficients.clear();
-            coefficients.resize(block.lanes(), 0.0);
-            kernels::correlate(&block.entries, &entries, &mut coefficients);
-            for (c, w) in coefficients.iter_mut().zip(&block.weights) {
-                *c *= w;
-            }
+            let mut products = vec![0.0; LANES * block.lanes()];
+            kernels::correlate_eight(&block.entries, &entries, &mut products);
+            inverse_sizes.extend(products[..block.matrices].iter().map(|s| p as f64 / s));
+        }
+        inverse_sizes
+    }
+
+    /// Σ_i w_i f_i Cⁱ.
+    pub(crate) fn combination(&self, factors: &[f64]) -> Matrix {
+        let p = self.dimension;
+        let (mut sums, mut rest) = (vec![0.0; packed_len(p)], factors);
+        for block in &self.blocks {
+            let (own, others) = rest.split_at(block.matrices);
+            rest = others;
+            let mut coefficients = block.weights.clone();
+            coefficients.iter_mut().zip(own).for_each(|(w, f)| *w *= f);
             kernels::combine(&block.entries, &coefficients, &mut sums);
         }
         Matrix::from_fn(p, p, |a, b| sums[packed(a, b)])
     }
+
+    /// Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ for up to eight symmetric S: what a subspace iteration needs.
+    pub(crate) fn correlate(&self, matrices: &[Matrix], factors: &[f64]) -> Vec<Matrix> {
+        let p = self.dimension;
+        let entries = packed_entries(matrices, p);
+        let (mut sums, mut rest) = (vec![0.0; packed_len(p) * LANES], factors);
+        for block in &self.blocks {
+            let lanes = block.lanes();
+            let (own, others) = rest.split_at(block.matrices);
+            rest = others;
+            let mut products = vec![0.0; LANES * lanes];
+            kernels::correlate_eight(&block.entries, &entries, &mut products);
+            let mut coefficients = vec![0.0; lanes * LANES];
+            for (i, f) in own.iter().enumerate() {
+                for k in 0..matrices.len() {
+                    let weight = block.weights[i] * f * f;
+                    coefficients[i * LANES + k] = weight * products[k * lanes + i];
+                }
+            }
+            kernels::combine_eight(&block.entries, &coefficients, &mut sums);
+        }
+        (0..matrices.len())
+            .map(|k| Matrix::from_fn(p, p, |a, b| sums[packed(a, b) * LANES + k]))
+            .collect()
+    }
+}
+
+/// Up to eight symmetric matrices as rows of packed entries, so that a product with a packed
+/// matrix is the inner product: entries off the diagonal count twice.
+fn packed_entries(matrices: &[Matrix], p: usize) -> Vec<f64> {
+    let mut entries = vec![0.0; LANES * packed_len(p)];
+    for (matrix, entries) in matrices.iter().zip(entries.chunks_exact_mut(packed_len(p))) {
+        for a in 0..p {
+            for b in 0..=a {
+                let times = if a == b { 1.0 } else { 2.0 };
+                entries[packed(a, b)] = times * matrix[(a, b)];
+            }
+        }
+    }
+    entries
 }
 
 fn weighted_mean(p: usize, blocks: &[Block]) -> Matrix {

@@ -30,6 +30,12 @@ pub trait WorkingSet {
     /// If the matrices cannot be read.
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error>;
 
+    /// Σ_i w_i Dⁱ.
+    ///
+    /// # Errors
+    /// If the matrices cannot be read.
+    fn mean(&mut self) -> Result<Matrix, Error>;
+
     /// The sums that make gradient and Γ at the current D.
     ///
     /// # Errors

@@ -16,16 +16,33 @@ pub(super) fn assemble(
     outcome: Outcome,
     start_losses: Vec<f64>,
 ) -> Result<Diagonalization, Error> {
-    let Outcome { b, status, history } = outcome;
+    let Outcome {
+        b,
+        statistics,
+        status,
+        history,
+    } = outcome;
     let p = set.dimension();
-    let b = if settings.canonical && !settings.orthogonal {
-        update::normalize(b, set.mean())
+    let statistics = if let Some(statistics) = statistics {
+        statistics
     } else {
-        b
+        working.reset(&b)?;
+        working.statistics()?
     };
-    working.reset(&b)?;
-    let statistics = working.statistics()?;
-    let powers = Matrix::from_rows(set.len(), p, working.powers());
+    // Pham's matrices are in a gauge of their own; so are all without `rescale`.
+    let scale = if settings.orthogonal || !settings.canonical {
+        vec![1.0; p]
+    } else {
+        update::normalizing_scale(&b, set.mean())
+    };
+    let b = b.scale_rows(&scale);
+    let squares: Vec<f64> = scale.iter().map(|s| s * s).collect();
+    let mut powers = Matrix::from_rows(set.len(), p, working.powers());
+    for i in 0..set.len() {
+        for (x, s) in powers.row_mut(i).iter_mut().zip(&squares) {
+            *x *= s;
+        }
+    }
     let order = if settings.canonical {
         by_variation(&powers, set.weights())
     } else {

@@ -26,9 +26,13 @@ pub(crate) struct Course<'a, S: WorkingSet> {
     observer: &'a mut dyn Observer,
     clock: Instant,
     passes: f64,
+    /// The mean of the set as it was given.
+    mean: Matrix,
     /// The point of smallest ĝ since changes of the loss became rounding.
     best: Option<(f64, Matrix)>,
     fruitless: usize,
+    /// How often ĝ turned out to be rounding below the tolerance.
+    disappointments: usize,
 }
 
 impl<'a, S: WorkingSet> Course<'a, S> {
@@ -59,8 +63,10 @@ impl<'a, S: WorkingSet> Course<'a, S> {
             observer,
             clock,
             passes: 1.0,
+            mean: mean.clone(),
             best: None,
             fruitless: 0,
+            disappointments: 0,
         })
     }
 
@@ -80,7 +86,12 @@ impl<'a, S: WorkingSet> Course<'a, S> {
     }
 
     /// Records the point reached, shows it to the observer, and says whether it is the last.
-    pub fn arrive(&mut self, kind: StepKind, step: f64, cg_iterations: usize) -> Option<Status> {
+    pub fn arrive(
+        &mut self,
+        kind: StepKind,
+        step: f64,
+        cg_iterations: usize,
+    ) -> Result<Option<Status>, Error> {
         let decrement = self.decrement();
         self.arrive_with(decrement, kind, step, cg_iterations)
     }
@@ -104,7 +115,10 @@ impl<'a, S: WorkingSet> Course<'a, S> {
         kind: StepKind,
         step: f64,
         cg_iterations: usize,
-    ) -> Option<Status> {
+    ) -> Result<Option<Status>, Error> {
+        if self.gradient_norm() <= self.settings.tolerance {
+            self.confirm()?;
+        }
         let record = Record {
             iteration: self.history.len(),
             seconds: self.clock.elapsed().as_secs_f64(),
@@ -120,17 +134,39 @@ impl<'a, S: WorkingSet> Course<'a, S> {
         let gradient_norm = record.gradient_norm;
         let stop = self.observer.observe(&record, &self.b).is_break();
         self.history.push(record);
-        if gradient_norm <= self.settings.tolerance {
+        Ok(if gradient_norm <= self.settings.tolerance {
             Some(Status::Converged)
         } else if stop {
             Some(Status::Stopped)
-        } else if self.fruitless >= PATIENCE {
+        } else if self.fruitless.max(self.disappointments) >= PATIENCE {
             Some(Status::NoFurtherDecrease)
         } else if iteration >= self.settings.max_iterations {
             Some(Status::IterationLimit)
         } else {
             None
+        })
+    }
+
+    /// Makes sure that ĝ is that of B: the matrices Dⁱ have come here step by step, and rounding
+    /// has come with them. Their mean tells how much; if it may matter, they are made anew.
+    fn confirm(&mut self) -> Result<(), Error> {
+        if self.history.is_empty() {
+            return Ok(());
         }
+        let expected = linalg::product_transposed(&linalg::product(&self.b, &self.mean), &self.b);
+        let actual = self.set.mean()?;
+        let pairs = expected.as_slice().iter().zip(actual.as_slice());
+        let drift = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+        if drift <= 0.1 * self.settings.tolerance * expected.norm() {
+            return Ok(());
+        }
+        self.set.reset(&self.b)?;
+        self.count(1.0);
+        self.statistics = self.set.statistics()?;
+        if self.gradient_norm() > self.settings.tolerance {
+            self.disappointments += 1;
+        }
+        Ok(())
     }
 
     /// Moves to the point found along the probed direction `e`.
@@ -177,12 +213,13 @@ impl<'a, S: WorkingSet> Course<'a, S> {
         self.fruitless = if improved { 0 } else { self.fruitless + 1 };
     }
 
-    /// The B to return: the last, unless an earlier one was better.
-    pub fn best(self) -> (Matrix, Vec<Record>) {
+    /// The B to return, its statistics if the set stands at it, and the history: the last point,
+    /// unless an earlier one was better.
+    pub fn best(self) -> (Matrix, Option<Statistics>, Vec<Record>) {
         let here = self.gradient_norm();
         match self.best {
-            Some((gradient_norm, b)) if gradient_norm < here => (b, self.history),
-            _ => (self.b, self.history),
+            Some((gradient_norm, b)) if gradient_norm < here => (b, None, self.history),
+            _ => (self.b, Some(self.statistics), self.history),
         }
     }
 }

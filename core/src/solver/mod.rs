@@ -14,6 +14,7 @@ use crate::linalg::Matrix;
 use crate::matrices::{InMemory, MatrixSet};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Settings};
+use crate::statistics::Statistics;
 use crate::threads::Workers;
 use crate::{Error, start};
 use course::Course;
@@ -67,8 +68,14 @@ pub fn diagonalize_with(
         let further = start::restart(set, k, settings.orthogonal)?;
         let other = solve(set, &mut working, settings, further, observer, clock)?;
         start_losses.push(other.loss());
-        if other.status == Status::Stopped || other.loss() < outcome.loss() {
+        if other.loss() < outcome.loss() {
             outcome = other;
+        } else {
+            // The working set has left the better point.
+            outcome.statistics = None;
+            if other.status == Status::Stopped {
+                outcome.status = Status::Stopped;
+            }
         }
     }
     answer::assemble(set, &mut working, settings, outcome, start_losses)
@@ -77,6 +84,8 @@ pub fn diagonalize_with(
 /// How one solve ended.
 struct Outcome {
     b: Matrix,
+    /// The statistics at B, if the working set stands there.
+    statistics: Option<Statistics>,
     status: Status,
     history: Vec<Record>,
 }
@@ -102,6 +111,11 @@ fn solve(
         Method::QuasiNewton => quasi_newton::run(&mut course)?,
         Method::Pham => pham::run(&mut course, constants)?,
     };
-    let (b, history) = course.best();
-    Ok(Outcome { b, status, history })
+    let (b, statistics, history) = course.best();
+    Ok(Outcome {
+        b,
+        statistics,
+        status,
+        history,
+    })
 }

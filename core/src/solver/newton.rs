@@ -1,49 +1,91 @@
-//! Newton's method.
+//! Newton's method: truncated conjugate gradients on the exact Hessian, and an exact line search.
 
 use super::course::Course;
+use super::rotation;
 use crate::Error;
-use crate::direction::{newton, quasi_newton};
+use crate::direction::newton::{self, Group, Newton};
+use crate::linalg::Matrix;
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
 use crate::report::{Status, StepKind};
+use crate::statistics::Hessian;
+
+/// The residual of the Newton system may be this share of the gradient, or ĝ if that is less:
+/// convergence is then quadratic.
+const FORCING: f64 = 0.1;
+/// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
+const STRAIGHT: f64 = 1e-3;
+/// A step shorter than this was probed in vain: half the direction is tried instead.
+const SHORTEST: f64 = 0.1;
+/// How often.
+const MAX_HALVINGS: usize = 40;
 
 /// Runs to the end.
 pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
-    let settings = course.settings;
-    let mut arrived = course.arrive(StepKind::Start, 0.0, 0);
+    let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
             return Ok(status);
         }
-        let gradient_norm = course.gradient_norm();
-        let (e, kind, cg) = if gradient_norm > 0.05 {
-            (
-                quasi_newton::direction(&course.statistics, settings.lambda_min),
-                StepKind::QuasiNewton,
-                0,
-            )
+        let Newton { e, iterations } = direction(course)?;
+        let step = if course.settings.orthogonal {
+            rotation::turn(course, &e)?
         } else {
-            let preconditioner =
-                newton::Preconditioner::new(&course.statistics, settings.lambda_min);
-            let mut hessian = course.set.hessian()?;
-            course.count(2.0 / 3.0);
-            let found = newton::direction(
-                &course.statistics.gradient,
-                &preconditioner,
-                gradient_norm.min(0.1),
-                100,
-                |e| Ok(hessian.product(e)),
-            )?;
-            (found.e, StepKind::Newton, found.iterations)
+            search(course, e)?
         };
-        let probe = course.set.probe(&e)?;
-        course.count(1.0);
-        let mut line = Line::new(course.set, &e)?;
-        let noise = line.noise;
-        let Some(point) = line.minimize(1.0, 0.1)? else {
+        let Some(step) = step else {
             return Ok(Status::NoFurtherDecrease);
         };
-        course.advance(&e, &probe, point, noise)?;
-        arrived = course.arrive(kind, point.alpha, cg);
+        arrived = course.arrive(StepKind::Newton, step, iterations)?;
     }
+}
+
+/// The direction from here.
+fn direction<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Newton, Error> {
+    let gradient_norm = course.gradient_norm();
+    let forcing = gradient_norm.min(FORCING);
+    // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
+    // the chart's curvature remains.
+    let (group, curved) = if course.settings.orthogonal {
+        (Group::Rotations, true)
+    } else {
+        (Group::Linear, gradient_norm > STRAIGHT)
+    };
+    let statistics = &course.statistics;
+    if Hessian::bytes(course.set.dimension()) <= course.settings.hessian_memory {
+        let mut hessian = course.set.hessian()?;
+        let found = newton::direction(statistics, group, forcing, curved, |e| {
+            Ok(hessian.product(e))
+        })?;
+        course.count(2.0 / 3.0);
+        Ok(found)
+    } else {
+        let set = &mut *course.set;
+        let found = newton::direction(statistics, group, forcing, curved, |e| {
+            set.hessian_product(e)
+        })?;
+        course.count(found.iterations as f64 * 2.0 / 3.0);
+        Ok(found)
+    }
+}
+
+/// Follows exp(E), to second order, to a minimiser along it; returns the length of the step.
+fn search<S: WorkingSet>(course: &mut Course<'_, S>, mut e: Matrix) -> Result<Option<f64>, Error> {
+    for _ in 0..MAX_HALVINGS {
+        let f = newton::retract(&e);
+        if f.dot(&course.statistics.gradient) < 0.0 {
+            let probe = course.set.probe(&f)?;
+            course.count(1.0);
+            let mut line = Line::new(course.set, &f)?;
+            let noise = line.noise;
+            if let Some(point) = line.minimize(1.0, 0.1)?
+                && point.alpha >= SHORTEST
+            {
+                course.advance(&f, &probe, point, noise)?;
+                return Ok(Some(point.alpha));
+            }
+        }
+        e.as_mut_slice().iter_mut().for_each(|x| *x *= 0.5);
+    }
+    Ok(None)
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(
     (mean, mean_log_det): (&Matrix, f64),
 ) -> Result<Status, Error> {
     let p = mean.rows();
-    let mut arrived = course.arrive(StepKind::Start, 0.0, 0);
+    let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
             return Ok(status);
@@ -49,7 +49,7 @@ pub(crate) fn run(
         }
         let change = loss - course.loss;
         course.replace(b, statistics, change, noise);
-        arrived = course.arrive_with(decrement, StepKind::Sweep, 1.0, 0);
+        arrived = course.arrive_with(decrement, StepKind::Sweep, 1.0, 0)?;
     }
 }
 

@@ -12,7 +12,7 @@ use crate::report::{Status, StepKind};
 /// Runs to the end.
 pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
     let settings = course.settings;
-    let mut arrived = course.arrive(StepKind::Start, 0.0, 0);
+    let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
             return Ok(status);
@@ -37,6 +37,6 @@ pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, E
         let Some(step) = step else {
             return Ok(Status::NoFurtherDecrease);
         };
-        arrived = course.arrive(StepKind::QuasiNewton, step, 0);
+        arrived = course.arrive(StepKind::QuasiNewton, step, 0)?;
     }
 }

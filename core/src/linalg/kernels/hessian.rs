@@ -8,6 +8,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::combine::add_products;
 use super::{LANES, packed, packed_len};
 
 /// How many numbers the row blocks of a p×p problem take.
@@ -84,7 +85,8 @@ impl WithSimd for Accumulate<'_> {
         }
         let (hessian, _) = S::as_mut_simd_f64s(self.hessian);
         let (u, _) = S::as_simd_f64s(self.inverse_transposed);
-        add_ratios(simd, self.p, self.block, lanes, u, hessian);
+        // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
+        add_products(simd, self.block, lanes, u, hessian);
         for start in (0..lanes).step_by(DEPTH) {
             let range = start..lanes.min(start + DEPTH);
             let depth = range.len();
@@ -108,100 +110,6 @@ impl WithSimd for Accumulate<'_> {
                 }
             }
         }
-    }
-}
-
-/// The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-#[inline(always)]
-fn add_ratios<S: Simd>(
-    simd: S,
-    p: usize,
-    block: &[f64],
-    lanes: usize,
-    u: &[S::f64s],
-    hessian: &mut [S::f64s],
-) {
-    let halves = LANES / S::F64_LANES;
-    let (rows, groups) = (packed_len(p), p.div_ceil(LANES));
-    assert_eq!(block.len(), rows * lanes);
-    assert_eq!(u.len(), groups * lanes * halves);
-    assert_eq!(hessian.len(), groups * rows * halves);
-    let mut row = 0;
-    while row < rows {
-        let tile = match rows - row {
-            left @ 1..=6 => left,
-            7 | 8 => 4,
-            9 => 5,
-            _ => 6,
-        };
-        for g in 0..groups {
-            macro_rules! outer {
-                ($r:literal) => {
-                    // SAFETY: rows row..row+$r exist in block and in group g of the Hessian, and
-                    // group g of u has `lanes` times `halves` vectors.
-                    unsafe {
-                        outer::<S, $r>(
-                            simd,
-                            block.as_ptr().add(row * lanes),
-                            lanes,
-                            u.as_ptr().add(g * lanes * halves),
-                            hessian.as_mut_ptr().add((g * rows + row) * halves),
-                        )
-                    }
-                };
-            }
-            match tile {
-                1 => outer!(1),
-                2 => outer!(2),
-                3 => outer!(3),
-                4 => outer!(4),
-                5 => outer!(5),
-                _ => outer!(6),
-            }
-        }
-        row += tile;
-    }
-}
-
-/// out[r, l] += Σ_i rows[r, i] u[i, l], an R × LANES tile kept in registers.
-///
-/// # Safety
-/// `rows` must have R rows of `lanes` numbers, `u` `lanes` groups of LANES, `out` R such groups.
-#[inline(always)]
-unsafe fn outer<S: Simd, const R: usize>(
-    simd: S,
-    rows: *const f64,
-    lanes: usize,
-    u: *const S::f64s,
-    out: *mut S::f64s,
-) {
-    let halves = LANES / S::F64_LANES;
-    // Two vectors at a time, or the one that a group is on the widest machines.
-    let mut half = 0;
-    while half < halves {
-        let second = (half + 1).min(halves - 1);
-        let mut sums = [[simd.splat_f64s(0.0); 2]; R];
-        for i in 0..lanes {
-            let left = unsafe { *u.add(i * halves + half) };
-            let right = unsafe { *u.add(i * halves + second) };
-            for r in 0..R {
-                let entry = simd.splat_f64s(unsafe { *rows.add(r * lanes + i) });
-                sums[r][0] = simd.mul_add_e_f64s(entry, left, sums[r][0]);
-                if halves > 1 {
-                    sums[r][1] = simd.mul_add_e_f64s(entry, right, sums[r][1]);
-                }
-            }
-        }
-        for r in 0..R {
-            unsafe {
-                let out = out.add(r * halves);
-                *out.add(half) = simd.add_f64s(*out.add(half), sums[r][0]);
-                if halves > 1 {
-                    *out.add(second) = simd.add_f64s(*out.add(second), sums[r][1]);
-                }
-            }
-        }
-        half += 2;
     }
 }
 

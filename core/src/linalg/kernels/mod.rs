@@ -9,17 +9,21 @@
 //! Accesses inside the innermost loops are unchecked; each kernel asserts the lengths they rely on.
 
 mod cholesky;
+mod combine;
 mod hessian;
 mod line;
 mod moments;
 mod pairs;
+#[cfg(test)]
+mod tests;
 mod transform;
 
 pub use cholesky::cholesky_pivots;
+pub use combine::{combine, combine_eight, correlate_eight};
 pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
 pub use line::{Slope, advance, diagonal_logs, slope, sum_of_logs};
-pub use moments::{MomentSums, accumulate_moments, combine, correlate};
-pub use pairs::{PairSums, pair_sums, rotate_pair};
+pub use moments::{MomentSums, accumulate_moments};
+pub use pairs::{PairSums, pair_sums, rotate_pair, turn_pair};
 pub use transform::{Congruence, accumulate_product, congruence};
 
 /// Blocks hold a multiple of this many matrices.

@@ -1,4 +1,4 @@
-//! Sums over a block: gradient, Γ and powers; linear combinations of its matrices.
+//! The sums over a block that make gradient and Γ.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
@@ -127,58 +127,10 @@ impl WithSimd for Moments<'_> {
 }
 
 #[inline(always)]
-fn dot<S: Simd>(simd: S, x: &[S::f64s], y: &[S::f64s]) -> S::f64s {
+pub(super) fn dot<S: Simd>(simd: S, x: &[S::f64s], y: &[S::f64s]) -> S::f64s {
     let mut sum = simd.splat_f64s(0.0);
     for (x, y) in x.iter().zip(y) {
         sum = simd.mul_add_e_f64s(*x, *y, sum);
     }
     sum
-}
-
-/// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number an entry).
-pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
-    let lanes = coefficients.len();
-    assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), out.len() * lanes);
-    Arch::new().dispatch(Combine {
-        block,
-        coefficients,
-        out,
-    });
-}
-
-struct Combine<'a> {
-    block: &'a [f64],
-    coefficients: &'a [f64],
-    out: &'a mut [f64],
-}
-
-impl WithSimd for Combine<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let lanes = self.coefficients.len();
-        let (coefficients, _) = S::as_simd_f64s(self.coefficients);
-        for (row, out) in self.block.chunks_exact(lanes).zip(self.out) {
-            let (row, _) = S::as_simd_f64s(row);
-            *out += simd.reduce_sum_f64s(dot(simd, row, coefficients));
-        }
-    }
-}
-
-/// For each matrix of the block, Σ_ab s_ab D_ab over the packed entries: `out` += that.
-pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
-    let lanes = out.len();
-    assert_eq!(block.len(), entries.len() * lanes);
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            for (row, s) in block.chunks_exact(lanes).zip(entries) {
-                for (x, d) in out.iter_mut().zip(row) {
-                    *x += s * d;
-                }
-            }
-        },
-    );
 }

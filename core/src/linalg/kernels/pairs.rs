@@ -63,48 +63,59 @@ pub fn rotate_pair(
     p: usize,
     block: &mut [f64],
     lanes: usize,
-    (a, b): (usize, usize),
+    pair: (usize, usize),
     (e_ab, e_ba): (f64, f64),
+) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || apply(p, block, lanes, pair, |x, y| (x + e_ab * y, y + e_ba * x)),
+    );
+}
+
+/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s·a) on both sides of every matrix.
+pub fn turn_pair(
+    p: usize,
+    block: &mut [f64],
+    lanes: usize,
+    pair: (usize, usize),
+    (c, s): (f64, f64),
+) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || apply(p, block, lanes, pair, |x, y| (c * x + s * y, c * y - s * x)),
+    );
+}
+
+/// Applies the 2×2 map `m` to rows a > b, and to columns a and b.
+#[inline(always)]
+fn apply(
+    p: usize,
+    block: &mut [f64],
+    lanes: usize,
+    (a, b): (usize, usize),
+    m: impl Fn(f64, f64) -> (f64, f64),
 ) {
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert!(b < a && a < p);
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let mut pair = |first: usize, second: usize| {
-                let (head, tail) = block.split_at_mut(second.max(first) * lanes);
-                let low = &mut head[second.min(first) * lanes..][..lanes];
-                let high = &mut tail[..lanes];
-                let (first, second) = if first < second {
-                    (low, high)
-                } else {
-                    (high, low)
-                };
-                for (x, y) in first.iter_mut().zip(second.iter_mut()) {
-                    let (old_x, old_y) = (*x, *y);
-                    *x = old_x + e_ab * old_y;
-                    *y = old_y + e_ba * old_x;
-                }
-            };
-            for c in 0..p {
-                if c != a && c != b {
-                    pair(packed(a, c), packed(b, c));
-                }
+    for c in 0..p {
+        if c != a && c != b {
+            // Row (b, c) comes before row (a, c), since b < a.
+            let (head, tail) = block.split_at_mut(packed(a, c) * lanes);
+            let row_b = &mut head[packed(b, c) * lanes..][..lanes];
+            for (x, y) in tail[..lanes].iter_mut().zip(row_b) {
+                (*x, *y) = m(*x, *y);
             }
-            // The 2×2 corner, whose three rows change together.
-            let (head, row_aa) = block.split_at_mut(packed(a, a) * lanes);
-            let (head, row_ab) = head.split_at_mut(packed(a, b) * lanes);
-            let row_bb = &mut head[packed(b, b) * lanes..][..lanes];
-            for ((aa, ab), bb) in row_aa[..lanes]
-                .iter_mut()
-                .zip(&mut row_ab[..lanes])
-                .zip(row_bb)
-            {
-                let (x, y, z) = (*aa, *ab, *bb);
-                *aa = x + e_ab * (2.0 * y + e_ab * z);
-                *bb = z + e_ba * (2.0 * y + e_ba * x);
-                *ab = y + e_ba * x + e_ab * (z + e_ba * y);
-            }
-        },
-    );
+        }
+    }
+    // The 2×2 corner [[aa, ab], [ab, bb]] is mapped from the left and from the right.
+    let (head, row_aa) = block.split_at_mut(packed(a, a) * lanes);
+    let (head, row_ab) = head.split_at_mut(packed(a, b) * lanes);
+    let row_bb = &mut head[packed(b, b) * lanes..][..lanes];
+    let corner = row_aa[..lanes].iter_mut().zip(&mut row_ab[..lanes]);
+    for ((aa, ab), bb) in corner.zip(row_bb) {
+        let (left_a, right_a) = m(*aa, *ab);
+        let (left_b, right_b) = m(*ab, *bb);
+        (*aa, *ab) = m(left_a, left_b);
+        *bb = m(right_a, right_b).1;
+    }
 }

@@ -212,7 +212,7 @@ impl Offsets {
 /// For each of the first `rows` rows of the row-major `coefficients`, the combination
 /// Σ_k coefficients[row, k] · source[offsets[k]..][..W], handed to `store`.
 #[inline(always)]
-fn rows_times_source<S: Simd, const W: usize>(
+pub(super) fn rows_times_source<S: Simd, const W: usize>(
     simd: S,
     coefficients: &[f64],
     rows: usize,

@@ -1,12 +1,10 @@
 //! Where the iteration starts.
 
-use crate::linalg::kernels::packed;
+mod spectral;
+
 use crate::linalg::{self, Matrix};
 use crate::settings::Start;
 use crate::{Error, MatrixSet};
-
-/// Power iterations of the spectral start: its combination need not be exact.
-const POWER_ITERATIONS: usize = 6;
 
 /// The start asked for, in the set's reduced coordinates.
 pub(crate) fn start(set: &MatrixSet, choice: &Start, orthogonal: bool) -> Result<Matrix, Error> {
@@ -17,18 +15,19 @@ pub(crate) fn start(set: &MatrixSet, choice: &Start, orthogonal: bool) -> Result
         // Over rotations only the eigenvectors of the mean remain of the whitener.
         Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(set),
         Start::Whitener => whitener(set),
-        Start::Spectral => spectral(set, 0),
+        Start::Spectral => spectral::start(set, 0),
     }
 }
 
 /// Further starts, all different: principal combinations reached from other directions.
 pub(crate) fn restart(set: &MatrixSet, k: usize, orthogonal: bool) -> Result<Matrix, Error> {
     if !orthogonal {
-        return spectral(set, k);
+        return spectral::start(set, k as u64);
     }
     // A rotation of the eigenvectors by the exponential of a deterministic antisymmetric matrix.
-    let noise = pseudo_random_symmetric(set.dimension(), k);
     let p = set.dimension();
+    let mut random = SplitMix(k as u64);
+    let noise = Matrix::from_fn(p, p, |_, _| random.next());
     let e = Matrix::from_fn(p, p, |a, b| match a.cmp(&b) {
         std::cmp::Ordering::Less => noise[(a, b)],
         std::cmp::Ordering::Equal => 0.0,
@@ -105,59 +104,21 @@ fn whitener(set: &MatrixSet) -> Result<Matrix, Error> {
     Ok(vectors.scale_rows(&scales))
 }
 
-/// After whitening by the mean, all matrices of an exactly diagonalisable set share an orthogonal
-/// diagonaliser: the eigenvectors of any of their combinations. Taken is (nearly) the combination
-/// of largest variance, S = Σ_i c_i (Wᵀ Cⁱ W − I), whose eigenvalues are well spread; a power
-/// iteration on the set finds it. Whitening by the Cholesky factor L of the mean, W = L⁻¹, makes
-/// the start free of the channels' units.
-fn spectral(set: &MatrixSet, seed: usize) -> Result<Matrix, Error> {
-    let p = set.dimension();
-    let factor = linalg::cholesky(set.mean()).ok_or(Error::StartSingular {
-        problem: "the whitener of a singular mean",
-    })?;
-    let w = linalg::inverse(&factor);
-    let mut s = pseudo_random_symmetric(p, seed);
-    // A restart stops earlier, to end in other combinations.
-    let iterations = if seed == 0 { POWER_ITERATIONS } else { 2 };
-    for _ in 0..iterations {
-        // Σ_i w_i ⟨Dⁱ − I, S⟩ (Dⁱ − I) with Dⁱ = W Cⁱ Wᵀ, whose mean is I.
-        let pulled = linalg::product(&linalg::product(&w.transpose(), &s), &w);
-        let sum = set.correlate(&pulled);
-        let mut next = linalg::product_transposed(&linalg::product(&w, &sum), &w);
-        let trace: f64 = (0..p).map(|a| s[(a, a)]).sum();
-        (0..p).for_each(|a| next[(a, a)] -= trace);
-        let norm = next.norm();
-        if norm <= f64::EPSILON * s.norm() {
-            // All matrices are alike: any basis that whitens them will do.
-            break;
-        }
-        next.as_mut_slice().iter_mut().for_each(|x| *x /= norm);
-        s = next;
-    }
-    for a in 0..p {
-        for b in 0..a {
-            s[(a, b)] = 0.5 * (s[(a, b)] + s[(b, a)]);
-            s[(b, a)] = s[(a, b)];
-        }
-    }
-    let (_, vectors) = eigen(&s)?;
-    Ok(linalg::product(&vectors, &w))
-}
-
 fn eigen(m: &Matrix) -> Result<(Vec<f64>, Matrix), Error> {
     linalg::symmetric_eigen(m).ok_or(Error::StartSingular {
         problem: "without eigenvalues",
     })
 }
 
-/// Entries in (−1, 1) that look random, the same everywhere: a Weyl sequence.
-fn pseudo_random_symmetric(p: usize, seed: usize) -> Matrix {
-    let golden = 0.618_033_988_749_895;
-    let entry = |k: usize| {
-        let x = (k as f64 + 1.0) * golden + seed as f64 * 0.414_213_562_373_095;
-        // Twice through the sequence, or neighbours would be evenly spaced.
-        let y = (x.fract() * 997.0 + k as f64 * golden * golden).fract();
-        2.0 * y - 1.0
-    };
-    Matrix::from_fn(p, p, |a, b| entry(packed(a, b)))
+/// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    }
 }

@@ -1,0 +1,202 @@
+//! Linear combinations of the matrices of a block, and of their entries.
+#![allow(unsafe_code)]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::LANES;
+use super::moments::dot;
+use super::transform::rows_times_source;
+
+/// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number an entry).
+pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
+    let lanes = coefficients.len();
+    assert_eq!(lanes % LANES, 0);
+    assert_eq!(block.len(), out.len() * lanes);
+    Arch::new().dispatch(Combine {
+        block,
+        coefficients,
+        out,
+    });
+}
+
+struct Combine<'a> {
+    block: &'a [f64],
+    coefficients: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Combine<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let lanes = self.coefficients.len();
+        let (coefficients, _) = S::as_simd_f64s(self.coefficients);
+        for (row, out) in self.block.chunks_exact(lanes).zip(self.out) {
+            let (row, _) = S::as_simd_f64s(row);
+            *out += simd.reduce_sum_f64s(dot(simd, row, coefficients));
+        }
+    }
+}
+
+/// Eight combinations at once: out[row, k] += Σ_i block[row, i] coefficients[i, k].
+pub fn combine_eight(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
+    let lanes = coefficients.len() / LANES;
+    assert_eq!(lanes % LANES, 0);
+    assert_eq!(block.len() * LANES, out.len() * lanes);
+    Arch::new().dispatch(CombineEight {
+        block,
+        coefficients,
+        out,
+    });
+}
+
+struct CombineEight<'a> {
+    block: &'a [f64],
+    coefficients: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for CombineEight<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let lanes = self.coefficients.len() / LANES;
+        let (u, _) = S::as_simd_f64s(self.coefficients);
+        let (out, _) = S::as_mut_simd_f64s(self.out);
+        add_products(simd, self.block, lanes, u, out);
+    }
+}
+
+/// For each matrix i of the block and each of eight rows of weights for the packed entries,
+/// out[k, i] = Σ_row entries[k, row] block[row, i].
+pub fn correlate_eight(block: &[f64], entries: &[f64], out: &mut [f64]) {
+    let (lanes, rows) = (out.len() / LANES, entries.len() / LANES);
+    assert_eq!(lanes % LANES, 0);
+    assert_eq!(block.len(), rows * lanes);
+    Arch::new().dispatch(CorrelateEight {
+        block,
+        entries,
+        out,
+    });
+}
+
+struct CorrelateEight<'a> {
+    block: &'a [f64],
+    entries: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for CorrelateEight<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let rows = self.entries.len() / LANES;
+        let stride = self.out.len() / LANES / S::F64_LANES;
+        let (block, _) = S::as_simd_f64s(self.block);
+        let (out, _) = S::as_mut_simd_f64s(self.out);
+        let mut offsets: Vec<usize> = (0..rows).map(|row| row * stride).collect();
+        for at in 0..stride {
+            rows_times_source::<S, 1>(simd, self.entries, LANES, block, &offsets, |k, tile| {
+                out[k * stride + at] = tile[0];
+            });
+            offsets.iter_mut().for_each(|offset| *offset += 1);
+        }
+    }
+}
+
+/// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
+/// columns of u.
+#[inline(always)]
+pub(super) fn add_products<S: Simd>(
+    simd: S,
+    block: &[f64],
+    lanes: usize,
+    u: &[S::f64s],
+    out: &mut [S::f64s],
+) {
+    let halves = LANES / S::F64_LANES;
+    let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
+    assert_eq!(block.len(), rows * lanes);
+    assert_eq!(u.len(), groups * lanes * halves);
+    assert_eq!(out.len(), groups * rows * halves);
+    let mut row = 0;
+    while row < rows {
+        let tile = match rows - row {
+            left @ 1..=6 => left,
+            7 | 8 => 4,
+            9 => 5,
+            _ => 6,
+        };
+        for g in 0..groups {
+            macro_rules! outer {
+                ($r:literal) => {
+                    // SAFETY: rows row..row+$r exist in block and in group g of out, and
+                    // group g of u has `lanes` times `halves` vectors.
+                    unsafe {
+                        outer::<S, $r>(
+                            simd,
+                            block.as_ptr().add(row * lanes),
+                            lanes,
+                            u.as_ptr().add(g * lanes * halves),
+                            out.as_mut_ptr().add((g * rows + row) * halves),
+                        )
+                    }
+                };
+            }
+            match tile {
+                1 => outer!(1),
+                2 => outer!(2),
+                3 => outer!(3),
+                4 => outer!(4),
+                5 => outer!(5),
+                _ => outer!(6),
+            }
+        }
+        row += tile;
+    }
+}
+
+/// out[r, l] += Σ_i rows[r, i] u[i, l], an R × LANES tile kept in registers.
+///
+/// # Safety
+/// `rows` must have R rows of `lanes` numbers, `u` `lanes` groups of LANES, `out` R such groups.
+#[inline(always)]
+unsafe fn outer<S: Simd, const R: usize>(
+    simd: S,
+    rows: *const f64,
+    lanes: usize,
+    u: *const S::f64s,
+    out: *mut S::f64s,
+) {
+    let halves = LANES / S::F64_LANES;
+    // Two vectors at a time, or the one that a group is on the widest machines.
+    let mut half = 0;
+    while half < halves {
+        let second = (half + 1).min(halves - 1);
+        let mut sums = [[simd.splat_f64s(0.0); 2]; R];
+        for i in 0..lanes {
+            let left = unsafe { *u.add(i * halves + half) };
+            let right = unsafe { *u.add(i * halves + second) };
+            for r in 0..R {
+                let entry = simd.splat_f64s(unsafe { *rows.add(r * lanes + i) });
+                sums[r][0] = simd.mul_add_e_f64s(entry, left, sums[r][0]);
+                if halves > 1 {
+                    sums[r][1] = simd.mul_add_e_f64s(entry, right, sums[r][1]);
+                }
+            }
+        }
+        for r in 0..R {
+            unsafe {
+                let out = out.add(r * halves);
+                *out.add(half) = simd.add_f64s(*out.add(half), sums[r][0]);
+                if halves > 1 {
+                    *out.add(second) = simd.add_f64s(*out.add(second), sums[r][1]);
+                }
+            }
+        }
+        half += 2;
+    }
+}

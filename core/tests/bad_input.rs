@@ -1,0 +1,262 @@
+//! Every kind of bad input has an error of its own, with the numbers in it.
+
+use codiag::synthetic::{Synthetic, noisy};
+use codiag::{Error, Matrix, MatrixSet, Method, Rank, SetOptions, Settings, Start, diagonalize};
+
+fn options(change: impl FnOnce(&mut SetOptions)) -> SetOptions {
+    let mut options = SetOptions::default();
+    change(&mut options);
+    options
+}
+
+fn settings_error(change: impl FnOnce(&mut Settings)) -> Error {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    diagonalize(&noisy(8, 3, 0.3, 0), &settings).unwrap_err()
+}
+
+#[test]
+fn empty_sets_and_wrong_lengths() {
+    for (n, p) in [(0, 3), (3, 0), (0, 0)] {
+        assert_eq!(
+            MatrixSet::new(&[], n, p).unwrap_err(),
+            Error::Shape {
+                shape: vec![n, p, p]
+            }
+        );
+    }
+    let error = MatrixSet::new(&[1.0; 11], 3, 2).unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Length {
+            expected: 12,
+            actual: 11,
+            ..
+        }
+    ));
+    let none: [Vec<f64>; 0] = [];
+    assert!(matches!(
+        MatrixSet::from_matrices(2, none, &SetOptions::default()),
+        Err(Error::Shape { .. })
+    ));
+    let ragged = [vec![1.0; 4], vec![1.0; 9]];
+    assert!(matches!(
+        MatrixSet::from_matrices(2, ragged, &SetOptions::default()),
+        Err(Error::Length {
+            expected: 4,
+            actual: 9,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_named() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut made = Synthetic::new(100, 4, 0.1, 0);
+        made.data[73 * 16 + 2 * 4 + 3] = bad;
+        let error = made.set().unwrap_err();
+        let Error::NotFinite {
+            matrix,
+            row,
+            column,
+            value,
+        } = error
+        else {
+            panic!("{error}");
+        };
+        assert_eq!((matrix, row, column), (73, 2, 3));
+        assert_eq!(value.to_bits(), bad.to_bits());
+    }
+}
+
+#[test]
+fn asymmetry_is_measured_against_the_largest_entry() {
+    let mut made = Synthetic::new(20, 4, 0.1, 0);
+    let matrix = &mut made.data[5 * 16..6 * 16];
+    let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    let before = matrix[1];
+    matrix[1] = before + 1e-6 * largest;
+    let error = made.set().unwrap_err();
+    let Error::Asymmetric {
+        matrix,
+        row,
+        column,
+        asymmetry,
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((matrix, row, column), (5, 1, 0));
+    assert!((asymmetry - 1e-6).abs() < 1e-8);
+    // Rounding is symmetrised away.
+    made.data[5 * 16 + 1] = before + 1e-10 * largest;
+    let set = made.set().unwrap();
+    assert_eq!(set.matrix(5)[(0, 1)], set.matrix(5)[(1, 0)]);
+}
+
+#[test]
+fn singular_and_indefinite_matrices_are_named_with_what_helps() {
+    let mut made = Synthetic::new(20, 3, 0.3, 0);
+    made.data[7 * 9..8 * 9].copy_from_slice(&[1.0, 2.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    let error = made.set().unwrap_err();
+    assert!(error.to_string().contains("shrinkage"), "{error}");
+    let Error::NotPositiveDefinite {
+        matrix,
+        eigenvalue,
+        shared_rank,
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((matrix, shared_rank), (7, None));
+    assert!((eigenvalue + 1.0).abs() < 1e-12);
+
+    // All of rank 1 in two channels.
+    let data: Vec<f64> = (1..5)
+        .flat_map(|k| [1.0, 2.0, 2.0, 4.0].map(|x| x * f64::from(k)))
+        .collect();
+    let error = MatrixSet::new(&data, 4, 2).unwrap_err();
+    assert!(error.to_string().contains("rank=\"auto\""), "{error}");
+    assert!(matches!(
+        error,
+        Error::NotPositiveDefinite {
+            shared_rank: Some(1),
+            ..
+        }
+    ));
+    let reduced = MatrixSet::with_options(&data, 4, 2, &options(|o| o.rank = Rank::Auto)).unwrap();
+    assert_eq!(reduced.dimension(), 1);
+
+    let zeros = MatrixSet::new(&[0.0; 8], 2, 2).unwrap_err();
+    assert!(matches!(
+        zeros,
+        Error::NotPositiveDefinite { matrix: 0, .. }
+    ));
+}
+
+#[test]
+fn weights_ranks_and_shrinkage_are_checked() {
+    let made = Synthetic::new(4, 3, 0.3, 0);
+    let error = |o: SetOptions| MatrixSet::with_options(&made.data, 4, 3, &o).unwrap_err();
+    let weights = |w: Vec<f64>| error(options(|o| o.weights = Some(w)));
+    assert_eq!(
+        weights(vec![1.0; 3]),
+        Error::WeightsLength {
+            expected: 4,
+            actual: 3
+        }
+    );
+    assert_eq!(
+        weights(vec![1.0, -1.0, 1.0, 1.0]),
+        Error::Weight {
+            index: 1,
+            value: -1.0
+        }
+    );
+    assert!(matches!(
+        weights(vec![1.0, 1.0, f64::NAN, 1.0]),
+        Error::Weight { index: 2, .. }
+    ));
+    assert_eq!(weights(vec![0.0; 4]), Error::WeightsZero);
+    for rank in [0, 4] {
+        let error = error(options(|o| o.rank = Rank::Exactly(rank)));
+        assert!(matches!(error, Error::Setting { name: "rank", .. }));
+    }
+    for shrinkage in [-0.1, 1.1, f64::NAN] {
+        let error = error(options(|o| o.shrinkage = shrinkage));
+        assert!(matches!(
+            error,
+            Error::Setting {
+                name: "shrinkage",
+                ..
+            }
+        ));
+    }
+}
+
+#[test]
+fn starts_are_checked() {
+    let start = |b: Matrix| settings_error(|s| s.start = Start::Given(b));
+    assert!(matches!(
+        start(Matrix::identity(2)),
+        Error::StartShape {
+            expected: 3,
+            rows: 2,
+            columns: 2
+        }
+    ));
+    assert_eq!(
+        start(Matrix::zeros(3, 3)),
+        Error::StartSingular {
+            problem: "singular"
+        }
+    );
+    let ones = Matrix::from_fn(3, 3, |_, _| 1.0);
+    assert_eq!(
+        start(ones),
+        Error::StartSingular {
+            problem: "singular"
+        }
+    );
+    let nan = Matrix::from_fn(3, 3, |_, _| f64::NAN);
+    assert_eq!(
+        start(nan),
+        Error::StartSingular {
+            problem: "not finite"
+        }
+    );
+    let skewed = settings_error(|s| {
+        s.orthogonal = true;
+        s.start = Start::Given(Matrix::diagonal(&[1.0, 2.0, 3.0]));
+    });
+    assert!(skewed.to_string().contains("orthogonal"), "{skewed}");
+    // Scale alone is no reason to refuse a start.
+    let tiny = Settings {
+        start: Start::Given(Matrix::diagonal(&[1e-12, 1.0, 1e9])),
+        ..Settings::default()
+    };
+    assert!(
+        diagonalize(&noisy(8, 3, 0.3, 0), &tiny)
+            .unwrap()
+            .status
+            .converged()
+    );
+}
+
+#[test]
+fn settings_are_checked() {
+    for tolerance in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = settings_error(|s| s.tolerance = tolerance);
+        assert!(matches!(error, Error::Setting { name: "tol", .. }));
+    }
+    assert!(matches!(
+        settings_error(|s| s.lambda_min = 0.0),
+        Error::Setting {
+            name: "lambda_min",
+            ..
+        }
+    ));
+    assert!(matches!(
+        settings_error(|s| s.threads = Some(0)),
+        Error::Setting {
+            name: "threads",
+            ..
+        }
+    ));
+    let error = settings_error(|s| {
+        s.orthogonal = true;
+        s.method = Method::Pham;
+    });
+    assert!(matches!(
+        error,
+        Error::Setting {
+            name: "orthogonal",
+            ..
+        }
+    ));
+    let error = "gauss".parse::<Method>().unwrap_err();
+    assert!(error.to_string().contains("\"quasi-newton\""), "{error}");
+    assert!("spectre".parse::<Start>().is_err());
+    assert_eq!("pham".parse::<Method>().unwrap(), Method::Pham);
+}

@@ -1,0 +1,264 @@
+//! How the methods converge, and where to.
+
+use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg, noisy};
+use codiag::{
+    Criterion, Diagonalization, Matrix, MatrixSet, Method, Settings, Start, Status, diagonalize,
+};
+
+fn solve(set: &MatrixSet, settings: Settings) -> Diagonalization {
+    diagonalize(set, &settings).unwrap()
+}
+
+fn with(method: Method, tolerance: f64) -> Settings {
+    Settings {
+        method,
+        tolerance,
+        ..Settings::default()
+    }
+}
+
+fn gradients(answer: &Diagonalization) -> Vec<f64> {
+    answer.history.iter().map(|r| r.gradient_norm).collect()
+}
+
+#[test]
+fn exact_sets_give_the_mixing_back() {
+    for method in Method::ALL {
+        for seed in 0..3 {
+            let made = Synthetic::new(60, 12, 0.0, seed);
+            let answer = solve(&made.set().unwrap(), with(method, 1e-12));
+            let distance = amari_distance(&answer.b, &made.mixing);
+            assert!(distance < 1e-12, "{method:?} seed {seed}: {distance:e}");
+            assert!(answer.loss.abs() < 1e-11);
+        }
+    }
+}
+
+#[test]
+fn all_methods_converge_quadratically_on_exact_sets() {
+    let set = noisy(100, 20, 0.0, 5);
+    for method in Method::ALL {
+        let settings = Settings {
+            start: Start::Whitener,
+            ..with(method, 1e-12)
+        };
+        let answer = solve(&set, settings);
+        let gradients = gradients(&answer);
+        // From where the iteration is near the solution for good.
+        let near = gradients.iter().rposition(|g| *g > 0.03).unwrap() + 1;
+        let steps: Vec<(f64, f64)> = gradients[near..]
+            .windows(2)
+            .map(|pair| (pair[0], pair[1]))
+            .filter(|(_, after)| *after > 1e-12)
+            .collect();
+        assert!(!steps.is_empty() && answer.iterations < 50, "{method:?}");
+        for (before, after) in steps {
+            assert!(
+                after < 100.0 * before * before,
+                "{method:?}: {before} {after}"
+            );
+        }
+    }
+}
+
+#[test]
+fn newton_converges_quadratically_on_noisy_sets() {
+    for seed in 0..5 {
+        let answer = solve(&noisy(100, 40, 0.1, seed), with(Method::Newton, 1e-10));
+        assert_eq!(answer.status, Status::Converged);
+        let gradients = gradients(&answer);
+        let below = |x: f64| gradients.iter().position(|g| *g < x).unwrap();
+        assert!(
+            below(1e-10) - below(1e-3) <= 4,
+            "seed {seed}: {gradients:?}"
+        );
+    }
+}
+
+#[test]
+fn quasi_newton_converges_linearly_on_noisy_sets() {
+    let settings = Settings {
+        start: Start::Whitener,
+        ..with(Method::QuasiNewton, 1e-7)
+    };
+    let answer = solve(&noisy(100, 20, 0.1, 1), settings);
+    assert!(answer.status.converged());
+    assert!(
+        answer
+            .history
+            .iter()
+            .all(|r| r.step == 1.0 || r.iteration < 20)
+    );
+    let tail = &gradients(&answer)[answer.iterations - 10..];
+    assert!(
+        tail.windows(2).all(|g| g[1] < g[0] && g[1] > 0.1 * g[0]),
+        "{tail:?}"
+    );
+}
+
+#[test]
+fn all_methods_reach_the_same_loss() {
+    // From one point near a minimum, so that all are in the basin of the same one.
+    let set = noisy(100, 40, 0.1, 0);
+    let near = solve(&set, with(Method::Newton, 1e-2));
+    let losses: Vec<f64> = Method::ALL
+        .into_iter()
+        .map(|method| {
+            let settings = Settings {
+                start: Start::Given(near.b.clone()),
+                ..with(method, 1e-8)
+            };
+            let answer = solve(&set, settings);
+            assert!(answer.status.converged(), "{method:?}");
+            answer.loss
+        })
+        .collect();
+    assert!((losses[0] - losses[1]).abs() < 1e-11 && (losses[0] - losses[2]).abs() < 1e-11);
+}
+
+#[test]
+fn the_loss_never_increases() {
+    let meg = MatrixSet::new(&meg(Sensors::Magnetometers), 100, 40).unwrap();
+    for set in [&noisy(50, 10, 0.5, 1), &meg] {
+        for method in Method::ALL {
+            for orthogonal in [false, true] {
+                if orthogonal && method == Method::Pham {
+                    continue;
+                }
+                let settings = Settings {
+                    orthogonal,
+                    max_iterations: 30,
+                    ..with(method, 1e-8)
+                };
+                let answer = solve(set, settings);
+                for pair in answer.history.windows(2) {
+                    assert!(pair[1].loss <= pair[0].loss + 1e-12, "{method:?} {pair:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn newton_arrives_on_meg() {
+    for sensors in [Sensors::Magnetometers, Sensors::Gradiometers] {
+        let set = MatrixSet::new(&meg(sensors), 100, 40).unwrap();
+        let answer = solve(&set, Settings::default());
+        assert_eq!(answer.status, Status::Converged, "{sensors:?}");
+        assert!(answer.gradient_norm <= 1e-8);
+    }
+}
+
+#[test]
+fn seeds_of_the_experiments_converge_to_losses_as_low_as_the_paper_s() {
+    for sigma in [0.1, 0.3] {
+        let mut excess = 0.0;
+        for seed in 0..20 {
+            let set = noisy(100, 40, sigma, seed);
+            let newton = solve(&set, with(Method::Newton, 1e-6));
+            let paper = Settings {
+                start: Start::Whitener,
+                max_iterations: 5000,
+                ..with(Method::QuasiNewton, 1e-6)
+            };
+            let quasi_newton = solve(&set, paper);
+            assert!(newton.status.converged() && quasi_newton.status.converged());
+            excess += (newton.loss - quasi_newton.loss) / 20.0;
+        }
+        assert!(excess < 1e-3, "sigma {sigma}: {excess}");
+    }
+}
+
+#[test]
+fn a_hessian_that_does_not_fit_is_applied_by_sweeps() {
+    let set = noisy(40, 12, 0.2, 0);
+    let stored = solve(&set, Settings::default());
+    let swept = solve(
+        &set,
+        Settings {
+            hessian_memory: 0,
+            ..Settings::default()
+        },
+    );
+    assert_eq!(stored.iterations, swept.iterations);
+    assert!((stored.loss - swept.loss).abs() < 1e-12);
+    let pairs = stored.b.as_slice().iter().zip(swept.b.as_slice());
+    assert!(pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f64::max) < 1e-7);
+}
+
+#[test]
+fn rotations_stay_orthogonal_and_end_where_the_gradient_over_them_vanishes() {
+    for method in [Method::QuasiNewton, Method::Newton] {
+        let set = noisy(30, 8, 0.5, 4);
+        let settings = Settings {
+            orthogonal: true,
+            max_iterations: 3000,
+            ..with(method, 1e-9)
+        };
+        let answer = solve(&set, settings);
+        assert_eq!(answer.status, Status::Converged, "{method:?}");
+        for a in 0..8 {
+            for b in 0..8 {
+                let dot: f64 = (0..8).map(|c| answer.b[(a, c)] * answer.b[(b, c)]).sum();
+                assert!((dot - f64::from(u8::from(a == b))).abs() < 1e-12);
+            }
+        }
+        let gradient = Criterion::at(&set, &answer.b).unwrap().gradient;
+        for a in 0..8 {
+            for b in 0..8 {
+                assert!((gradient[(a, b)] - gradient[(b, a)]).abs() < 1e-7);
+            }
+        }
+    }
+}
+
+#[test]
+fn newton_over_rotations_is_quadratic() {
+    let settings = Settings {
+        orthogonal: true,
+        ..with(Method::Newton, 1e-11)
+    };
+    let answer = solve(&noisy(30, 8, 0.5, 4), settings);
+    let gradients = gradients(&answer);
+    let below = |x: f64| gradients.iter().position(|g| *g < x).unwrap();
+    assert!(below(1e-10) - below(1e-2) <= 5, "{gradients:?}");
+}
+
+#[test]
+fn common_principal_components_are_found_exactly() {
+    // Orthogonal mixing: the unconstrained and the orthogonal answer agree.
+    let p = 6;
+    let (c, s) = (0.6_f64, 0.8_f64);
+    let mut q = Matrix::identity(p);
+    for a in 0..p - 1 {
+        let mut turn = Matrix::identity(p);
+        (
+            turn[(a, a)],
+            turn[(a, a + 1)],
+            turn[(a + 1, a)],
+            turn[(a + 1, a + 1)],
+        ) = (c, s, -s, c);
+        q = Matrix::from_fn(p, p, |x, y| (0..p).map(|k| turn[(x, k)] * q[(k, y)]).sum());
+    }
+    let mut data = Vec::new();
+    for i in 0..20 {
+        for x in 0..p {
+            for y in 0..p {
+                data.push(
+                    (0..p)
+                        .map(|k| q[(k, x)] * q[(k, y)] * (1.0 + ((i * 7 + k * k * 3) % 11) as f64))
+                        .sum::<f64>(),
+                );
+            }
+        }
+    }
+    let set = MatrixSet::new(&data, 20, p).unwrap();
+    let settings = Settings {
+        orthogonal: true,
+        ..Settings::default()
+    };
+    let answer = solve(&set, settings);
+    assert!(answer.loss.abs() < 1e-12);
+    let mixing = Matrix::from_fn(p, p, |x, k| q[(k, x)]);
+    assert!(amari_distance(&answer.b, &mixing) < 1e-7);
+}

@@ -1,0 +1,182 @@
+//! What must not change the answer.
+
+use codiag::synthetic::{Synthetic, noisy};
+use codiag::{
+    Diagonalization, Matrix, MatrixSet, Method, SetOptions, Settings, Start, Status, diagonalize,
+};
+
+fn solve(set: &MatrixSet) -> Diagonalization {
+    let answer = diagonalize(set, &Settings::default()).unwrap();
+    assert_eq!(answer.status, Status::Converged);
+    answer
+}
+
+fn largest_difference(x: &Matrix, y: &Matrix) -> f64 {
+    let pairs = x.as_slice().iter().zip(y.as_slice());
+    pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+fn product(x: &Matrix, y: &Matrix) -> Matrix {
+    Matrix::from_fn(x.rows(), y.columns(), |a, b| {
+        (0..x.columns()).map(|k| x[(a, k)] * y[(k, b)]).sum()
+    })
+}
+
+/// T Cⁱ Tᵀ for all matrices.
+fn transformed(made: &Synthetic, t: &Matrix) -> Vec<f64> {
+    let p = made.p;
+    made.data
+        .chunks_exact(p * p)
+        .flat_map(|c| {
+            let c = Matrix::from_rows(p, p, c.to_vec());
+            product(&product(t, &c), &t.transpose()).into_vec()
+        })
+        .collect()
+}
+
+#[test]
+fn units_change_neither_iterations_nor_answer() {
+    let made = Synthetic::new(60, 10, 0.1, 3);
+    let reference = solve(&made.set().unwrap());
+    for scale in [1e-24, 1e12] {
+        let data: Vec<f64> = made.data.iter().map(|x| x * scale).collect();
+        let answer = solve(&MatrixSet::new(&data, 60, 10).unwrap());
+        assert_eq!(answer.iterations, reference.iterations);
+        assert!((answer.loss - reference.loss).abs() < 1e-10);
+        let rescaled = Matrix::from_fn(10, 10, |a, b| answer.b[(a, b)] * scale.sqrt());
+        assert!(largest_difference(&rescaled, &reference.b) < 1e-6);
+    }
+}
+
+#[test]
+fn mixed_units_between_channels_change_neither_iterations_nor_answer() {
+    let made = Synthetic::new(60, 10, 0.1, 3);
+    let reference = solve(&made.set().unwrap());
+    let units: Vec<f64> = (0..10)
+        .map(|c| if c % 2 == 0 { 1e6 } else { 1.0 })
+        .collect();
+    let data = transformed(&made, &Matrix::diagonal(&units));
+    let answer = solve(&MatrixSet::new(&data, 60, 10).unwrap());
+    assert_eq!(answer.iterations, reference.iterations);
+    assert!((answer.loss - reference.loss).abs() < 1e-9);
+    // Rows agree up to order and sign, which depend on the patterns' largest entry.
+    let rescaled = Matrix::from_fn(10, 10, |a, c| answer.b[(a, c)] * units[c]);
+    for a in 0..10 {
+        let sign = if rescaled[(a, 0)] * reference.b[(a, 0)] < 0.0 {
+            -1.0
+        } else {
+            1.0
+        };
+        for c in 0..10 {
+            assert!((sign * rescaled[(a, c)] - reference.b[(a, c)]).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
+    let made = Synthetic::new(40, 7, 0.1, 2);
+    let t = Matrix::from_fn(7, 7, |a, b| {
+        0.2 * ((a * 5 + b * 3) % 7) as f64 + 2.0 * f64::from(u8::from(a == b))
+    });
+    let moved = MatrixSet::new(&transformed(&made, &t), 40, 7).unwrap();
+    for method in Method::ALL {
+        let settings = |start| Settings {
+            method,
+            start: Start::Given(start),
+            tolerance: 1e-10,
+            canonical: false,
+            ..Settings::default()
+        };
+        // C → T C Tᵀ with the start B₀ T⁻¹ gives B T⁻¹; here T⁻¹ is given, B₀ = I.
+        let first = diagonalize(&moved, &settings(Matrix::identity(7))).unwrap();
+        let second = diagonalize(&made.set().unwrap(), &settings(t.clone())).unwrap();
+        assert_eq!(first.iterations, second.iterations, "{method:?}");
+        let difference = largest_difference(&product(&first.b, &t), &second.b);
+        assert!(difference < 1e-8, "{method:?}: {difference:e}");
+    }
+}
+
+#[test]
+fn order_duplication_and_weights_do_not_matter() {
+    let made = Synthetic::new(30, 6, 0.2, 9);
+    let reference = solve(&made.set().unwrap());
+    let matrices: Vec<&[f64]> = made.data.chunks_exact(36).collect();
+
+    let reversed: Vec<&[f64]> = matrices.iter().rev().copied().collect();
+    let twice: Vec<&[f64]> = matrices.iter().chain(&matrices).copied().collect();
+    for order in [&reversed, &twice] {
+        let set = MatrixSet::from_matrices(6, order, &SetOptions::default()).unwrap();
+        let answer = solve(&set);
+        assert!((answer.loss - reference.loss).abs() < 1e-12);
+        assert!(largest_difference(&answer.b, &reference.b) < 1e-7);
+    }
+
+    // Weight 2 is a matrix that is there twice; weight 0 one that is not there.
+    let repeated: Vec<&[f64]> = matrices.iter().chain(&matrices[..1]).copied().collect();
+    let set = MatrixSet::from_matrices(6, &repeated, &SetOptions::default()).unwrap();
+    let mut weights = vec![1.0; 30];
+    weights[0] = 2.0;
+    let options = SetOptions {
+        weights: Some(weights),
+        ..SetOptions::default()
+    };
+    let weighted = MatrixSet::from_matrices(6, &matrices, &options).unwrap();
+    let (first, second) = (solve(&set), solve(&weighted));
+    assert!((first.loss - second.loss).abs() < 1e-12);
+    assert!(largest_difference(&first.b, &second.b) < 1e-7);
+
+    let mut weights = vec![1.0; 30];
+    weights[4] = 0.0;
+    let options = SetOptions {
+        weights: Some(weights),
+        ..SetOptions::default()
+    };
+    let weighted = MatrixSet::from_matrices(6, &matrices, &options).unwrap();
+    let without: Vec<&[f64]> = [&matrices[..4], &matrices[5..]].concat();
+    let set = MatrixSet::from_matrices(6, &without, &SetOptions::default()).unwrap();
+    let (first, second) = (solve(&set), solve(&weighted));
+    assert!((first.loss - second.loss).abs() < 1e-12);
+    assert!(largest_difference(&first.b, &second.b) < 1e-7);
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let set = noisy(700, 20, 0.2, 0);
+    for method in Method::ALL {
+        let run = |threads| {
+            let settings = Settings {
+                method,
+                threads: Some(threads),
+                max_iterations: 40,
+                ..Settings::default()
+            };
+            let answer = diagonalize(&set, &settings).unwrap();
+            (
+                answer.b,
+                answer.loss.to_bits(),
+                answer.gradient_norm.to_bits(),
+            )
+        };
+        let one = run(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(run(threads), one, "{method:?} on {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn all_ways_to_make_a_set_make_the_same_one() {
+    let made = Synthetic::new(150, 5, 0.2, 0);
+    let options = SetOptions::default();
+    let slice = solve(&made.set().unwrap());
+    let matrices = made.data.chunks_exact(25).map(<[f64]>::to_vec);
+    let iterator = solve(&MatrixSet::from_matrices(5, matrices, &options).unwrap());
+    let threaded = SetOptions {
+        threads: Some(2),
+        ..SetOptions::default()
+    };
+    let parallel = solve(&MatrixSet::with_options(&made.data, 150, 5, &threaded).unwrap());
+    assert_eq!(slice.b, iterator.b);
+    assert_eq!(slice.b, parallel.b);
+}

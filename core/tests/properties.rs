@@ -1,0 +1,81 @@
+//! Properties of every answer, over random sets.
+
+use codiag::{Criterion, Matrix, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
+use proptest::prelude::*;
+
+/// n random covariances of 2p samples in p channels of random units, with weights.
+fn sets() -> impl Strategy<Value = (usize, usize, Vec<f64>, Vec<f64>)> {
+    (1_usize..50, 1_usize..30, any::<u64>()).prop_map(|(n, p, seed)| {
+        let mut state = seed;
+        let mut uniform = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let units: Vec<f64> = (0..p)
+            .map(|_| 10.0_f64.powf(12.0 * uniform() - 6.0))
+            .collect();
+        let mut data = vec![0.0; n * p * p];
+        for matrix in data.chunks_exact_mut(p * p) {
+            for _ in 0..2 * p {
+                // The sum of four uniforms is nearly normal.
+                let x: Vec<f64> = units
+                    .iter()
+                    .map(|u| u * (uniform() + uniform() + uniform() + uniform() - 2.0))
+                    .collect();
+                for a in 0..p {
+                    for b in 0..p {
+                        matrix[a * p + b] += x[a] * x[b];
+                    }
+                }
+            }
+        }
+        let weights = (0..n).map(|_| 0.1 + uniform()).collect();
+        (n, p, data, weights)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn newton_converges_and_never_loses_to_its_start((n, p, data, weights) in sets()) {
+        let options = SetOptions { weights: Some(weights), ..SetOptions::default() };
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        let answer = diagonalize(&set, &Settings::default()).unwrap();
+        prop_assert_eq!(answer.status, Status::Converged, "ĝ {:e}", answer.gradient_norm);
+        prop_assert!(answer.loss >= -1e-9);
+        prop_assert!(answer.loss <= answer.history[0].loss + 1e-9);
+        let here = Criterion::at(&set, &answer.b).unwrap();
+        prop_assert!((here.loss - answer.loss).abs() < 1e-9 * (1.0 + answer.loss));
+        prop_assert!(here.gradient.norm() / (p as f64).sqrt() < 1e-7);
+    }
+
+    #[test]
+    fn the_other_methods_decrease_the_loss((n, p, data, weights) in sets()) {
+        let options = SetOptions { weights: Some(weights), ..SetOptions::default() };
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        for method in [Method::QuasiNewton, Method::Pham] {
+            let settings = Settings { method, max_iterations: 5, ..Settings::default() };
+            let answer = diagonalize(&set, &settings).unwrap();
+            for pair in answer.history.windows(2) {
+                prop_assert!(pair[1].loss <= pair[0].loss + 1e-9);
+            }
+            prop_assert!(answer.b.is_finite() && answer.a.is_finite());
+        }
+    }
+
+    #[test]
+    fn orthogonal_answers_are_orthogonal((n, p, data, _) in sets()) {
+        let set = MatrixSet::new(&data, n, p).unwrap();
+        let settings = Settings { orthogonal: true, max_iterations: 20, ..Settings::default() };
+        let b = diagonalize(&set, &settings).unwrap().b;
+        let gram = Matrix::from_fn(p, p, |x, y| (0..p).map(|c| b[(x, c)] * b[(y, c)]).sum());
+        for x in 0..p {
+            for y in 0..p {
+                prop_assert!((gram[(x, y)] - f64::from(u8::from(x == y))).abs() < 1e-12);
+            }
+        }
+    }
+}
