@@ -52,11 +52,6 @@ impl<'a, S: WorkingSet> Line<'a, S> {
         })
     }
 
-    /// φ at 0.
-    pub fn start(&self) -> Point {
-        self.start
-    }
-
     /// φ at α.
     pub fn at(&mut self, alpha: f64) -> Result<Point, Error> {
         let (log_det, trace, squares) = self.determinant.at(self.e, alpha);
@@ -266,7 +261,7 @@ mod tests {
             let point = line.minimize(1.0, 1e-6).unwrap().unwrap();
             assert!(point.change < 0.0, "{point:?}");
             assert!(
-                point.first.abs() <= 1e-6 * line.start().first.abs(),
+                point.first.abs() <= 1e-6 * line.start.first.abs(),
                 "{point:?}"
             );
         }

@@ -126,20 +126,55 @@ pub fn meg(sensors: Sensors) -> Vec<f64> {
         Sensors::Magnetometers => include_bytes!("../data/meg_magnetometers.f32"),
         Sensors::Gradiometers => include_bytes!("../data/meg_gradiometers.f32"),
     };
-    let mut triangle = bytes
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|b| f32::from_le_bytes(*b));
+    let (numbers, _) = bytes.as_chunks::<4>();
     let mut data = vec![0.0; N * P * P];
-    for matrix in data.chunks_exact_mut(P * P) {
+    for (matrix, triangle) in data
+        .chunks_exact_mut(P * P)
+        .zip(numbers.chunks_exact(P * (P + 1) / 2))
+    {
         for a in 0..P {
             for b in 0..=a {
-                let value = f64::from(triangle.next().expect("whole triangles"));
+                let value = f64::from(f32::from_le_bytes(triangle[a * (a + 1) / 2 + b]));
                 matrix[a * P + b] = value;
                 matrix[b * P + a] = value;
             }
         }
     }
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amari_distance_is_zero_for_scaled_permutations_and_one_at_worst() {
+        let a = Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 5.0]);
+        let inverse = linalg::inverse(&a);
+        let swapped = Matrix::from_rows(2, 2, [inverse.row(1), inverse.row(0)].concat());
+        assert!(amari_distance(&swapped.scale_rows(&[-3.0, 1e5]), &a) < 1e-10);
+        let mixed = Matrix::from_rows(2, 2, vec![1.0, 1.0, 1.0, -1.0]);
+        assert!((amari_distance(&mixed, &Matrix::identity(2)) - 1.0).abs() < 1e-15);
+        assert_eq!(
+            amari_distance(&Matrix::identity(1), &Matrix::identity(1)),
+            0.0
+        );
+    }
+
+    #[test]
+    fn seeds_decide_the_data() {
+        let (x, y) = (Synthetic::new(3, 4, 0.1, 7), Synthetic::new(3, 4, 0.1, 7));
+        assert_eq!(x.data, y.data);
+        assert_ne!(x.data, Synthetic::new(3, 4, 0.1, 8).data);
+    }
+
+    #[test]
+    fn meg_covariances_are_whole_and_white_on_average() {
+        for sensors in [Sensors::Magnetometers, Sensors::Gradiometers] {
+            let set = MatrixSet::new(&meg(sensors), 100, 40).unwrap();
+            for a in 0..40 {
+                assert!((set.mean()[(a, a)] - 1.0).abs() < 1e-5);
+            }
+        }
+    }
 }

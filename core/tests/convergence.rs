@@ -5,6 +5,7 @@ use codiag::{
     Criterion, Diagonalization, Matrix, MatrixSet, Method, Settings, Start, Status, diagonalize,
 };
 
+#[allow(clippy::needless_pass_by_value)] // settings are written where they are passed
 fn solve(set: &MatrixSet, settings: Settings) -> Diagonalization {
     diagonalize(set, &settings).unwrap()
 }

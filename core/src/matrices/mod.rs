@@ -171,7 +171,7 @@ impl MatrixSet {
         options: &SetOptions,
     ) -> Result<Self, Error> {
         let mut matrices = matrices.into_iter().peekable();
-        let p = matrices.peek().map_or(0, |m| m.nrows());
+        let p = matrices.peek().map_or(0, MatRef::nrows);
         let mut misshapen = None;
         let rows = matrices.map_while(|m| {
             if (m.nrows(), m.ncols()) != (p, p) {

@@ -1,0 +1,63 @@
+"""Draws speed.svg from results.json: time against p and against n, log-log, one line a solver."""
+
+import json
+import pathlib
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
+# Mid-tones that can be read on white and on black.
+COLOURS = {
+    "codiag newton": "#d6336c",
+    "codiag quasi-newton": "#f08c00",
+    "codiag pham": "#2f9e44",
+    "qndiag 0.1": "#1c7ed6",
+    "pyRiemann pham": "#9c6ade",
+    "MNE pham": "#868e96",
+}
+GREY = "#868e96"
+
+
+def draw(results, path):
+    plt.rcParams.update(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": "codiag",
+            "text.color": GREY,
+            "axes.labelcolor": GREY,
+            "axes.edgecolor": GREY,
+            "xtick.color": GREY,
+            "ytick.color": GREY,
+            "font.size": 10,
+        }
+    )
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
+    panels = [("p", "n", 100, "matrix size p  (n = 100)"), ("n", "p", 20, "number of matrices n  (p = 20)")]
+    for axis, (variable, other, value, label) in zip(axes, panels):
+        cells = sorted((c for c in results["grid"] if c[other] == value), key=lambda c: c[variable])
+        for solver, colour in COLOURS.items():
+            points = [
+                (cell[variable], cell["answers"][solver])
+                for cell in cells
+                if "best" in cell["answers"][solver] and cell["answers"][solver]["arrives"]
+            ]
+            if points:
+                x, answers = zip(*points)
+                y = [1e3 * answer["best"] for answer in answers]
+                wide = 2.4 if solver == "codiag newton" else 1.4
+                axis.loglog(x, y, "o-", color=colour, label=solver, lw=wide, ms=4)
+        axis.set_xlabel(label)
+        axis.grid(True, which="major", color=GREY, alpha=0.25, lw=0.6)
+        for side in ("top", "right"):
+            axis.spines[side].set_visible(False)
+    axes[0].set_ylabel("milliseconds to a gradient norm of 1e-6")
+    axes[1].legend(frameon=False, fontsize=9, loc="upper left")
+    figure.tight_layout()
+    figure.savefig(path, transparent=True, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    here = pathlib.Path(__file__).parent
+    draw(json.loads((here / "results.json").read_text()), here / "speed.svg")

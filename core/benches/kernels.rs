@@ -1,0 +1,189 @@
+//! The kernels, each with its share of the speed of a large matrix product in the same run.
+//!
+//! ```text
+//! cargo bench -p codiag
+//! ```
+//!
+//! One thread. The share printed after each size counts the flops of the formulae (3p³ for a
+//! transform, 2p³ for the Hessian, 4p³ for a sweep of Pham's algorithm) against the flops per second
+//! of a 1000×1000 product, both the best of several runs.
+#![allow(missing_docs, clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use codiag::internals::kernels::{
+    Congruence, MomentSums, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
+    congruence, hessian_len, hessian_times, packed, packed_len, slope,
+};
+use codiag::internals::product;
+use codiag::synthetic::noisy;
+use codiag::{Matrix, Method, Settings, Start, diagonalize};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+
+/// Seconds of the fastest of several calls.
+fn best(mut work: impl FnMut()) -> f64 {
+    let mut fastest = f64::INFINITY;
+    for _ in 0..20 {
+        let clock = Instant::now();
+        work();
+        fastest = fastest.min(clock.elapsed().as_secs_f64());
+    }
+    fastest
+}
+
+/// Flops per second of a large product.
+fn peak() -> f64 {
+    let m = Matrix::from_fn(1000, 1000, |a, b| ((a * 7 + b) % 13) as f64);
+    2e9 / best(|| {
+        black_box(product(&m, &m));
+    })
+}
+
+struct Example {
+    p: usize,
+    lanes: usize,
+    block: Vec<f64>,
+    weights: Vec<f64>,
+    e: Matrix,
+}
+
+impl Example {
+    fn new(p: usize, lanes: usize) -> Self {
+        let mut block = vec![0.0; packed_len(p) * lanes];
+        for a in 0..p {
+            for b in 0..=a {
+                for i in 0..lanes {
+                    block[packed(a, b) * lanes + i] = if a == b {
+                        1.0 + (i % 3) as f64
+                    } else {
+                        0.01 * ((a + b + i) % 5) as f64
+                    };
+                }
+            }
+        }
+        Self {
+            p,
+            lanes,
+            block,
+            weights: vec![1.0 / lanes as f64; lanes],
+            e: Matrix::from_fn(p, p, |a, b| {
+                if a == b {
+                    0.0
+                } else {
+                    1e-3 * ((a * 3 + b) % 7) as f64
+                }
+            }),
+        }
+    }
+}
+
+fn kernels(c: &mut Criterion) {
+    let peak = peak();
+    println!("peak: {:.1} Gflop/s, one thread", peak / 1e9);
+    for (p, lanes) in [
+        (5, 104),
+        (10, 104),
+        (20, 104),
+        (40, 56),
+        (100, 24),
+        (200, 24),
+    ] {
+        let x = Example::new(p, lanes);
+        let cube = lanes as f64 * (p as f64).powi(3);
+        let (mut square, mut cross) = (x.block.clone(), x.block.clone());
+        let mut scratch = Vec::new();
+        let mut transform = || {
+            let task = Congruence {
+                transform: &x.e,
+                input: &x.block,
+                lanes,
+                square: &mut square,
+                cross: Some(&mut cross),
+            };
+            congruence(task, &mut scratch);
+        };
+        let share = 3.0 * cube / best(&mut transform) / peak;
+        println!("transform p = {p}: {:.0} % of the peak", 100.0 * share);
+        let id = |name: &str| BenchmarkId::new(name, format!("p={p}, {lanes} matrices"));
+        c.bench_function(&id("transform").to_string(), |b| b.iter(&mut transform));
+
+        let mut rows = vec![0.0; hessian_len(p)];
+        let mut hessian = || accumulate_hessian(p, &x.block, &x.weights, &mut rows, &mut scratch);
+        let share = 2.0 * cube / best(&mut hessian) / peak;
+        println!("hessian p = {p}: {:.0} % of the peak", 100.0 * share);
+        c.bench_function(&id("hessian").to_string(), |b| b.iter(&mut hessian));
+
+        let operand = vec![0.1; p.next_multiple_of(8) * p];
+        let mut result = operand.clone();
+        c.bench_function(&id("hessian product").to_string(), |b| {
+            b.iter(|| hessian_times(p, &rows, &operand, &mut result));
+        });
+        let mut sums = MomentSums::new(p);
+        c.bench_function(&id("statistics").to_string(), |b| {
+            b.iter(|| accumulate_moments(p, &x.block, &x.weights, &mut sums, &mut scratch));
+        });
+        let mut moved = x.block.clone();
+        let scale = vec![1.0; p];
+        c.bench_function(&id("advance").to_string(), |b| {
+            b.iter(|| advance(&mut moved, &cross, &square, x.lanes, 1e-9, &scale));
+        });
+        c.bench_function(&id("slope").to_string(), |b| {
+            b.iter(|| black_box(slope(x.p, &x.block, &cross, &square, &x.weights, 0.1)));
+        });
+        let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
+        c.bench_function(&id("cholesky").to_string(), |b| {
+            b.iter(|| cholesky_pivots(p, &x.block, lanes, 1e-15, &mut pivots, &mut smallest));
+        });
+    }
+}
+
+/// Whole solves on experiment (b), by the flops of their passes.
+fn solves(c: &mut Criterion) {
+    let peak = peak();
+    let (n, p) = (100, 40);
+    let set = noisy(n, p, 0.1, 0);
+    let pass = 3.0 * n as f64 * (p as f64).powi(3);
+    for method in Method::ALL {
+        let settings = Settings {
+            method,
+            start: if method == Method::Newton {
+                Start::Spectral
+            } else {
+                Start::Whitener
+            },
+            tolerance: 1e-6,
+            threads: Some(1),
+            ..Settings::default()
+        };
+        let mut passes = 0.0;
+        let seconds = best(|| {
+            let answer = diagonalize(&set, &settings).expect("synthetic sets are valid");
+            passes = answer.history.last().map_or(0.0, |r| r.passes);
+        });
+        println!(
+            "{} on (b): {:.2} ms, {passes:.1} passes, {:.0} % of the peak",
+            method.name(),
+            1e3 * seconds,
+            100.0 * passes * pass / seconds / peak,
+        );
+        let one = Settings {
+            max_iterations: 1,
+            ..settings
+        };
+        c.bench_function(
+            &format!("start and one iteration, {}", method.name()),
+            |b| {
+                b.iter(|| black_box(diagonalize(&set, &one)));
+            },
+        );
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20).warm_up_time(std::time::Duration::from_millis(300))
+        .measurement_time(std::time::Duration::from_millis(700));
+    targets = kernels, solves
+}
+criterion_main!(benches);
