@@ -19,7 +19,7 @@ use codiag::internals::kernels::{
 use codiag::internals::product;
 use codiag::synthetic::noisy;
 use codiag::{Matrix, Method, Settings, Start, diagonalize};
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Seconds of the fastest of several calls.
 fn best(mut work: impl FnMut()) -> f64 {
@@ -105,34 +105,34 @@ fn kernels(c: &mut Criterion) {
         };
         let share = 3.0 * cube / best(&mut transform) / peak;
         println!("transform p = {p}: {:.0} % of the peak", 100.0 * share);
-        let id = |name: &str| BenchmarkId::new(name, format!("p={p}, {lanes} matrices"));
-        c.bench_function(&id("transform").to_string(), |b| b.iter(&mut transform));
+        let id = |name: &str| format!("{name}, p = {p}, {lanes} matrices");
+        c.bench_function(&id("transform"), |b| b.iter(&mut transform));
 
         let mut rows = vec![0.0; hessian_len(p)];
         let mut hessian = || accumulate_hessian(p, &x.block, &x.weights, &mut rows, &mut scratch);
         let share = 2.0 * cube / best(&mut hessian) / peak;
         println!("hessian p = {p}: {:.0} % of the peak", 100.0 * share);
-        c.bench_function(&id("hessian").to_string(), |b| b.iter(&mut hessian));
+        c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
 
         let operand = vec![0.1; p.next_multiple_of(8) * p];
         let mut result = operand.clone();
-        c.bench_function(&id("hessian product").to_string(), |b| {
+        c.bench_function(&id("hessian product"), |b| {
             b.iter(|| hessian_times(p, &rows, &operand, &mut result));
         });
         let mut sums = MomentSums::new(p);
-        c.bench_function(&id("statistics").to_string(), |b| {
+        c.bench_function(&id("statistics"), |b| {
             b.iter(|| accumulate_moments(p, &x.block, &x.weights, &mut sums, &mut scratch));
         });
         let mut moved = x.block.clone();
         let scale = vec![1.0; p];
-        c.bench_function(&id("advance").to_string(), |b| {
+        c.bench_function(&id("advance"), |b| {
             b.iter(|| advance(&mut moved, &cross, &square, x.lanes, 1e-9, &scale));
         });
-        c.bench_function(&id("slope").to_string(), |b| {
+        c.bench_function(&id("slope"), |b| {
             b.iter(|| black_box(slope(x.p, &x.block, &cross, &square, &x.weights, 0.1)));
         });
         let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
-        c.bench_function(&id("cholesky").to_string(), |b| {
+        c.bench_function(&id("cholesky"), |b| {
             b.iter(|| cholesky_pivots(p, &x.block, lanes, 1e-15, &mut pivots, &mut smallest));
         });
     }

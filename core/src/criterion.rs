@@ -42,11 +42,13 @@ impl Criterion {
         let mut working = InMemory::new(set, workers);
         let log_powers = working.reset(&b)?;
         let Statistics { gradient, gamma } = working.statistics()?;
+        let mut hessian = Hessian::zeros(set.dimension());
+        working.hessian(&mut hessian)?;
         Ok(Self {
             loss: 0.5 * (log_powers - set.mean_log_det()) - linalg::log_abs_det(&b),
             gradient,
             gamma,
-            hessian: working.hessian()?,
+            hessian,
         })
     }
 }

@@ -53,19 +53,24 @@ pub struct Hessian {
 }
 
 impl Hessian {
-    /// From the sums of [`kernels::accumulate_hessian`].
-    pub fn new(p: usize, rows: Vec<f64>) -> Self {
+    /// Zero, for p×p matrices.
+    pub(crate) fn zeros(p: usize) -> Self {
         let len = p.div_ceil(LANES) * p * LANES;
         Self {
             p,
-            rows,
+            rows: vec![0.0; kernels::hessian_len(p)],
             operand: vec![0.0; len],
             result: vec![0.0; len],
         }
     }
 
+    /// The sums of [`kernels::accumulate_hessian`], to be written.
+    pub(crate) fn rows_mut(&mut self) -> &mut [f64] {
+        &mut self.rows
+    }
+
     /// How many bytes the row blocks of p×p matrices take.
-    pub fn bytes(p: usize) -> usize {
+    pub(crate) fn bytes(p: usize) -> usize {
         8 * kernels::hessian_len(p)
     }
 
@@ -165,7 +170,9 @@ mod tests {
         let (set, b, e, _) = problem();
         let mut working = InMemory::new(&set, Workers::One);
         working.reset(&b).unwrap();
-        let rows = working.hessian().unwrap().product(&e);
+        let mut hessian = Hessian::zeros(6);
+        working.hessian(&mut hessian).unwrap();
+        let rows = hessian.product(&e);
         let sweep = working.hessian_product(&e).unwrap();
         for (x, y) in rows.as_slice().iter().zip(sweep.as_slice()) {
             assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));

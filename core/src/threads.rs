@@ -20,12 +20,15 @@ pub(crate) enum Workers {
 /// Multiply-adds of one sweep below which waking a second thread costs more than it brings.
 const WORTHWHILE: usize = 2_000_000;
 
+/// A set is summed in at most 32 groups: more threads would have nothing to do.
+const MOST: usize = 32;
+
 impl Workers {
     /// As many as asked for, or as pay for n matrices of size p×p if the caller leaves it open.
     pub fn new(threads: Option<usize>, n: usize, p: usize) -> Self {
         match threads {
             Some(1) => Self::One,
-            Some(count) => pool(count).map_or(Self::One, Self::Some),
+            Some(count) => pool(count.min(MOST)).map_or(Self::One, Self::Some),
             None if n * p * p * p >= WORTHWHILE && rayon::current_num_threads() > 1 => Self::All,
             None => Self::One,
         }

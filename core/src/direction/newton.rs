@@ -81,11 +81,15 @@ pub(crate) fn direction(
         let hq = group.project(&hq);
         let curvature = q.dot(&hq);
         if curvature <= 1e-10 * length {
-            axpy(&mut e, rz / (-curvature).max(0.01 * length), &q);
+            linalg::add_multiple(
+                e.as_mut_slice(),
+                rz / (-curvature).max(0.01 * length),
+                q.as_slice(),
+            );
             break;
         }
-        axpy(&mut e, rz / curvature, &q);
-        axpy(&mut residual, -rz / curvature, &hq);
+        linalg::add_multiple(e.as_mut_slice(), rz / curvature, q.as_slice());
+        linalg::add_multiple(residual.as_mut_slice(), -rz / curvature, hq.as_slice());
         z = preconditioner.solve(&residual);
         let old = rz;
         rz = residual.dot(&z);
@@ -154,7 +158,7 @@ impl Preconditioner {
                     own[(a, b)] = 1.0 / (mean - 1.0).max(FLOOR * (mean + 1.0));
                     continue;
                 }
-                let radius = half.hypot(1.0);
+                let radius = (half * half + 1.0).sqrt();
                 let large = mean + radius;
                 let small = (mean - radius).max(FLOOR * large);
                 let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
@@ -175,13 +179,6 @@ impl Preconditioner {
             }
         }
         z
-    }
-}
-
-/// y ← y + factor · x.
-fn axpy(y: &mut Matrix, factor: f64, x: &Matrix) {
-    for (y, x) in y.as_mut_slice().iter_mut().zip(x.as_slice()) {
-        *y += factor * x;
     }
 }
 

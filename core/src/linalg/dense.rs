@@ -6,6 +6,9 @@ use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::Matrix;
 
+/// Up to this size a plain loop is faster than preparing the call of a library.
+const SMALL: usize = 8;
+
 fn view(m: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
 }
@@ -19,6 +22,16 @@ pub fn from_faer(m: MatRef<'_, f64>) -> Matrix {
 pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(left.rows(), right.columns());
     let (rows, columns) = (out.rows(), out.columns());
+    if rows.max(columns) <= SMALL {
+        for a in 0..rows {
+            let (x, sums) = (left.row(a), out.row_mut(a));
+            for (k, x) in x.iter().enumerate() {
+                let row = right.row(k).iter();
+                sums.iter_mut().zip(row).for_each(|(sum, y)| *sum += x * y);
+            }
+        }
+        return out;
+    }
     matmul(
         MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, columns),
         Accum::Replace,

@@ -13,16 +13,33 @@ pub use dense::{
 pub use faer::MatRef;
 pub use matrix::Matrix;
 
-/// Σ x_k y_k, in four independent sums so that it vectorises.
+/// Σ x_k y_k, in eight independent sums so that it vectorises.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (xs, x_rest) = x.as_chunks::<4>();
-    let (ys, y_rest) = y.as_chunks::<4>();
-    for (x, y) in xs.iter().zip(ys) {
-        for k in 0..4 {
-            sums[k] += x[k] * y[k];
-        }
-    }
+    let mut sums = [0.0; 8];
+    let (xs, x_rest) = x.as_chunks::<8>();
+    let (ys, y_rest) = y.as_chunks::<8>();
+    kernels::dispatch(
+        #[inline(always)]
+        || {
+            for (x, y) in xs.iter().zip(ys) {
+                for k in 0..8 {
+                    sums[k] += x[k] * y[k];
+                }
+            }
+        },
+    );
     let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    sums.iter().sum::<f64>() + rest
+}
+
+/// y ← y + factor · x.
+pub fn add_multiple(y: &mut [f64], factor: f64, x: &[f64]) {
+    kernels::dispatch(
+        #[inline(always)]
+        || {
+            for (y, x) in y.iter_mut().zip(x) {
+                *y += factor * x;
+            }
+        },
+    );
 }

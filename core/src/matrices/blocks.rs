@@ -46,18 +46,49 @@ impl Block {
             let at = group * LANES;
             gather_group(p, eight, first + at, &mut entries, lanes, at)?;
         }
-        for a in 0..p {
-            entries[packed(a, a) * lanes..][matrices.len()..lanes].fill(1.0);
-        }
         let mut block = Self {
             entries,
             weights: vec![0.0; lanes],
             matrices: matrices.len(),
         };
+        block.pad(p);
         if shrinkage > 0.0 {
             block.shrink(p, shrinkage);
         }
         Ok(block)
+    }
+
+    /// A block of matrices picked from others, each from one of their lanes.
+    pub fn pick<'a>(
+        p: usize,
+        places: impl ExactSizeIterator<Item = (&'a Self, usize)>,
+        weights: &[f64],
+    ) -> Self {
+        let matrices = places.len();
+        let lanes = matrices.next_multiple_of(LANES);
+        let mut entries = vec![0.0; packed_len(p) * lanes];
+        for (lane, (block, from)) in places.enumerate() {
+            let rows = block.entries.chunks_exact(block.lanes());
+            for (row, out) in rows.zip(entries.chunks_exact_mut(lanes)) {
+                out[lane] = row[from];
+            }
+        }
+        let mut block = Self {
+            entries,
+            weights: vec![0.0; lanes],
+            matrices,
+        };
+        block.weights[..matrices].copy_from_slice(weights);
+        block.pad(p);
+        block
+    }
+
+    /// Fills the lanes that hold no matrix with identities.
+    fn pad(&mut self, p: usize) {
+        let lanes = self.lanes();
+        for a in 0..p {
+            self.entries[packed(a, a) * lanes..][self.matrices..lanes].fill(1.0);
+        }
     }
 
     fn shrink(&mut self, p: usize, shrinkage: f64) {

@@ -22,7 +22,9 @@ pub struct InMemory<'a> {
 
 struct Group<'a> {
     blocks: Vec<Moving<'a>>,
+    // Kept from sweep to sweep, so that none allocates.
     scratch: Vec<f64>,
+    hessian: Vec<f64>,
 }
 
 /// A block of the set on its way.
@@ -55,6 +57,7 @@ impl<'a> InMemory<'a> {
             Group {
                 blocks: blocks.collect(),
                 scratch: Vec::new(),
+                hessian: Vec::new(),
             }
         });
         Self {
@@ -208,21 +211,25 @@ impl WorkingSet for InMemory<'_> {
         Ok(self.sums())
     }
 
-    fn hessian(&mut self) -> Result<Hessian, Error> {
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         let p = self.dimension;
-        let rows = self.sum(
-            |group| {
-                let mut rows = vec![0.0; kernels::hessian_len(p)];
-                for block in &group.blocks {
-                    let (entries, weights) = (&block.entries, &block.original.weights);
-                    let scratch = &mut group.scratch;
-                    kernels::accumulate_hessian(p, entries, weights, &mut rows, scratch);
-                }
-                rows
-            },
-            |total, rows| total.iter_mut().zip(rows).for_each(|(x, y)| *x += y),
-        );
-        Ok(Hessian::new(p, rows))
+        self.workers.each(&mut self.groups, |group| {
+            group.hessian.clear();
+            group.hessian.resize(kernels::hessian_len(p), 0.0);
+            for block in &group.blocks {
+                let (entries, weights) = (&block.entries, &block.original.weights);
+                let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
+                kernels::accumulate_hessian(p, entries, weights, rows, scratch);
+            }
+        });
+        let rows = hessian.rows_mut();
+        rows.copy_from_slice(&self.groups[0].hessian);
+        for group in &self.groups[1..] {
+            rows.iter_mut()
+                .zip(&group.hessian)
+                .for_each(|(x, y)| *x += y);
+        }
+        Ok(())
     }
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {

@@ -423,6 +423,37 @@ impl MatrixSet {
         Matrix::from_fn(p, p, |a, b| sums[packed(a, b)])
     }
 
+    /// Every `step`-th matrix, its weights summing to 1 again; None if these are all zero. The
+    /// determinants are not carried along: losses on this set lack a constant.
+    pub(crate) fn every(&self, step: usize) -> Option<Self> {
+        let p = self.dimension;
+        let capacity = Block::capacity(self.channels());
+        let chosen: Vec<usize> = (0..self.len()).step_by(step).collect();
+        let total: f64 = chosen.iter().map(|&i| self.weights[i]).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let weights: Vec<f64> = chosen.iter().map(|&i| self.weights[i] / total).collect();
+        let blocks: Vec<Block> = chosen
+            .chunks(Block::capacity(p))
+            .zip(weights.chunks(Block::capacity(p)))
+            .map(|(chosen, weights)| {
+                let places = chosen
+                    .iter()
+                    .map(|i| (&self.blocks[i / capacity], i % capacity));
+                Block::pick(p, places, weights)
+            })
+            .collect();
+        Some(Self {
+            dimension: p,
+            mean: weighted_mean(p, &blocks),
+            blocks,
+            log_dets: vec![0.0; weights.len()],
+            weights,
+            reduction: None,
+        })
+    }
+
     /// Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ for up to eight symmetric S: what a subspace iteration needs.
     pub(crate) fn correlate(&self, matrices: &[Matrix], factors: &[f64]) -> Vec<Matrix> {
         let p = self.dimension;

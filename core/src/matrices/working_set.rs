@@ -42,11 +42,11 @@ pub trait WorkingSet {
     /// If the matrices cannot be read.
     fn statistics(&mut self) -> Result<Statistics, Error>;
 
-    /// The exact Hessian at the current D.
+    /// Writes the exact Hessian at the current D.
     ///
     /// # Errors
     /// If the matrices cannot be read.
-    fn hessian(&mut self) -> Result<Hessian, Error>;
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error>;
 
     /// The product of the exact Hessian at the current D with `e`, by a sweep over the set: for
     /// when the Hessian would not fit into memory.

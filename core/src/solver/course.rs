@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::Begin;
 use crate::Error;
 use crate::direction::quasi_newton;
 use crate::linalg::{self, Matrix};
@@ -36,14 +37,13 @@ pub(crate) struct Course<'a, S: WorkingSet> {
 }
 
 impl<'a, S: WorkingSet> Course<'a, S> {
-    /// Brings the set to the start `b`. `mean` and `mean_log_det` are those of the set.
+    /// Brings the set to the start. `mean` and `mean_log_det` are those of the set.
     pub fn begin(
         set: &'a mut S,
         settings: &'a Settings,
-        b: Matrix,
+        Begin { b, passes, clock }: Begin,
         (mean, mean_log_det): (&Matrix, f64),
         observer: &'a mut dyn Observer,
-        clock: Instant,
     ) -> Result<Self, Error> {
         let b = if settings.rescale && !settings.orthogonal {
             update::normalize(b, mean)
@@ -62,7 +62,7 @@ impl<'a, S: WorkingSet> Course<'a, S> {
             history: Vec::new(),
             observer,
             clock,
-            passes: 1.0,
+            passes: 1.0 + passes,
             mean: mean.clone(),
             best: None,
             fruitless: 0,

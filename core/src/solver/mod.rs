@@ -1,6 +1,7 @@
 //! The solvers: they alone know all stages.
 
 mod answer;
+mod coarse;
 mod course;
 mod newton;
 mod pham;
@@ -57,16 +58,23 @@ pub fn diagonalize_with(
     }
     let clock = Instant::now();
     let workers = Workers::new(settings.threads, set.len(), set.dimension());
+    let begin = Begin {
+        clock,
+        ..coarse::start(set, settings, &workers)?
+    };
     let mut working = InMemory::new(set, workers);
-    let first = start::start(set, &settings.start, settings.orthogonal)?;
-    let mut outcome = solve(set, &mut working, settings, first, observer, clock)?;
+    let mut outcome = solve(set, &mut working, settings, begin, observer)?;
     let mut start_losses = vec![outcome.loss()];
     for k in 1..=settings.restarts {
         if outcome.status == Status::Stopped {
             break;
         }
-        let further = start::restart(set, k, settings.orthogonal)?;
-        let other = solve(set, &mut working, settings, further, observer, clock)?;
+        let further = Begin {
+            b: start::restart(set, k, settings.orthogonal)?,
+            passes: 0.0,
+            clock,
+        };
+        let other = solve(set, &mut working, settings, further, observer)?;
         start_losses.push(other.loss());
         if other.loss() < outcome.loss() {
             outcome = other;
@@ -79,6 +87,14 @@ pub fn diagonalize_with(
         }
     }
     answer::assemble(set, &mut working, settings, outcome, start_losses)
+}
+
+/// Where and when one solve begins.
+struct Begin {
+    b: Matrix,
+    /// What it took to get there, in transforms of the set.
+    passes: f64,
+    clock: Instant,
 }
 
 /// How one solve ended.
@@ -100,12 +116,11 @@ fn solve(
     set: &MatrixSet,
     working: &mut InMemory<'_>,
     settings: &Settings,
-    b: Matrix,
+    begin: Begin,
     observer: &mut dyn Observer,
-    clock: Instant,
 ) -> Result<Outcome, Error> {
     let constants = (set.mean(), set.mean_log_det());
-    let mut course = Course::begin(working, settings, b, constants, observer, clock)?;
+    let mut course = Course::begin(working, settings, begin, constants, observer)?;
     let status = match settings.method {
         Method::Newton => newton::run(&mut course)?,
         Method::QuasiNewton => quasi_newton::run(&mut course)?,

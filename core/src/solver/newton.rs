@@ -22,12 +22,15 @@ const MAX_HALVINGS: usize = 40;
 
 /// Runs to the end.
 pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
+    let p = course.set.dimension();
+    let fits = Hessian::bytes(p) <= course.settings.hessian_memory;
+    let mut hessian = fits.then(|| Hessian::zeros(p));
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
             return Ok(status);
         }
-        let Newton { e, iterations } = direction(course)?;
+        let Newton { e, iterations } = direction(course, hessian.as_mut())?;
         let step = if course.settings.orthogonal {
             rotation::turn(course, &e)?
         } else {
@@ -40,8 +43,11 @@ pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, E
     }
 }
 
-/// The direction from here.
-fn direction<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Newton, Error> {
+/// The direction from here; without room for the Hessian, each product is a sweep over the set.
+fn direction<S: WorkingSet>(
+    course: &mut Course<'_, S>,
+    hessian: Option<&mut Hessian>,
+) -> Result<Newton, Error> {
     let gradient_norm = course.gradient_norm();
     let forcing = gradient_norm.min(FORCING);
     // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
@@ -52,8 +58,8 @@ fn direction<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Newton, Error>
         (Group::Linear, gradient_norm > STRAIGHT)
     };
     let statistics = &course.statistics;
-    if Hessian::bytes(course.set.dimension()) <= course.settings.hessian_memory {
-        let mut hessian = course.set.hessian()?;
+    if let Some(hessian) = hessian {
+        course.set.hessian(hessian)?;
         let found = newton::direction(statistics, group, forcing, curved, |e| {
             Ok(hessian.product(e))
         })?;

@@ -92,9 +92,7 @@ fn orthonormalize(matrices: &mut [Matrix]) {
         // Twice is enough.
         for other in done.iter().chain(done.iter()) {
             let share = own.dot(other);
-            for (x, y) in own.as_mut_slice().iter_mut().zip(other.as_slice()) {
-                *x -= share * y;
-            }
+            linalg::add_multiple(own.as_mut_slice(), -share, other.as_slice());
         }
         let norm = own.norm();
         let factor = if norm > 1e-12 * before {

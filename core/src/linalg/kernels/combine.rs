@@ -98,13 +98,32 @@ impl WithSimd for CorrelateEight<'_> {
         let (block, _) = S::as_simd_f64s(self.block);
         let (out, _) = S::as_mut_simd_f64s(self.out);
         let mut offsets: Vec<usize> = (0..rows).map(|row| row * stride).collect();
-        for at in 0..stride {
-            rows_times_source::<S, 1>(simd, self.entries, LANES, block, &offsets, |k, tile| {
-                out[k * stride + at] = tile[0];
-            });
-            offsets.iter_mut().for_each(|offset| *offset += 1);
+        let mut at = 0;
+        while at < stride {
+            if at + 1 < stride {
+                let task = (self.entries, block, &offsets[..]);
+                correlate_slice::<S, 2>(simd, task, &mut out[at..], stride);
+            } else {
+                let task = (self.entries, block, &offsets[..]);
+                correlate_slice::<S, 1>(simd, task, &mut out[at..], stride);
+            }
+            offsets.iter_mut().for_each(|offset| *offset += 2);
+            at += 2;
         }
     }
+}
+
+/// W vectors of matrices of [`correlate_eight`].
+#[inline(always)]
+fn correlate_slice<S: Simd, const W: usize>(
+    simd: S,
+    (entries, block, offsets): (&[f64], &[S::f64s], &[usize]),
+    out: &mut [S::f64s],
+    stride: usize,
+) {
+    rows_times_source::<S, W>(simd, entries, LANES, block, offsets, |k, tile| {
+        out[k * stride..][..W].copy_from_slice(&tile);
+    });
 }
 
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES

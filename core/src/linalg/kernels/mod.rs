@@ -27,6 +27,12 @@ pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, pair_sums, rotate_pair, turn_pair};
 pub use transform::{Congruence, accumulate_product, congruence};
 
+/// Runs plain loops compiled for the widest vectors of this machine.
+#[inline(always)]
+pub fn dispatch(loops: impl FnOnce()) {
+    pulp::Arch::new().dispatch(loops);
+}
+
 /// Blocks hold a multiple of this many matrices.
 pub const LANES: usize = 8;
 
