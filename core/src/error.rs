@@ -80,10 +80,10 @@ pub enum Error {
     #[error("all weights are zero: at least one must be positive")]
     WeightsZero,
     /// The start has the wrong shape.
-    #[error("the start must be {expected} x {expected}, got {rows} x {columns}")]
+    #[error("the start must be {} x {}, got {rows} x {columns}", expected.0, expected.1)]
     StartShape {
-        /// The dimension of the set.
-        expected: usize,
+        /// The dimension of the set and the number of its channels.
+        expected: (usize, usize),
         /// The rows of the start.
         rows: usize,
         /// The columns of the start.

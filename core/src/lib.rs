@@ -16,7 +16,7 @@
 //! use codiag::{MatrixSet, Settings, diagonalize, synthetic};
 //!
 //! // 50 covariances of 8 mixed sources, as n·p·p numbers.
-//! let made = synthetic::Synthetic::new(50, 8, 0.05, 0);
+//! let made = synthetic::Synthetic::new(50, 8, 0.01, 0);
 //! let set = MatrixSet::new(&made.data, 50, 8)?;
 //! let answer = diagonalize(&set, &Settings::default())?;
 //!

@@ -181,7 +181,7 @@ fn starts_are_checked() {
     assert!(matches!(
         start(Matrix::identity(2)),
         Error::StartShape {
-            expected: 3,
+            expected: (3, 3),
             rows: 2,
             columns: 2
         }

@@ -122,7 +122,7 @@ fn solve(
     let constants = (set.mean(), set.mean_log_det());
     let mut course = Course::begin(working, settings, begin, constants, observer)?;
     let status = match settings.method {
-        Method::Newton => newton::run(&mut course)?,
+        Method::Newton => newton::run(&mut course, set.len())?,
         Method::QuasiNewton => quasi_newton::run(&mut course)?,
         Method::Pham => pham::run(&mut course, constants)?,
     };

@@ -20,11 +20,11 @@ const SHORTEST: f64 = 0.1;
 /// How often.
 const MAX_HALVINGS: usize = 40;
 
-/// Runs to the end.
-pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
+/// Runs to the end. `n` is the number of matrices.
+pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>, n: usize) -> Result<Status, Error> {
     let p = course.set.dimension();
     let fits = Hessian::bytes(p) <= course.settings.hessian_memory;
-    let mut hessian = fits.then(|| Hessian::zeros(p));
+    let mut hessian = (fits && !sweeps_are_cheaper(n, p)).then(|| Hessian::zeros(p));
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
@@ -41,6 +41,11 @@ pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, E
         };
         arrived = course.arrive(StepKind::Newton, step, iterations)?;
     }
+}
+
+/// Whether, for very few large matrices, a sweep over them reads less than the Hessian has.
+fn sweeps_are_cheaper(n: usize, p: usize) -> bool {
+    n <= 4 && p >= 64
 }
 
 /// The direction from here; without room for the Hessian, each product is a sweep over the set.

@@ -44,7 +44,7 @@ pub(crate) fn given(set: &MatrixSet, b: &Matrix, orthogonal: bool) -> Result<Mat
     let (p, channels) = (set.dimension(), set.channels());
     if (b.rows(), b.columns()) != (p, channels) {
         return Err(Error::StartShape {
-            expected: channels,
+            expected: (p, channels),
             rows: b.rows(),
             columns: b.columns(),
         });
