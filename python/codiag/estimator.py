@@ -15,10 +15,10 @@ from ._solve import diagonalize
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted
-except ImportError as missing:
+except ImportError:
     raise ImportError(
         "JointDiagonalizer needs scikit-learn: pip install 'codiag[sklearn]'"
-    ) from missing
+    ) from None
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -104,13 +104,13 @@ fn amari_distance(b: PyReadonlyArray2<'_, f64>, a: PyReadonlyArray2<'_, f64>) ->
 /// The paper's synthetic matrices and the mixing that made them.
 #[pyfunction]
 #[allow(clippy::type_complexity)] // a pair of arrays
-fn synthetic_set<'py>(
-    py: Python<'py>,
+fn synthetic_set(
+    py: Python<'_>,
     n: usize,
     p: usize,
     sigma: f64,
     seed: u64,
-) -> PyResult<(Bound<'py, PyArray3<f64>>, Bound<'py, PyArray2<f64>>)> {
+) -> PyResult<(Bound<'_, PyArray3<f64>>, Bound<'_, PyArray2<f64>>)> {
     let made = py.detach(|| Synthetic::new(n, p, sigma, seed));
     Ok((cube(py, (n, p), made.data)?, matrix_to(py, made.mixing)?))
 }

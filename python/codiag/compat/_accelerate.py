@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -89,7 +90,7 @@ class accelerate:
         table = importlib.import_module(f"pyriemann.{where}.ajd").ajd_functions
         original = table["ajd_pham"]
         table["ajd_pham"] = _for_pyriemann(original)
-        self._undo.append(lambda: table.__setitem__("ajd_pham", original))
+        self._undo.append(partial(table.__setitem__, "ajd_pham", original))
 
     def _replace(
         self, modules: Iterable[str], name: str, wrap: Callable[[Any], Callable[..., Any]]
@@ -99,7 +100,7 @@ class accelerate:
             original = getattr(module, name, None)
             if original is not None:
                 setattr(module, name, wrap(original))
-                self._undo.append(lambda m=module, o=original: setattr(m, name, o))
+                self._undo.append(partial(setattr, module, name, original))
 
     def undo(self) -> None:
         """Put everything back; calling it again does nothing."""
