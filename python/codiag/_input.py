@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 _forked = False
+_MOST_THREADS = max(64, os.cpu_count() or 1)
 
 
 def _after_fork() -> None:
@@ -28,7 +29,10 @@ def usable_threads(threads: int | None) -> int | None:
     """Return the number of threads to use: the caller's choice, unless this process was forked."""
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
-    return 1 if _forked else threads
+    if _forked:
+        return 1
+    # Answers do not depend on it, so an absurd number need not bring the machine down.
+    return None if threads is None else min(threads, _MOST_THREADS)
 
 
 def real_array(values: ArrayLike, name: str) -> Floats:
@@ -86,4 +90,6 @@ def weight_vector(weights: ArrayLike | None, name: str = "weights") -> Floats | 
 
 def start_choice(start: Any) -> str | Floats:
     """Return the start as a name or as a matrix."""
+    if start is None:
+        raise ValueError('start must be "spectral", "whitener", "identity" or a matrix, got None')
     return start if isinstance(start, str) else matrix(start, "start")

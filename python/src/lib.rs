@@ -80,7 +80,9 @@ fn criterion<'py>(
         }
         Criterion::at(&set, &b)
     });
-    let here = here.map_err(bad_input)?;
+    // To the library B is a start; to the caller of this function it is not.
+    let here =
+        here.map_err(|e| PyValueError::new_err(e.to_string().replacen("the start", "B", 1)))?;
     Ok((here.loss, matrix_to(py, here.gradient)?))
 }
 

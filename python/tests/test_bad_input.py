@@ -183,6 +183,7 @@ def test_singular_start(C, solve):
         ({"tol": float("nan")}, "tol must be a positive number"),
         ({"max_iter": -1}, "max_iter must not be negative, got -1"),
         ({"method": "gradient"}, '"newton", "quasi-newton" or "pham"'),
+        ({"start": None}, '"spectral", "whitener", "identity" or a matrix'),
         ({"start": "random"}, '"spectral", "whitener", "identity" or a matrix'),
         ({"rank": "half"}, '"full", "auto" or a number'),
         ({"rank": 0}, '"full", "auto" or a number'),
@@ -227,6 +228,14 @@ def test_option_types(C, options):
 def test_compat_options(C, solve, name):
     with pytest.raises(ValueError, match=name):
         solve(C)
+
+
+def test_loss_speaks_of_B(C):
+    for function in (codiag.loss, codiag.gradient):
+        with pytest.raises(ValueError, match=r"^B must be 6 x 6, got 5 x 5"):
+            function(C, np.eye(5))
+        with pytest.raises(ValueError, match=r"^B must be finite and invertible"):
+            function(C, np.ones((6, 6)))
 
 
 def test_datasets():

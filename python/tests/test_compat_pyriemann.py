@@ -136,6 +136,7 @@ def test_ale_mean(noisy):
 
 
 def replaced():
+    pytest.importorskip("mne")
     import mne.decoding.csp
     from pyriemann import spatialfilters
     from pyriemann.geometry import mean

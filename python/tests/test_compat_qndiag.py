@@ -61,6 +61,16 @@ def test_first_iterations_on_meg(sensors):
     np.testing.assert_allclose(infos["loss_list"], theirs["loss_list"], rtol=1e-9)
 
 
+@pytest.mark.parametrize("sensors", ["magnetometers", "gradiometers"])
+def test_same_answer_on_meg(sensors):
+    C = np.ascontiguousarray(codiag.datasets.meg(sensors)[:, :10, :10])
+    theirs_B, theirs = qndiag.qndiag(C)
+    B, infos = codiag.compat.qndiag(C)
+    assert len(infos["loss_list"]) == len(theirs["loss_list"])
+    assert infos["loss_list"][-1] == pytest.approx(theirs["loss_list"][-1], abs=1e-9)
+    np.testing.assert_allclose(B, theirs_B, rtol=1e-5, atol=1e-6)
+
+
 def test_shared_covariances_are_the_embedded_ones(shared):
     stored = np.load(shared / "meg_covariances.npz")
     for name, sensors in (("mag", "magnetometers"), ("grad", "gradiometers")):

@@ -1,5 +1,7 @@
 """The function most people call."""
 
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -131,7 +133,7 @@ def test_restarts_never_make_it_worse():
 def test_threads_do_not_change_a_bit():
     C, _ = codiag.datasets.synthetic(300, 20)
     one = codiag.diagonalize(C, threads=1)
-    for threads in (2, 3, None):
+    for threads in (2, 3, 10**6, None):
         other = codiag.diagonalize(C, threads=threads)
         assert (other.B == one.B).all()
         assert (other.history["loss"] == one.history["loss"]).all()
@@ -193,6 +195,15 @@ class TestInputs:
             if dtype is not np.uint16:
                 assert (codiag.diagonalize(C.astype(dtype)).B == expected.B).all()
         assert codiag.diagonalize(np.abs(C).astype(np.uint16)).converged
+
+    def test_objects_that_turn_into_arrays(self, noisy):
+        """As arrays of dask, xarray and torch do."""
+
+        class Lazy:
+            def __array__(self, dtype=None, copy=None):
+                return noisy
+
+        assert (codiag.diagonalize(Lazy()).B == codiag.diagonalize(noisy).B).all()
 
     def test_misaligned(self, noisy):
         raw = np.empty(noisy.nbytes + 1, np.uint8)[1:]
@@ -271,12 +282,19 @@ class TestFollowing:
         assert "\r" not in captured.err and "converged" in captured.err
 
     def test_verbose_on_a_terminal_is_a_live_line(self, noisy, monkeypatch, capsys):
-        import sys
-
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         codiag.diagonalize(noisy, verbose=True)
         err = capsys.readouterr().err
         assert err.startswith("\r") and err.count("\n") == 1 and "iteration 0" in err
+
+    def test_verbose_in_a_notebook_is_a_live_line_of_output(self, noisy, monkeypatch, capsys):
+        shell = type("ZMQInteractiveShell", (), {})()
+        ipython = types.SimpleNamespace(get_ipython=lambda: shell)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        codiag.diagonalize(noisy, verbose=True)
+        captured = capsys.readouterr()
+        assert captured.err == "" and captured.out.startswith("\r")
+        assert captured.out.count("\n") == 1 and captured.out.endswith("\n")
 
     def test_verbose_lets_callbacks_stop_and_fail(self, noisy, capsys):
         stopped = codiag.diagonalize(

@@ -59,7 +59,6 @@ class OnRows(codiag.JointDiagonalizer):
 
 # The estimator itself takes no tables of numbers, so scikit-learn leaves out, for it, all checks
 # that would pass it some; the adapter takes them, and passes every one.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([codiag.JointDiagonalizer(), OnRows(on_failure="ignore")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -93,6 +92,8 @@ def test_rank(noisy):
     assert model.inverse_transform(model.transform(C)).shape == (40, 9, 9)
     assert model.score(C) == pytest.approx(-model.result_.loss, abs=1e-9)
     assert len(model.get_feature_names_out()) == 6
+    model.partial_fit(C)
+    assert model.components_.shape == (6, 9) and model.n_iter_ == 0
 
 
 def test_partial_fit_starts_where_it_stands(noisy):

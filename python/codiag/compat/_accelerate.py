@@ -50,7 +50,9 @@ class accelerate:
     """Make pyRiemann's AJDC, CSP and ALE mean and MNE's multiclass CSP use codiag.
 
     Their Pham algorithm is replaced by codiag's, which takes the same steps and stops by the same
-    rule, from the call on until :meth:`undo`, or for a ``with`` block.
+    rule, from the call on until :meth:`undo`, or for a ``with`` block. Complex matrices and arrays
+    other than NumPy's are left to the originals; singular matrices, for which those return NaN,
+    raise a ValueError that names them.
 
     Parameters
     ----------
