@@ -1,0 +1,59 @@
+"""Joint diagonalization of positive definite matrices.
+
+Given positive definite matrices C[0] ... C[n-1], :func:`diagonalize` finds the one B for which all
+``B @ C[i] @ B.T`` are as diagonal as can be.
+
+>>> import codiag
+>>> C, A = codiag.datasets.synthetic(100, 10)
+>>> result = codiag.diagonalize(C)
+>>> result.status
+'converged'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import compat, datasets
+from ._core import __version__
+from ._errors import ConvergenceError, ConvergenceWarning
+from ._many import BootstrapResult, bootstrap, diagonalize_many
+from ._result import Identifiability, Record, Result, load
+from ._solve import amari_distance, diagonalize, gradient, loss
+
+if TYPE_CHECKING:
+    from .estimator import JointDiagonalizer
+
+__all__ = [
+    "diagonalize",
+    "diagonalize_many",
+    "bootstrap",
+    "loss",
+    "gradient",
+    "amari_distance",
+    "load",
+    "Result",
+    "BootstrapResult",
+    "Record",
+    "Identifiability",
+    "JointDiagonalizer",
+    "ConvergenceWarning",
+    "ConvergenceError",
+    "compat",
+    "datasets",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is optional, and slow to import.
+    if name == "JointDiagonalizer":
+        from .estimator import JointDiagonalizer
+
+        globals()[name] = JointDiagonalizer
+        return JointDiagonalizer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

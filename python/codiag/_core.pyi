@@ -1,0 +1,54 @@
+"""The extension module. Everything here is called by the package; its signatures may change."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "__version__",
+    "amari_distance",
+    "criterion",
+    "meg",
+    "solve",
+    "solve_many",
+    "synthetic_set",
+]
+
+__version__: str
+
+def solve(
+    c: NDArray[np.float64],
+    weights: Sequence[float] | NDArray[np.float64] | None,
+    options: Mapping[str, Any],
+    callback: Callable[..., object] | None,
+) -> dict[str, Any]:
+    """Solve one problem; return the fields of a result by name."""
+
+def solve_many(
+    sets: Sequence[NDArray[np.float64]],
+    weights: Sequence[Sequence[float] | NDArray[np.float64] | None],
+    options: Mapping[str, Any],
+    threads: int | None,
+) -> list[dict[str, Any]]:
+    """Solve many problems, each on one thread, `threads` of them at a time."""
+
+def criterion(
+    c: NDArray[np.float64],
+    b: NDArray[np.float64],
+    weights: Sequence[float] | NDArray[np.float64] | None,
+    single_thread: bool,
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the loss and the relative gradient at B."""
+
+def amari_distance(b: NDArray[np.float64], a: NDArray[np.float64]) -> float:
+    """Return Amari's distance of B A to a scaled permutation."""
+
+def synthetic_set(
+    n: int, p: int, sigma: float, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the paper's synthetic matrices and the mixing that made them."""
+
+def meg(magnetometers: bool) -> NDArray[np.float64]:
+    """Return the MEG covariances."""

@@ -1,0 +1,95 @@
+"""From whatever a caller has to arrays that the extension reads in place."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+_forked = False
+_MOST_THREADS = max(64, os.cpu_count() or 1)
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+
+
+# A forked process inherits the thread pools of its parent, but not their threads: work handed to
+# them would never be done.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def usable_threads(threads: int | None) -> int | None:
+    """Return the number of threads to use: the caller's choice, unless this process was forked."""
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    if _forked:
+        return 1
+    # Answers do not depend on it, so an absurd number need not bring the machine down.
+    return None if threads is None else min(threads, _MOST_THREADS)
+
+
+def real_array(values: ArrayLike, name: str) -> Floats:
+    """Return `values` as a contiguous float64 array: itself, if it is one."""
+    array = np.asarray(values)
+    if array.dtype == np.float64 and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    if array.dtype.kind == "c":
+        raise TypeError(
+            f"{name} is complex: Hermitian matrices are not supported, only real symmetric ones"
+        )
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must hold numbers, got {array.dtype}") from None
+    # A copy, unless it is contiguous already; misaligned arrays are copied in any case.
+    array = np.require(array, np.float64, ["C", "A"])
+    return array
+
+
+def matrix_set(C: Any, name: str = "C") -> Floats:
+    """Return `C` as a contiguous array of shape (n, p, p)."""
+    if isinstance(C, np.ma.MaskedArray) and np.ma.is_masked(C):
+        raise ValueError(f"{name} has masked entries: fill them, or leave those matrices out")
+    array = real_array(C, name)
+    shape = array.shape
+    if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
+        hint = ""
+        if len(shape) == 2 and shape[0] == shape[1] and shape[0] > 0:
+            hint = f"; for a single matrix pass {name}[None]"
+        raise ValueError(
+            f"expected {name} of shape (n, p, p) with n, p > 0, got shape {shape}{hint}"
+        )
+    return array
+
+
+def matrix(values: ArrayLike, name: str) -> Floats:
+    """Return `values` as a contiguous matrix."""
+    array = real_array(values, name)
+    if array.ndim != 2:
+        raise ValueError(f"expected {name} of two dimensions, got shape {array.shape}")
+    return array
+
+
+def weight_vector(weights: ArrayLike | None, name: str = "weights") -> Floats | None:
+    """Return the weights as a vector, None if there are none."""
+    if weights is None:
+        return None
+    array = real_array(weights, name)
+    if array.ndim != 1:
+        raise ValueError(f"expected {name} of one dimension, got shape {array.shape}")
+    return array
+
+
+def start_choice(start: Any) -> str | Floats:
+    """Return the start as a name or as a matrix."""
+    if start is None:
+        raise ValueError('start must be "spectral", "whitener", "identity" or a matrix, got None')
+    return start if isinstance(start, str) else matrix(start, "start")

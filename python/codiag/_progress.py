@@ -1,0 +1,63 @@
+"""Progress while a solve runs: a live line where one can be shown, one plain line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from ._result import Record, Result
+
+_SECONDS_BETWEEN = 0.1
+
+
+def _in_notebook() -> bool:
+    # IPython is asked only if it is running: importing it would be slow and prove nothing.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class Progress:
+    """Shows records on a stream."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        notebook = _in_notebook()
+        self.stream = stream or (sys.stdout if notebook else sys.stderr)
+        self.live = notebook or self.stream.isatty()
+        self.shown = -_SECONDS_BETWEEN
+        self.width = 0
+
+    def show(self, record: Record) -> None:
+        """Show a record, unless one was shown just before."""
+        now = time.monotonic()
+        if self.live and now - self.shown >= _SECONDS_BETWEEN:
+            self.shown = now
+            self._line(
+                f"codiag: iteration {record.iteration}, loss {record.loss:.6g}, "
+                f"gradient {record.gradient_norm:.1e}, {record.seconds:.1f} s"
+            )
+
+    def end(self, result: Result) -> None:
+        """Say how it ended, on a line of its own."""
+        self._line(
+            f"codiag: {result.status} after {result.n_iter} iterations, loss {result.loss:.6g}, "
+            f"gradient {result.gradient_norm:.1e}, {result.history['seconds'][-1]:.3g} s"
+        )
+        self.stream.write("\n")
+        self.stream.flush()
+
+    def interrupted(self) -> None:
+        """Leave the line as it is, so that what follows begins on a new one."""
+        if self.width:
+            self.stream.write("\n")
+            self.stream.flush()
+
+    def _line(self, text: str) -> None:
+        # The rest of a longer line before is blanked out.
+        start = "\r" if self.live else ""
+        padding = " " * max(0, self.width - len(text)) if self.live else ""
+        self.stream.write(start + text + padding)
+        self.stream.flush()
+        self.width = len(text)

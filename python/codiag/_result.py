@@ -1,0 +1,277 @@
+"""What a solve returns."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._html import result_html
+from ._input import Floats, real_array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FORMAT = 1
+_SCALARS = ("converged", "status", "n_iter", "loss", "gradient_norm", "condition_number")
+_ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
+
+
+class Record(NamedTuple):
+    """Where a solve stands after some iterations; what a callback is given."""
+
+    iteration: int
+    """0 for the start."""
+    seconds: float
+    """Since the solve began."""
+    loss: float
+    """The loss here."""
+    gradient_norm: float
+    """What is compared with ``tol``."""
+    decrement: float
+    """The decrease of the loss that the quadratic model predicts from here."""
+    kind: str
+    """The step that led here: "start", "quasi-newton", "newton" or "sweep"."""
+    step: float
+    """Its length."""
+    cg_iterations: int
+    """The conjugate gradient iterations it took."""
+    passes: float
+    """What the solve has cost so far, in transforms of the whole set."""
+
+
+class Identifiability(NamedTuple):
+    """The two components that are hardest to tell apart."""
+
+    margin: float
+    """Zero if their powers are proportional over the set: any mixture would serve as well."""
+    pair: tuple[int, int]
+    """The two, as rows of ``B``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The answer of :func:`codiag.diagonalize`.
+
+    Attributes
+    ----------
+    B : ndarray, shape (r, p)
+        The filters, one a row: ``B @ C[i] @ B.T`` is as diagonal as can be. r is p, unless the set
+        was reduced in rank.
+    A : ndarray, shape (p, r)
+        The patterns, one a column: ``B @ A`` is the identity.
+    converged : bool
+        Whether the gradient norm fell to ``tol``.
+    status : str
+        "converged", "iteration limit", "no further decrease" or "stopped" (by the callback).
+    n_iter : int
+        The number of iterations.
+    loss : float
+        Zero if all ``B @ C[i] @ B.T`` are diagonal.
+    gradient_norm : float
+        The norm of the relative gradient divided by the square root of r, in the gauge of unit mean
+        powers: it depends neither on units nor on n.
+    history : dict of str to ndarray
+        One entry an iteration, the start included, for each field of :class:`codiag.Record`;
+        ``pandas.DataFrame(result.history)`` makes a table of it.
+    residuals : ndarray, shape (n,)
+        Each matrix's own share of the loss, to find the ones that do not fit.
+    powers : ndarray, shape (n, r)
+        The diagonals of ``B @ C[i] @ B.T``.
+    identifiability : Identifiability or None
+        The pair of components that is hardest to tell apart; None if there is only one component.
+    condition_number : float
+        The ratio of the largest to the smallest singular value of ``B``.
+    start_losses : ndarray
+        The losses reached from all starts tried, the first being the one asked for.
+    """
+
+    B: Floats
+    A: Floats
+    converged: bool
+    status: str
+    n_iter: int
+    loss: float
+    gradient_norm: float
+    history: dict[str, NDArray[Any]]
+    residuals: Floats
+    powers: Floats
+    identifiability: Identifiability | None
+    condition_number: float
+    start_losses: Floats = field(default_factory=lambda: np.empty(0))
+
+    def transform(self, C: ArrayLike) -> Floats:
+        """Return ``B @ C[i] @ B.T`` for all matrices.
+
+        Parameters
+        ----------
+        C : array-like, shape (..., p, p)
+            One matrix or many, the ones that were diagonalised or others.
+
+        Returns
+        -------
+        ndarray, shape (..., r, r)
+
+        Examples
+        --------
+        >>> import codiag
+        >>> C, _ = codiag.datasets.synthetic(20, 3, sigma=0)
+        >>> D = codiag.diagonalize(C).transform(C)
+        >>> bool(abs(D[0, 0, 1]) < 1e-6 * D[0, 0, 0])
+        True
+        """
+        array = real_array(C, "C")
+        p = self.B.shape[1]
+        if array.ndim < 2 or array.shape[-2:] != (p, p):
+            raise ValueError(f"expected C of shape (..., {p}, {p}), got shape {array.shape}")
+        transformed: Floats = self.B @ array @ self.B.T
+        return transformed
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the gradient norm and the loss over the iterations (needs matplotlib).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to plot; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            Those of the gradient norm; the loss has the axis on the right.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as missing:
+            raise ImportError("plots need matplotlib: pip install 'codiag[plot]'") from missing
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        iterations = self.history["iteration"]
+        ax.semilogy(iterations, np.maximum(self.history["gradient_norm"], 1e-300), "o-", ms=3)
+        ax.set(xlabel="iteration", ylabel="gradient norm", title=self.status)
+        right = ax.twinx()
+        right.plot(iterations, self.history["loss"], "--", color="tab:orange")
+        right.set_ylabel("loss", color="tab:orange")
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to an npz file, whole or not at all. :func:`codiag.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, replaced if it exists.
+        """
+        path = os.fspath(path)
+        fields: dict[str, Any] = {name: getattr(self, name) for name in (*_SCALARS, *_ARRAYS)}
+        fields.update({f"history_{name}": column for name, column in self.history.items()})
+        if self.identifiability is not None:
+            fields["margin"] = self.identifiability.margin
+            fields["pair"] = self.identifiability.pair
+        folder = os.path.dirname(path) or "."
+        # Written beside, then renamed, so that no half-written file is ever seen.
+        beside = tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False)
+        try:
+            with beside:
+                np.savez(beside, codiag_result=_FORMAT, **fields)
+            # Temporary files are private; this one gets the mode of any other new file.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(beside.name, 0o666 & ~mask)
+            os.replace(beside.name, path)
+        except BaseException:
+            os.unlink(beside.name)
+            raise
+
+    def __repr__(self) -> str:
+        r, p = self.B.shape
+        n = len(self.residuals)
+        reduced = f", reduced to rank {r}" if r < p else ""
+        lines = [
+            f"<codiag.Result: {self.status} after {self.n_iter} iterations>",
+            f"  matrices          {n} of {p} x {p}{reduced}",
+            f"  loss              {self.loss:.6g}",
+            f"  gradient norm     {self.gradient_norm:.2e}",
+            f"  condition number  {self.condition_number:.3g}",
+        ]
+        if self.identifiability is not None:
+            margin, (a, b) = self.identifiability
+            lines.append(f"  hardest to tell   components {a} and {b} (margin {margin:.2g})")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
+
+
+def from_fields(fields: dict[str, Any]) -> Result:
+    """Return the result that the extension describes."""
+    history = fields["history"]
+    history["kind"] = np.array(history["kind"])
+    hardest = fields["identifiability"]
+    return Result(
+        B=fields["B"],
+        A=fields["A"],
+        converged=fields["converged"],
+        status=fields["status"],
+        n_iter=fields["n_iter"],
+        loss=fields["loss"],
+        gradient_norm=fields["gradient_norm"],
+        history=history,
+        residuals=fields["residuals"],
+        powers=fields["powers"],
+        identifiability=None if hardest is None else Identifiability(*hardest),
+        condition_number=fields["condition_number"],
+        start_losses=fields["start_losses"],
+    )
+
+
+def load(path: str | os.PathLike[str]) -> Result:
+    """Read a result that :meth:`Result.save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import codiag, os, tempfile
+    >>> C, _ = codiag.datasets.synthetic(20, 3)
+    >>> result = codiag.diagonalize(C)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "result.npz")
+    ...     result.save(path)
+    ...     again = codiag.load(path)
+    >>> bool((again.B == result.B).all())
+    True
+    """
+    with open(path, "rb") as file:
+        try:
+            loaded = np.load(file, allow_pickle=False)
+            stored = dict(loaded.items())
+        except (ValueError, EOFError, OSError, AttributeError) as problem:
+            raise ValueError(f"{os.fspath(path)!r} is not a codiag result: {problem}") from None
+    if "codiag_result" not in stored:
+        raise ValueError(f"{os.fspath(path)!r} is not a codiag result: it holds other arrays")
+    if int(stored["codiag_result"]) > _FORMAT:
+        raise ValueError(f"{os.fspath(path)!r} was written by a later version of codiag")
+    prefix = "history_"
+    names = [name for name in stored if name.startswith(prefix)]
+    hardest = None
+    if "margin" in stored:
+        a, b = stored["pair"].tolist()
+        hardest = Identifiability(stored["margin"].item(), (a, b))
+    return Result(
+        **{name: stored[name] for name in _ARRAYS},
+        **{name: stored[name].item() for name in _SCALARS},
+        history={name.removeprefix(prefix): stored[name] for name in names},
+        identifiability=hardest,
+    )

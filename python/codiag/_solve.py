@@ -1,0 +1,246 @@
+"""One set of matrices, one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from . import _core
+from ._errors import OnFailure, check_choice, describe, failed, report
+from ._input import Floats, matrix, matrix_set, start_choice, usable_threads, weight_vector
+from ._progress import Progress
+from ._result import Record, Result, from_fields
+
+
+def diagonalize(
+    C: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    method: str = "newton",
+    start: str | ArrayLike = "spectral",
+    orthogonal: bool = False,
+    rank: str | int = "full",
+    shrinkage: float = 0.0,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    restarts: int = 0,
+    canonical: bool = True,
+    threads: int | None = None,
+    callback: Callable[[Record], object] | None = None,
+    verbose: bool = False,
+    on_failure: OnFailure = "warn",
+) -> Result:
+    r"""Find the one basis in which many positive definite matrices are as diagonal as can be.
+
+    Minimises the criterion of Pham [1]_ over B,
+
+    .. math:: L(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
+        \quad D^i = B C^i B^T,
+
+    which is zero exactly when all :math:`D^i` are diagonal.
+
+    Parameters
+    ----------
+    C : array-like, shape (n, p, p)
+        The matrices, symmetric and positive definite. A contiguous float64 array is read in place;
+        it is never changed.
+    weights : array-like, shape (n,), optional
+        How much each matrix counts; equally by default. They are normalised to sum to 1.
+    method : {"newton", "quasi-newton", "pham"}
+        Newton's method; Algorithm 1 of [2]_, which from ``start="whitener"`` is followed to the
+        letter; or Pham's own algorithm.
+    start : {"spectral", "whitener", "identity"} or array-like, shape (p, p)
+        Where the iteration starts.
+    orthogonal : bool
+        Whether B is kept orthogonal: common principal components.
+    rank : {"full", "auto"} or int
+        Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
+        null space; a number to that many leading dimensions.
+    shrinkage : float
+        From 0 to 1: each matrix becomes (1 - s) C + s tr(C)/p I, for matrices that are singular.
+    tol : float
+        The gradient norm at which the solve has converged. It depends neither on units nor on n.
+    max_iter : int
+        The largest number of iterations.
+    restarts : int
+        How many further, deterministic starts to try; the answer of lowest loss is returned.
+    canonical : bool
+        Whether B comes in canonical form: unit mean powers, components ordered by how much their
+        power varies over the set (descending), the largest entry of each pattern positive.
+    threads : int, optional
+        The number of threads, as many as pay by default. The answer does not depend on it.
+    callback : callable, optional
+        Called with a :class:`Record` at the start and after each iteration; stops the solve by
+        returning True.
+    verbose : bool
+        Whether to show progress: a live line on a terminal or in a notebook, otherwise one line at
+        the end, on standard error.
+    on_failure : {"warn", "raise", "ignore"}
+        What to do if the solve does not converge.
+
+    Returns
+    -------
+    Result
+        With the filters ``B``, the patterns ``A``, and how the solve went.
+
+    Raises
+    ------
+    ValueError
+        If the matrices or the options are not as they should be; the message says which and how.
+    ConvergenceError
+        With ``on_failure="raise"``.
+
+    Notes
+    -----
+    Ctrl-C stops the solve after the iteration that is under way (or within ten milliseconds, if
+    iterations are shorter than that).
+
+    References
+    ----------
+    .. [1] D.-T. Pham, "Joint approximate diagonalization of positive definite Hermitian matrices",
+       SIAM J. Matrix Anal. Appl. 22(4), 2001.
+    .. [2] P. Ablin, J.-F. Cardoso and A. Gramfort, "Beyond Pham's algorithm for joint
+       diagonalization", ESANN 2019.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> C, A = codiag.datasets.synthetic(100, 10, sigma=0)
+    >>> result = codiag.diagonalize(C)
+    >>> result.converged
+    True
+    >>> codiag.amari_distance(result.B, A) < 1e-8
+    True
+    """
+    check_choice(on_failure)
+    data = matrix_set(C)
+    options = {
+        "method": method,
+        "start": start_choice(start),
+        "orthogonal": orthogonal,
+        "rank": rank,
+        "shrinkage": shrinkage,
+        "tol": tol,
+        "max_iter": max_iter,
+        "restarts": restarts,
+        "canonical": canonical,
+        "threads": usable_threads(threads),
+    }
+    result = _solve(data, weight_vector(weights), options, callback, verbose)
+    if failed(result):
+        report(describe(result, tol), on_failure, result)
+    return result
+
+
+def _solve(
+    data: Floats,
+    weights: Floats | None,
+    options: dict[str, Any],
+    callback: Callable[[Record], object] | None,
+    verbose: bool,
+) -> Result:
+    if not verbose:
+        follow = None if callback is None else _recorded(callback)
+        return from_fields(_core.solve(data, weights, options, follow))
+    progress = Progress()
+
+    def shown(*fields: Any) -> object:
+        record = Record(*fields)
+        progress.show(record)
+        return callback is not None and callback(record)
+
+    try:
+        result = from_fields(_core.solve(data, weights, options, shown))
+    except BaseException:
+        progress.interrupted()
+        raise
+    progress.end(result)
+    return result
+
+
+def _recorded(callback: Callable[[Record], object]) -> Callable[..., object]:
+    return lambda *fields: callback(Record(*fields))
+
+
+def loss(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """Return the criterion at any B: zero if all ``B @ C[i] @ B.T`` are diagonal.
+
+    Parameters
+    ----------
+    C : array-like, shape (n, p, p)
+        The matrices.
+    B : array-like, shape (p, p)
+        Where.
+    weights : array-like, shape (n,), optional
+        How much each matrix counts.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import codiag
+    >>> codiag.loss([[[2, 0], [0, 1]], [[1, 0], [0, 3]]], [[1, 0], [0, 1]])
+    0.0
+    """
+    return _criterion(C, B, weights)[0]
+
+
+def gradient(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
+    """Return the relative gradient of the criterion at any B.
+
+    That is G with L((I + E) B) = L(B) + <G, E> + O(E²); its diagonal is zero.
+
+    Parameters
+    ----------
+    C : array-like, shape (n, p, p)
+        The matrices.
+    B : array-like, shape (p, p)
+        Where. It is not rescaled, and G depends on the scale of its rows.
+    weights : array-like, shape (n,), optional
+        How much each matrix counts.
+
+    Returns
+    -------
+    ndarray, shape (p, p)
+
+    Examples
+    --------
+    >>> import codiag
+    >>> codiag.gradient([[[2, 1], [1, 1]]], [[1, 0], [0, 1]])
+    array([[0. , 0.5],
+           [1. , 0. ]])
+    """
+    return _criterion(C, B, weights)[1]
+
+
+def _criterion(C: ArrayLike, B: ArrayLike, weights: ArrayLike | None) -> tuple[float, Floats]:
+    alone = usable_threads(None) == 1
+    return _core.criterion(matrix_set(C), matrix(B, "B"), weight_vector(weights), alone)
+
+
+def amari_distance(B: ArrayLike, A: ArrayLike) -> float:
+    """Return Amari's distance of B A to a scaled permutation.
+
+    Parameters
+    ----------
+    B : array-like, shape (p, p)
+        The filters found.
+    A : array-like, shape (p, p)
+        The true mixing.
+
+    Returns
+    -------
+    float
+        0 if B inverts A up to order and scale, at most 1.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> codiag.amari_distance([[0, 2], [3, 0]], [[1, 0], [0, 1]])
+    0.0
+    """
+    return _core.amari_distance(matrix(B, "B"), matrix(A, "A"))

@@ -1,0 +1,312 @@
+"""The functions of qndiag 0.1 and its development version.
+
+What they are known to get wrong is right here: ``diag_only`` computes the diagonal it promises,
+weights count from the first loss on, a line search that fails ends the solve, and a solve that does
+not converge warns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _core
+from .._errors import report
+from .._input import Floats, matrix, matrix_set, usable_threads, weight_vector
+from ._pham import sweeps
+
+
+def qndiag(
+    C: ArrayLike,
+    B0: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    lambda_min: float = 1e-4,
+    max_ls_tries: int = 10,
+    diag_only: bool = False,
+    return_B_list: bool = False,
+    *,
+    check_sympos: bool = True,
+    verbose: bool = False,
+    ortho: bool = False,
+) -> tuple[Floats, dict[str, list[Any]]]:
+    """Joint diagonalization by the quasi-Newton method, as ``qndiag.qndiag``.
+
+    Parameters
+    ----------
+    C : array-like, shape (n_samples, n_features, n_features)
+        The matrices. They are always checked.
+    B0 : array-like, shape (n_features, n_features), optional
+        The start; a whitener of the mean by default.
+    weights : array-like, shape (n_samples,), optional
+        How much each matrix counts.
+    max_iter : int
+        The largest number of iterations.
+    tol : float
+        Stops when the norm of the gradient is below tol times the square root of n_features.
+    lambda_min : float
+        The floor of the determinants of the Hessian's blocks.
+    max_ls_tries : int
+        How often a step is tried before the line search gives up.
+    diag_only, check_sympos : bool
+        Accepted; the line search never needs more than diagonals, and the matrices are always
+        checked.
+    return_B_list : bool
+        Whether ``infos`` has the iterates.
+    verbose : bool
+        Whether to print the loss and the gradient of each iteration.
+    ortho : bool
+        Whether B is kept orthogonal.
+
+    Returns
+    -------
+    B : ndarray, shape (n_features, n_features)
+        The filters, neither ordered nor scaled.
+    infos : dict
+        ``t_list``, ``gradient_list``, ``loss_list`` and, if asked for, ``B_list``.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> import codiag.compat as qndiag
+    >>> C, _ = codiag.datasets.synthetic(50, 5)
+    >>> B, infos = qndiag.qndiag(C)
+    >>> len(infos["t_list"]) == len(infos["loss_list"]) + 1
+    True
+    """
+    data = matrix_set(C)
+    vector = weight_vector(weights)
+    options = {
+        "method": "quasi-newton",
+        "start": _start(data, B0, ortho),
+        "orthogonal": ortho,
+        "tol": tol,
+        "max_iter": max_iter,
+        "lambda_min": lambda_min,
+        "max_halvings": max_ls_tries,
+        "canonical": False,
+        "rescale": False,
+        "threads": usable_threads(None),
+        "keep_iterates": return_B_list,
+    }
+    p = data.shape[1]
+    printer = _Printer(data, vector, p, max_iter) if verbose else None
+    fields = _core.solve(data, vector, options, printer)
+    history, n_iter = fields["history"], fields["n_iter"]
+    # The loop looks at its gradient before each step, and not after the last.
+    looks = min(n_iter + 1, max_iter)
+    infos: dict[str, list[Any]] = {
+        "t_list": history["seconds"][:looks].tolist(),
+        "gradient_list": list(np.sqrt(p) * history["gradient_norm"][:n_iter]),
+        "loss_list": list(history["loss"][1:] + 0.5 * fields["mean_log_det"]),
+    }
+    if return_B_list:
+        infos["B_list"] = fields["iterates"][:looks]
+    if not fields["converged"]:
+        report(
+            f"no convergence: {fields['status']} after {n_iter} iterations, "
+            f"gradient norm {fields['gradient_norm']:.2e} (tol={tol:g})",
+            "warn",
+        )
+    return fields["B"], infos
+
+
+def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
+    if B0 is not None:
+        given = matrix(B0, "B0")
+        if ortho and np.isfinite(given).all() and given.shape[0] == given.shape[1]:
+            # The nearest orthogonal matrix.
+            left, _, right = np.linalg.svd(given)
+            given = left @ right
+        return given
+    mean = data.mean(axis=0)
+    if not np.isfinite(mean).all():
+        # Not for us to say: the solver names the entry.
+        return np.eye(data.shape[1])
+    values, vectors = np.linalg.eigh(mean)
+    if ortho or values[0] <= 0:
+        return np.ascontiguousarray(vectors.T)
+    return np.ascontiguousarray(vectors.T / np.sqrt(values)[:, None])
+
+
+class _Printer:
+    """Prints as qndiag does: after each step, its loss and the gradient before it."""
+
+    def __init__(self, data: Floats, weights: Floats | None, p: int, max_iter: int) -> None:
+        print("Running quasi-Newton for joint diagonalization")
+        print(" | ".join(name.center(8) for name in ["iter", "obj", "gradient"]))
+        self.offset = 0.5 * np.average(np.linalg.slogdet(data)[1], weights=weights)
+        self.p = p
+        self.before = 0.0
+
+    def __call__(self, *record: Any) -> bool:
+        iteration, loss, norm = record[0], record[2], record[3]
+        if iteration > 0:
+            cells = [str(iteration), f"{loss + self.offset:.2e}", f"{self.before:.2e}"]
+            print(" | ".join(cell.rjust(8) for cell in cells))
+        self.before = np.sqrt(self.p) * norm
+        return False
+
+
+def ajd_pham(
+    X: ArrayLike,
+    tol: float = 1e-14,
+    max_iter: int = 1000,
+    return_B_list: bool = False,
+    verbose: bool = False,
+) -> tuple[Floats, dict[str, list[Any]]]:
+    """Joint diagonalization by Pham's algorithm, as ``qndiag.ajd_pham``.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_epochs, n_channels, n_channels)
+        The matrices.
+    tol : float
+        Stops when the decrease of the loss that a sweep predicts, summed over pairs and matrices,
+        is below n_channels (n_channels - 1) tol.
+    max_iter : int
+        The largest number of sweeps.
+    return_B_list : bool
+        Whether ``infos`` has the iterates.
+    verbose : bool
+        Whether to print the decrease of each sweep.
+
+    Returns
+    -------
+    V : ndarray, shape (n_channels, n_channels)
+        The filters.
+    infos : dict
+        ``t_list`` and, if asked for, ``B_list``, one entry a sweep.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> import codiag.compat as qndiag
+    >>> C, _ = codiag.datasets.synthetic(50, 5)
+    >>> V, infos = qndiag.ajd_pham(C)
+    >>> list(infos)
+    ['t_list']
+    """
+    _check_positive("tol", tol)
+    data = matrix_set(X)
+    n = len(data)
+
+    def show(*record: Any) -> bool:
+        if record[0] > 0:
+            print(f"Iteration {record[0] - 1}, decr : {n * record[4]:.2e}")
+        return False
+
+    found = sweeps(
+        data,
+        None,
+        _start(data, None, False),
+        tol,
+        max_iter,
+        return_B_list,
+        show if verbose else None,
+    )
+    done = found.fields["n_iter"]
+    infos: dict[str, list[Any]] = {"t_list": found.fields["history"]["seconds"][:done].tolist()}
+    if return_B_list:
+        infos["B_list"] = found.fields["iterates"][:done]
+    if not found.finished:
+        report(
+            f"no convergence: {found.fields['status']} after {done} sweeps (tol={tol:g})", "warn"
+        )
+    return found.V, infos
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be a positive number, got {value}")
+
+
+def transform_set(M: ArrayLike, D: ArrayLike, diag_only: bool = False) -> Floats:
+    """Return M D[i] M' for all i, or only the diagonals, as ``qndiag.transform_set``.
+
+    Parameters
+    ----------
+    M : array-like, shape (p, p)
+        The transform.
+    D : array-like, shape (n, p, p)
+        The matrices.
+    diag_only : bool
+        Whether only the diagonals are wanted.
+
+    Returns
+    -------
+    ndarray, shape (n, p, p) or (n, p)
+
+    Examples
+    --------
+    >>> import codiag.compat as qndiag
+    >>> qndiag.transform_set([[1, 1], [0, 1]], [[[2, 0], [0, 1]]], diag_only=True)
+    array([[3., 1.]])
+    """
+    M, D = matrix(M, "M"), matrix_set(D, "D")
+    product: Floats = M @ D
+    transformed: Floats = (product * M).sum(axis=-1) if diag_only else product @ M.T
+    return transformed
+
+
+def loss(
+    B: ArrayLike, D: ArrayLike, is_diag: bool = False, weights: ArrayLike | None = None
+) -> float:
+    """Return qndiag's loss at B, given the transformed matrices, as ``qndiag.loss``.
+
+    Parameters
+    ----------
+    B : array-like, shape (p, p)
+        The filters.
+    D : array-like, shape (n, p, p), or (n, p) with `is_diag`
+        The transformed matrices, or their diagonals.
+    is_diag : bool
+        Whether D has only the diagonals.
+    weights : array-like, shape (n,), optional
+        Weights of mean 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import codiag.compat as qndiag
+    >>> qndiag.loss([[1, 0], [0, 1]], [[1, 1]], is_diag=True)
+    0.0
+    """
+    D = np.asarray(D, float)
+    logs = np.log(D if is_diag else np.diagonal(D, axis1=1, axis2=2))
+    if weights is not None:
+        logs = np.asarray(weights, float)[:, None] * logs
+    return float(0.5 * logs.sum() / len(D) - np.linalg.slogdet(matrix(B, "B"))[1])
+
+
+def gradient(D: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Return the relative gradient, given the transformed matrices, as ``qndiag.gradient``.
+
+    Parameters
+    ----------
+    D : array-like, shape (n, p, p)
+        The transformed matrices.
+    weights : array-like, shape (n,), optional
+        How much each matrix counts.
+
+    Returns
+    -------
+    ndarray, shape (p, p)
+
+    Examples
+    --------
+    >>> import codiag.compat as qndiag
+    >>> qndiag.gradient([[[2, 1], [1, 1]]])
+    array([[0. , 0.5],
+           [1. , 0. ]])
+    """
+    D = matrix_set(D, "D")
+    diagonals = np.diagonal(D, axis1=1, axis2=2)
+    mean = np.average(D / diagonals[:, :, None], weights=weight_vector(weights), axis=0)
+    return mean - np.eye(D.shape[1])

@@ -1,0 +1,202 @@
+"""The joint diagonalizers of ``pyriemann.geometry.ajd``, with its signatures and return values.
+
+:func:`ajd_pham` and :func:`ajd_newton` also serve as ``CSP(ajd_method=...)`` and
+``pyriemann.geometry.ajd.ajd(X, method=...)``. What pyRiemann's are known to get wrong is right
+here: `init` is where the iteration starts, and integer matrices are taken as the numbers they are.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _core
+from .._errors import ConvergenceWarning
+from .._input import Floats, matrix, matrix_set, usable_threads, weight_vector
+from ._pham import sweeps
+from ._qndiag import _check_positive
+
+__all__ = ["ajd", "ajd_newton", "ajd_pham"]
+
+
+def ajd_pham(
+    X: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    eps: float = 1e-6,
+    n_iter_max: int = 20,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """Joint diagonalization by Pham's algorithm, as ``pyriemann.geometry.ajd.ajd_pham``.
+
+    Sweep for sweep the same as pyRiemann's, so that it returns the same matrices.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_matrices, n, n)
+        The matrices.
+    init : array-like, shape (n, n), optional
+        The start; the identity by default.
+    eps : float
+        Stops when the decrease of the loss that a sweep predicts, summed over pairs and matrices,
+        is below n (n - 1) eps.
+    n_iter_max : int
+        The largest number of sweeps.
+    sample_weight : array-like, shape (n_matrices,), optional
+        How much each matrix counts.
+
+    Returns
+    -------
+    V : ndarray, shape (n, n)
+        The filters, one a row.
+    D : ndarray, shape (n_matrices, n, n)
+        V X V'.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> from codiag.compat.pyriemann import ajd_pham
+    >>> X, _ = codiag.datasets.synthetic(50, 5)
+    >>> V, D = ajd_pham(X)
+    >>> V.shape, D.shape
+    ((5, 5), (50, 5, 5))
+    """
+    _check_positive("eps", eps)
+    data = matrix_set(X, "X")
+    start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
+    weights = weight_vector(sample_weight, "sample_weight")
+    found = sweeps(data, weights, start, eps, n_iter_max)
+    if not found.finished:
+        _warn(found.fields)
+    return found.V, found.V @ data @ found.V.T
+
+
+def ajd_newton(
+    X: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    eps: float = 1e-6,
+    n_iter_max: int = 100,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """Joint diagonalization by Newton's method, in the manner of :func:`ajd_pham`.
+
+    Takes far fewer passes over the matrices than Pham's algorithm and goes on until the gradient is
+    small. The filters come in the canonical form of :func:`codiag.diagonalize`.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_matrices, n, n)
+        The matrices.
+    init : array-like, shape (n, n), optional
+        The start; the spectral one by default.
+    eps : float
+        The gradient norm at which the solve has converged.
+    n_iter_max : int
+        The largest number of iterations.
+    sample_weight : array-like, shape (n_matrices,), optional
+        How much each matrix counts.
+
+    Returns
+    -------
+    V : ndarray, shape (n, n)
+        The filters, one a row.
+    D : ndarray, shape (n_matrices, n, n)
+        V X V'.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> from codiag.compat.pyriemann import ajd_newton
+    >>> X, _ = codiag.datasets.synthetic(50, 5)
+    >>> V, D = ajd_newton(X)
+    >>> bool(abs(codiag.gradient(X, V)).max() < 1e-5)
+    True
+    """
+    data = matrix_set(X, "X")
+    options = {
+        "start": "spectral" if init is None else matrix(init, "init"),
+        "tol": eps,
+        "max_iter": n_iter_max,
+        "threads": usable_threads(None),
+    }
+    weights = weight_vector(sample_weight, "sample_weight")
+    fields = _core.solve(data, weights, options, None)
+    if not fields["converged"]:
+        _warn(fields)
+    V: Floats = fields["B"]
+    return V, V @ data @ V.T
+
+
+def ajd(
+    X: ArrayLike,
+    method: str | Callable[..., tuple[Any, Any]] = "ajd_pham",
+    init: ArrayLike | None = None,
+    eps: float = 1e-6,
+    n_iter_max: int = 100,
+    **kwargs: Any,
+) -> tuple[Floats, Floats]:
+    """Joint diagonalization by a method of choice, as ``pyriemann.geometry.ajd.ajd``.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_matrices, n, n)
+        The matrices.
+    method : {"ajd_pham", "ajd_newton", "rjd", "uwedge"} or callable
+        The method. "rjd" and "uwedge", which minimise other criteria, are pyRiemann's own.
+    init : array-like, shape (n, n), optional
+        The start.
+    eps : float
+        The method's tolerance.
+    n_iter_max : int
+        The largest number of iterations.
+    **kwargs
+        Passed on to the method.
+
+    Returns
+    -------
+    V : ndarray, shape (n, n)
+        The filters.
+    D : ndarray, shape (n_matrices, n, n)
+        The transformed matrices.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> from codiag.compat.pyriemann import ajd
+    >>> X, _ = codiag.datasets.synthetic(50, 5)
+    >>> V, D = ajd(X, method="ajd_newton")
+    """
+    function = _named(method) if isinstance(method, str) else method
+    V, D = function(X, init=init, eps=eps, n_iter_max=n_iter_max, **kwargs)
+    return V, D
+
+
+def _named(method: str) -> Callable[..., tuple[Any, Any]]:
+    if method == "ajd_pham":
+        return ajd_pham
+    if method == "ajd_newton":
+        return ajd_newton
+    if method in ("rjd", "uwedge"):
+        try:
+            from pyriemann.geometry import ajd as theirs
+        except ImportError:
+            from pyriemann.utils import ajd as theirs
+        function: Callable[..., tuple[Any, Any]] = getattr(theirs, method)
+        return function
+    raise ValueError(
+        f'method must be "ajd_pham", "ajd_newton", "rjd", "uwedge" or a callable, got {method!r}'
+    )
+
+
+def _warn(fields: dict[str, Any]) -> None:
+    warnings.warn(
+        f"Convergence not reached: {fields['status']} after {fields['n_iter']} iterations, "
+        f"gradient norm {fields['gradient_norm']:.2e}",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

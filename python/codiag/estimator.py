@@ -1,0 +1,240 @@
+"""A scikit-learn estimator on sets of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._errors import OnFailure
+from ._input import Floats, matrix_set, real_array
+from ._result import Result
+from ._solve import diagonalize
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise ImportError(
+        "JointDiagonalizer needs scikit-learn: pip install 'codiag[sklearn]'"
+    ) from None
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["JointDiagonalizer"]
+
+
+class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Joint diagonalization as a transformer of positive definite matrices.
+
+    Learns the filters that make a set of matrices as diagonal as can be; turns each matrix into the
+    logarithms of its diagonal in that basis. With pyRiemann's ``Covariances`` before it and any
+    classifier after it, it makes a pipeline from epochs to labels.
+
+    Parameters
+    ----------
+    method, start, orthogonal, rank, shrinkage, tol, max_iter, restarts, threads, on_failure
+        As in :func:`codiag.diagonalize`.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, p)
+        The filters, one a row.
+    patterns_ : ndarray, shape (p, r)
+        The patterns, one a column.
+    result_ : Result
+        The whole answer.
+    n_features_in_ : int
+        The size p of the matrices.
+    n_iter_ : int
+        The number of iterations.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> C, _ = codiag.datasets.synthetic(100, 5)
+    >>> codiag.JointDiagonalizer().fit_transform(C).shape
+    (100, 5)
+    """
+
+    components_: Floats
+    patterns_: Floats
+    result_: Result
+    n_features_in_: int
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        method: str = "newton",
+        start: str | ArrayLike = "spectral",
+        orthogonal: bool = False,
+        rank: str | int = "full",
+        shrinkage: float = 0.0,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        restarts: int = 0,
+        threads: int | None = None,
+        on_failure: OnFailure = "warn",
+    ) -> None:
+        self.method = method
+        self.start = start
+        self.orthogonal = orthogonal
+        self.rank = rank
+        self.shrinkage = shrinkage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.restarts = restarts
+        self.threads = threads
+        self.on_failure = on_failure
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Diagonalise a set of matrices.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, p, p)
+            The matrices.
+        y : ignored
+            For scikit-learn.
+        sample_weight : array-like, shape (n,), optional
+            How much each matrix counts.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, sample_weight, self.start)
+
+    def partial_fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Diagonalise a set of matrices, starting from the present filters.
+
+        For matrices that come in batches and change slowly: the answer is that of the batch given,
+        found in few iterations. Without present filters the same as :meth:`fit`.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, p, p)
+            The matrices.
+        y : ignored
+            For scikit-learn.
+        sample_weight : array-like, shape (n,), optional
+            How much each matrix counts.
+
+        Returns
+        -------
+        self
+        """
+        present = getattr(self, "components_", None)
+        if present is None:
+            return self.fit(X, y, sample_weight)
+        self._check_size(matrix_set(X, "X"))
+        return self._fit(X, sample_weight, present)
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None, start: str | ArrayLike) -> Self:
+        data = matrix_set(X, "X")
+        self.result_ = diagonalize(
+            data,
+            weights=sample_weight,
+            method=self.method,
+            start=start,
+            orthogonal=self.orthogonal,
+            rank=self.rank,
+            shrinkage=self.shrinkage,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            restarts=self.restarts,
+            threads=self.threads,
+            on_failure=self.on_failure,
+        )
+        self.n_features_in_ = data.shape[1]
+        self.components_ = self.result_.B
+        self.patterns_ = self.result_.A
+        self.n_iter_ = self.result_.n_iter
+        return self
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Return the logarithms of the matrices' diagonals in the basis found.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, p, p)
+            The matrices.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+        """
+        check_is_fitted(self)
+        data = self._check_size(matrix_set(X, "X"))
+        powers = ((self.components_ @ data) * self.components_).sum(axis=-1)
+        if not (powers > 0).all():
+            i, a = np.argwhere(~(powers > 0))[0]
+            raise ValueError(
+                f"matrix {i}: component {a} has power {powers[i, a]:.3e}, which has no logarithm; "
+                "matrices must be positive definite"
+            )
+        logs: Floats = np.log(powers)
+        return logs
+
+    def inverse_transform(self, X: ArrayLike) -> Floats:
+        """Return the matrices that are diagonal in the basis found, with these log-diagonals.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, r)
+            What :meth:`transform` returns.
+
+        Returns
+        -------
+        ndarray, shape (n, p, p)
+        """
+        check_is_fitted(self)
+        logs = real_array(X, "X")
+        r = self._n_features_out
+        if logs.ndim != 2 or logs.shape[1] != r:
+            raise ValueError(f"expected X of shape (n, {r}), got shape {logs.shape}")
+        matrices: Floats = (self.patterns_ * np.exp(logs)[:, None, :]) @ self.patterns_.T
+        return matrices
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Return minus the mean loss of these matrices in the basis found: at most zero.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, p, p)
+            The matrices, for instance ones that were not fitted.
+        y : ignored
+            For scikit-learn.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        transformed = self.result_.transform(self._check_size(matrix_set(X, "X")))
+        logs = np.log(np.diagonal(transformed, axis1=1, axis2=2)).sum(axis=1)
+        return float(-0.5 * np.mean(logs - np.linalg.slogdet(transformed)[1]))
+
+    def _check_size(self, data: Floats) -> Floats:
+        if data.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {data.shape[1]} features, but JointDiagonalizer is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return data
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.positive_only = False
+        return tags

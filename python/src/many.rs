@@ -1,0 +1,144 @@
+//! Many independent problems at once.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, diagonalize_with};
+use numpy::PyReadonlyArray3;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+
+use crate::convert::{results, shape};
+use crate::observer::SIGNAL_INTERVAL;
+use crate::options::Options;
+
+/// One of the problems, borrowed from its array.
+struct Problem<'a> {
+    data: &'a [f64],
+    n: usize,
+    p: usize,
+    weights: Option<Vec<f64>>,
+}
+
+/// The answers in order; None if a signal came first.
+type Solved = Option<Vec<Result<Diagonalization, Error>>>;
+
+/// Solves all problems, each on one thread, so that an answer does not depend on how many run at a
+/// time. `threads` says how many may; all of the machine's if None.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+pub fn solve_many<'py>(
+    py: Python<'py>,
+    sets: Vec<PyReadonlyArray3<'py, f64>>,
+    weights: Vec<Option<Vec<f64>>>,
+    options: &Bound<'py, PyDict>,
+    threads: Option<usize>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let mut options = Options::from_dict(options)?;
+    options.settings.threads = Some(1);
+    let problems: PyResult<Vec<Problem<'_>>> = sets
+        .iter()
+        .zip(weights)
+        .map(|(set, weights)| {
+            let (n, p) = shape(set);
+            let data = set.as_slice()?;
+            Ok(Problem {
+                data,
+                n,
+                p,
+                weights,
+            })
+        })
+        .collect();
+    let problems = problems?;
+    let solved = py.detach(|| watched(&problems, &options, threads))?;
+    let solved = solved.unwrap_or_default();
+    let name = |(k, solved): (usize, Result<Diagonalization, Error>)| {
+        let answer = solved.map_err(|e| PyValueError::new_err(format!("set {k}: {e}")))?;
+        results(py, answer)
+    };
+    solved.into_iter().enumerate().map(name).collect()
+}
+
+/// Solves on other threads while this one, which may be the interpreter's main thread, looks for
+/// signals.
+fn watched(
+    problems: &[Problem<'_>],
+    options: &Options,
+    threads: Option<usize>,
+) -> PyResult<Solved> {
+    let stop = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (running, news) = channel::<()>();
+        let worker = scope.spawn(move || {
+            // Dropped at the end, whichever it is, and the receiver hears of it.
+            let _running = running;
+            solve_all(problems, options, threads, stop)
+        });
+        let mut raised = None;
+        while let Err(RecvTimeoutError::Timeout) = news.recv_timeout(SIGNAL_INTERVAL) {
+            if raised.is_none()
+                && let Err(signal) = pending_signal()
+            {
+                raised = Some(signal);
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let solved = worker
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        raised.map_or(solved, Err)
+    })
+}
+
+/// The exception of a signal that has come in.
+fn pending_signal() -> PyResult<()> {
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general enough
+    Python::attach(|py| py.check_signals())
+}
+
+fn solve_all(
+    problems: &[Problem<'_>],
+    options: &Options,
+    threads: Option<usize>,
+    stop: &AtomicBool,
+) -> PyResult<Solved> {
+    let one = |problem: &Problem<'_>| solve_one(problem, options, stop);
+    match threads {
+        Some(1) => Ok(problems.iter().map(one).collect()),
+        None => Ok(problems.par_iter().map(one).collect()),
+        Some(count) => {
+            let pool = ThreadPoolBuilder::new().num_threads(count).build();
+            let pool = pool.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+            Ok(pool.install(|| problems.par_iter().map(one).collect()))
+        }
+    }
+}
+
+/// None once a signal has come in: the problems that are left are not begun.
+fn solve_one(
+    problem: &Problem<'_>,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Option<Result<Diagonalization, Error>> {
+    if stop.load(Ordering::Relaxed) {
+        return None;
+    }
+    let for_set = options.for_set(problem.weights.clone());
+    let set = match MatrixSet::with_options(problem.data, problem.n, problem.p, &for_set) {
+        Ok(set) => set,
+        Err(error) => return Some(Err(error)),
+    };
+    let mut observer = |_: &Record, _: &Matrix| {
+        if stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    Some(diagonalize_with(&set, &options.settings, &mut observer))
+}

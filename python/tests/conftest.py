@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import codiag
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of recordings that is kept beside the project."""
+    if not SHARED.is_dir():
+        pytest.skip("needs the recordings in ../shared/data, which are not here")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def noisy():
+    """Experiment (b) in small: 40 matrices of size 6."""
+    return codiag.datasets.synthetic(40, 6, sigma=0.1, seed=1)[0]
+
+
+@pytest.fixture(scope="session")
+def weights():
+    return np.random.default_rng(0).uniform(0.2, 3, 40)
+
+
+@pytest.fixture(scope="session")
+def epochs():
+    """Simulated epochs of four classes: six sources, each class with its own powers."""
+    rng = np.random.default_rng(7)
+    mixing = rng.standard_normal((6, 6))
+    powers = rng.uniform(0.1, 3, (4, 6))
+    labels = np.repeat(np.arange(4), 15)
+    sources = rng.standard_normal((60, 6, 200)) * powers[labels][:, :, None]
+    return mixing @ sources, labels

@@ -1,0 +1,264 @@
+"""The whole table of bad input, for every function that takes matrices."""
+
+import numpy as np
+import pytest
+
+import codiag
+import codiag.compat as qndiag
+from codiag.compat import pyriemann
+
+FUNCTIONS = {
+    "diagonalize": codiag.diagonalize,
+    "many": lambda C, **options: codiag.diagonalize_many([C], **options)[0],
+    "bootstrap": lambda C, **options: codiag.bootstrap(C, n=2, **options),
+    "qndiag": qndiag.qndiag,
+    "qndiag.ajd_pham": qndiag.ajd_pham,
+    "pyriemann.ajd_pham": pyriemann.ajd_pham,
+    "pyriemann.ajd_newton": pyriemann.ajd_newton,
+    "pyriemann.ajd": pyriemann.ajd,
+    "loss": lambda C: codiag.loss(C, np.eye(np.shape(C)[-1] if np.ndim(C) else 1)),
+    "gradient": lambda C: codiag.gradient(C, np.eye(np.shape(C)[-1] if np.ndim(C) else 1)),
+    "estimator": lambda C: codiag.JointDiagonalizer().fit(C),
+}
+every_function = pytest.mark.parametrize("solve", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+@pytest.fixture
+def C(noisy):
+    return noisy.copy()
+
+
+@every_function
+@pytest.mark.parametrize(
+    "shape", [(), (3,), (3, 3), (2, 3, 4), (0, 3, 3), (2, 0, 0), (1, 2, 3, 3), (0,)]
+)
+def test_shape(solve, shape):
+    with pytest.raises(ValueError) as caught:
+        solve(np.ones(shape))
+    assert str(shape) in str(caught.value)
+
+
+@every_function
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_not_finite(C, solve, value):
+    C[7, 2, 3] = C[7, 3, 2] = value
+    with pytest.raises(ValueError, match=r"matrix 7: entry \((2, 3|3, 2)\) is (NaN|-?inf)"):
+        solve(C)
+
+
+@every_function
+def test_asymmetric(C, solve):
+    C[5, 1, 2] += 1e-3 * np.abs(C[5]).max()
+    with pytest.raises(
+        ValueError, match=r"matrix 5 is not symmetric.*1\.\d+e-3|matrix 5 .*9\.\d+e-4"
+    ):
+        solve(C)
+
+
+@every_function
+def test_not_positive_definite(C, solve):
+    values, vectors = np.linalg.eigh(C[9])
+    values[0] = -0.25
+    C[9] = (vectors * values) @ vectors.T
+    with pytest.raises(
+        ValueError, match=r"matrix 9 .*smallest eigenvalue is -2\.5\d*e-1.*shrinkage"
+    ):
+        solve(C)
+
+
+@every_function
+def test_shared_null_space(C, solve):
+    C[:, 4] = C[:, 3]
+    C[:, :, 4] = C[:, :, 3]
+    with pytest.raises(ValueError, match=r'matrix 0 is not positive definite.*rank="auto"'):
+        solve(C)
+
+
+@every_function
+def test_complex(C, solve):
+    with pytest.raises(TypeError, match="Hermitian"):
+        solve(C.astype(complex))
+
+
+@every_function
+@pytest.mark.parametrize("C", [[[["a"]]], None, "matrices", [[[object()]]]])
+def test_no_numbers(solve, C):
+    with pytest.raises((TypeError, ValueError)):
+        solve(C)
+
+
+def test_ragged():
+    with pytest.raises(ValueError):
+        codiag.diagonalize([np.eye(2), np.eye(3)])
+
+
+def test_masked_entries(C):
+    masked = np.ma.masked_array(C, mask=np.zeros_like(C, dtype=bool))
+    masked[0, 0, 0] = np.ma.masked
+    with pytest.raises(ValueError, match="masked"):
+        codiag.diagonalize(masked)
+
+
+def test_single_matrix_is_told_what_to_do():
+    with pytest.raises(ValueError, match=r"C\[None\]"):
+        codiag.diagonalize(np.eye(3))
+
+
+WEIGHTED = {
+    "diagonalize": lambda C, w: codiag.diagonalize(C, weights=w),
+    "many": lambda C, w: codiag.diagonalize_many([C], weights=[w]),
+    "bootstrap": lambda C, w: codiag.bootstrap(C, 2, weights=w),
+    "loss": lambda C, w: codiag.loss(C, np.eye(6), weights=w),
+    "gradient": lambda C, w: codiag.gradient(C, np.eye(6), weights=w),
+    "qndiag": lambda C, w: qndiag.qndiag(C, weights=w),
+    "ajd_pham": lambda C, w: pyriemann.ajd_pham(C, sample_weight=w),
+    "ajd_newton": lambda C, w: pyriemann.ajd_newton(C, sample_weight=w),
+    "estimator": lambda C, w: codiag.JointDiagonalizer().fit(C, sample_weight=w),
+}
+
+
+@pytest.mark.parametrize("solve", WEIGHTED.values(), ids=WEIGHTED)
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(39), "expected 40 weights.*got 39"),
+        (np.ones((40, 1)), r"\(40, 1\)"),
+        (np.r_[-1.0, np.ones(39)], "weight 0 is -1"),
+        (np.r_[np.ones(39), np.nan], "weight 39 is NaN"),
+        (np.r_[np.ones(39), np.inf], "weight 39 is inf"),
+        (np.zeros(40), "all weights are zero"),
+    ],
+    ids=["short", "column", "negative", "nan", "infinite", "zero"],
+)
+def test_weights(C, solve, weights, message):
+    with pytest.raises(ValueError, match=message):
+        solve(C, weights)
+
+
+STARTED = {
+    "diagonalize": lambda C, B: codiag.diagonalize(C, start=B),
+    "many": lambda C, B: codiag.diagonalize_many([C], start=B),
+    "bootstrap": lambda C, B: codiag.bootstrap(C, 2, start=B),
+    "loss": codiag.loss,
+    "gradient": codiag.gradient,
+    "qndiag": lambda C, B: qndiag.qndiag(C, B0=B),
+    "qndiag ortho": lambda C, B: qndiag.qndiag(C, B0=B, ortho=True),
+    "ajd_pham": lambda C, B: pyriemann.ajd_pham(C, init=B),
+    "ajd_newton": lambda C, B: pyriemann.ajd_newton(C, init=B),
+    "estimator": lambda C, B: codiag.JointDiagonalizer(start=B).fit(C),
+}
+
+
+@pytest.mark.parametrize("solve", STARTED.values(), ids=STARTED)
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (np.eye(5), "6 x 6, got 5 x 5"),
+        (np.eye(6)[:4], "6 x 6, got 4 x 6"),
+        (np.ones(6), r"\(6,\)"),
+        (np.full((6, 6), np.nan), "not finite"),
+    ],
+    ids=["size", "oblong", "vector", "nan"],
+)
+def test_start(C, solve, start, message):
+    with pytest.raises(ValueError, match=message):
+        solve(C, start)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [s for k, s in STARTED.items() if "ortho" not in k],
+    ids=[k for k in STARTED if "ortho" not in k],
+)
+def test_singular_start(C, solve):
+    with pytest.raises(ValueError, match="singular"):
+        solve(C, np.ones((6, 6)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tol": 0}, "tol must be a positive number"),
+        ({"tol": -1e-6}, "tol must be a positive number"),
+        ({"tol": float("nan")}, "tol must be a positive number"),
+        ({"max_iter": -1}, "max_iter must not be negative, got -1"),
+        ({"method": "gradient"}, '"newton", "quasi-newton" or "pham"'),
+        ({"start": None}, '"spectral", "whitener", "identity" or a matrix'),
+        ({"start": "random"}, '"spectral", "whitener", "identity" or a matrix'),
+        ({"rank": "half"}, '"full", "auto" or a number'),
+        ({"rank": 0}, '"full", "auto" or a number'),
+        ({"rank": 7}, "rank must be"),
+        ({"shrinkage": 1.5}, "shrinkage must be between 0 and 1"),
+        ({"shrinkage": -0.1}, "shrinkage must be between 0 and 1"),
+        ({"restarts": -2}, "restarts must not be negative"),
+        ({"threads": 0}, "threads must be at least 1"),
+        ({"threads": -1}, "threads must be at least 1"),
+        ({"on_failure": "explode"}, '"warn", "raise" or "ignore"'),
+        ({"orthogonal": True, "method": "pham"}, "orthogonal"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["diagonalize", "many"])
+def test_options(C, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        FUNCTIONS[name](C, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"tol": "small"}, {"max_iter": 2.5}, {"method": 3}, {"rank": 2.5}, {"threads": "all"}],
+)
+def test_option_types(C, options):
+    with pytest.raises(TypeError):
+        codiag.diagonalize(C, **options)
+
+
+@pytest.mark.parametrize(
+    ("solve", "name"),
+    [
+        (lambda C: qndiag.qndiag(C, tol=0), "tol"),
+        (lambda C: qndiag.qndiag(C, max_iter=-1), "max_iter"),
+        (lambda C: qndiag.ajd_pham(C, tol=0), "tol"),
+        (lambda C: qndiag.ajd_pham(C, max_iter=-1), "max_iter"),
+        (lambda C: pyriemann.ajd_pham(C, eps=-1), "eps"),
+        (lambda C: pyriemann.ajd(C, method="jade"), "method"),
+        (lambda C: codiag.bootstrap(C, n=0), "n must"),
+    ],
+)
+def test_compat_options(C, solve, name):
+    with pytest.raises(ValueError, match=name):
+        solve(C)
+
+
+def test_loss_speaks_of_B(C):
+    for function in (codiag.loss, codiag.gradient):
+        with pytest.raises(ValueError, match=r"^B must be 6 x 6, got 5 x 5"):
+            function(C, np.eye(5))
+        with pytest.raises(ValueError, match=r"^B must be finite and invertible"):
+            function(C, np.ones((6, 6)))
+
+
+def test_datasets():
+    for arguments in ({"n": 0, "p": 3}, {"n": 3, "p": 0}, {"n": 3, "p": 3, "sigma": -1}):
+        with pytest.raises(ValueError):
+            codiag.datasets.synthetic(**arguments)
+    with pytest.raises(ValueError, match="seed"):
+        codiag.datasets.synthetic(3, 3, seed=-1)
+    with pytest.raises(ValueError, match="gradiometers"):
+        codiag.datasets.meg("EEG")
+
+
+def test_amari_distance():
+    with pytest.raises(ValueError, match="square"):
+        codiag.amari_distance(np.eye(3), np.eye(4))
+
+
+def test_the_set_is_named_among_many(C):
+    bad = C.copy()
+    bad[3, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="set 1: matrix 3"):
+        codiag.diagonalize_many([C, bad])
+    with pytest.raises(ValueError, match="set 1"):
+        codiag.diagonalize_many([C, np.eye(3)])
+    with pytest.raises(ValueError, match="weights for 2 sets, got 1"):
+        codiag.diagonalize_many([C, C], weights=[None])

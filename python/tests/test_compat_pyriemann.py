@@ -1,0 +1,219 @@
+"""Side by side with pyRiemann and MNE."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import codiag
+from codiag.compat import accelerate
+from codiag.compat import pyriemann as ours
+
+pyriemann = pytest.importorskip("pyriemann")
+from pyriemann.estimation import Covariances  # noqa: E402
+from pyriemann.geometry import ajd as theirs  # noqa: E402
+from pyriemann.geometry.mean import mean_ale  # noqa: E402
+from pyriemann.spatialfilters import AJDC, CSP  # noqa: E402
+
+
+@pytest.fixture(params=["equal", "weighted"])
+def sample_weight(request, weights):
+    return None if request.param == "equal" else weights
+
+
+@pytest.mark.parametrize("eps", [1e-3, 1e-6, 1e-10])
+def test_ajd_pham_takes_the_same_sweeps(noisy, sample_weight, eps):
+    options = {"eps": eps, "n_iter_max": 100, "sample_weight": sample_weight}
+    V, D = ours.ajd_pham(noisy, **options)
+    other_V, other_D = theirs.ajd_pham(noisy, **options)
+    np.testing.assert_allclose(V, other_V, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(D, other_D, rtol=1e-8, atol=1e-8)
+    assert V.flags.writeable and D.flags.writeable
+
+
+@pytest.mark.parametrize("sensors", ["magnetometers", "gradiometers"])
+def test_meg(sensors):
+    X = codiag.datasets.meg(sensors)[:, :12, :12]
+    V, _ = ours.ajd_pham(X, n_iter_max=400)
+    other_V, _ = theirs.ajd_pham(X, n_iter_max=400)
+    assert codiag.loss(X, V) == pytest.approx(codiag.loss(X, other_V), abs=1e-8)
+    np.testing.assert_allclose(V, other_V, rtol=1e-6, atol=1e-7)
+
+
+def test_warns_when_theirs_does(noisy):
+    with pytest.warns(UserWarning, match="Convergence not reached"):
+        theirs.ajd_pham(noisy, n_iter_max=2)
+    with pytest.warns(codiag.ConvergenceWarning, match="Convergence not reached") as caught:
+        ours.ajd_pham(noisy, n_iter_max=2)
+    assert caught[0].filename == __file__
+    assert issubclass(codiag.ConvergenceWarning, UserWarning)
+    with pytest.warns(codiag.ConvergenceWarning):
+        ours.ajd_newton(noisy, n_iter_max=0)
+
+
+def test_signatures():
+    for name in ("ajd_pham", "ajd"):
+        own = inspect.signature(getattr(ours, name)).parameters.values()
+        other = inspect.signature(getattr(theirs, name)).parameters.values()
+        assert [(p.name, p.default, p.kind) for p in own] == [
+            (p.name, p.default, p.kind) for p in other
+        ]
+
+
+def test_init_is_a_start(noisy):
+    """Theirs sets V without transforming X, and a warm start ends in a wrong answer."""
+    B, _ = ours.ajd_pham(noisy, eps=1e-12, n_iter_max=400)
+    V, D = ours.ajd_pham(noisy, init=B, eps=1e-10)
+    np.testing.assert_allclose(V, B, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(D, V @ noisy @ V.T, atol=1e-12)
+
+
+def test_integers_are_not_truncated():
+    X = np.array([[[4, 1], [1, 3]], [[2, -1], [-1, 5]], [[3, 0], [0, 1]]])
+    V, _ = ours.ajd_pham(X)
+    np.testing.assert_allclose(V, ours.ajd_pham(X.astype(float))[0])
+    assert V.dtype == np.float64
+
+
+def test_ajd(noisy):
+    for method in ("ajd_pham", ours.ajd_pham, "rjd", "uwedge"):
+        named = method if isinstance(method, str) else "ajd_pham"
+        V, D = ours.ajd(noisy, method=method)
+        other_V, other_D = theirs.ajd(noisy, method=named)
+        np.testing.assert_allclose(V, other_V, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(D, other_D, rtol=1e-7, atol=1e-7)
+    V, _ = ours.ajd(noisy, method="ajd_newton", eps=1e-10)
+    assert codiag.loss(noisy, V) == pytest.approx(codiag.diagonalize(noisy).loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("function", [ours.ajd_pham, ours.ajd_newton])
+def test_as_their_method(noisy, function):
+    V, D = theirs.ajd(noisy, method=function, eps=1e-8)
+    np.testing.assert_allclose(D, V @ noisy @ V.T, atol=1e-10)
+    assert codiag.loss(noisy, V) == pytest.approx(codiag.diagonalize(noisy).loss, abs=1e-6)
+
+
+def same_up_to_sign(filters, others, tolerance):
+    signs = np.sign(np.einsum("ac,ac->a", filters, others))
+    scale = np.abs(others).max()
+    np.testing.assert_allclose(signs[:, None] * filters, others, atol=tolerance * scale)
+
+
+def test_csp(epochs):
+    X, y = epochs
+    C = Covariances("oas").transform(X)
+    plain = CSP(nfilter=4).fit(C, y)
+    same_up_to_sign(
+        CSP(nfilter=4, ajd_method=ours.ajd_pham).fit(C, y).filters_, plain.filters_, 1e-7
+    )
+    # Newton's method goes on where Pham's stops, so theirs is as far off as its tolerance.
+    newton = CSP(nfilter=4, ajd_method=ours.ajd_newton).fit(C, y)
+    same_up_to_sign(newton.filters_, plain.filters_, 1e-2)
+    with accelerate():
+        fast = CSP(nfilter=4).fit(C, y)
+    same_up_to_sign(fast.filters_, plain.filters_, 1e-7)
+    np.testing.assert_allclose(fast.transform(C), plain.transform(C), rtol=1e-6)
+
+
+def test_ajdc(epochs):
+    X, y = epochs
+    conditions = np.stack([np.concatenate(X[y == c], axis=-1) for c in range(4)])[None]
+    options = {"window": 64, "fs": 64, "dim_red": {"n_components": 5}}
+    plain = AJDC(**options).fit(conditions)
+    with accelerate("pyriemann"):
+        fast = AJDC(**options).fit(conditions)
+    np.testing.assert_allclose(fast.diag_filters_, plain.diag_filters_, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fast.forward_filters_, plain.forward_filters_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fast.transform(X), plain.transform(X), rtol=1e-5, atol=1e-5)
+
+
+def test_ale_mean(noisy):
+    plain = mean_ale(noisy)
+    with accelerate():
+        fast = mean_ale(noisy)
+    np.testing.assert_allclose(fast, plain, rtol=1e-6, atol=1e-8)
+
+
+def replaced():
+    pytest.importorskip("mne")
+    import mne.decoding.csp
+    from pyriemann import spatialfilters
+    from pyriemann.geometry import mean
+
+    return [
+        theirs.ajd_pham,
+        theirs.ajd_functions["ajd_pham"],
+        mean.ajd_pham,
+        spatialfilters.ajd_pham,
+        mne.decoding.csp._ajd_pham,
+    ]
+
+
+class TestAccelerate:
+    def test_everything_is_replaced_and_put_back(self):
+        before = replaced()
+        with accelerate():
+            assert all(new is not old for new, old in zip(replaced(), before))
+        assert replaced() == before
+
+    def test_call_and_undo(self):
+        before = replaced()
+        fast = accelerate("pyriemann")
+        assert replaced()[0] is not before[0] and replaced()[4] is before[4]
+        fast.undo()
+        fast.undo()
+        assert replaced() == before
+
+    def test_errors_put_back_too(self):
+        before = replaced()
+        with pytest.raises(KeyError), accelerate():
+            raise KeyError
+        with pytest.raises(ValueError, match="numpy"):
+            accelerate(["numpy"])
+        assert replaced() == before
+
+    def test_nested(self, noisy):
+        before = replaced()
+        with accelerate(), accelerate():
+            V, _ = theirs.ajd_pham(noisy)
+        assert replaced() == before
+        np.testing.assert_allclose(V, theirs.ajd_pham(noisy)[0], rtol=1e-7, atol=1e-8)
+
+    def test_hermitian_matrices_stay_with_theirs(self, noisy):
+        X = noisy + 0j
+        with accelerate(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            V, _ = theirs.ajd_pham(X)
+        assert V.dtype == complex
+
+
+@pytest.mark.parametrize("norm_trace", [False, True])
+def test_mne_csp(epochs, norm_trace):
+    mne = pytest.importorskip("mne")
+    from mne.decoding import CSP as MneCSP
+
+    X, y = epochs
+    with mne.utils.use_log_level("error"):
+        plain = MneCSP(n_components=4, norm_trace=norm_trace).fit(X, y)
+        with accelerate("mne"):
+            fast = MneCSP(n_components=4, norm_trace=norm_trace).fit(X, y)
+    same_up_to_sign(fast.filters_, plain.filters_, 1e-7)
+    np.testing.assert_allclose(fast.transform(X), plain.transform(X), rtol=1e-6, atol=1e-8)
+
+
+def test_mne_on_a_recording(shared):
+    """Three classes cut from the MEG recording, whatever they mean."""
+    mne = pytest.importorskip("mne")
+    from mne.decoding import CSP as MneCSP
+
+    with mne.utils.use_log_level("error"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        raw = mne.io.read_raw_fif(shared / "meg_sample_24s_raw.fif", preload=True)
+        raw.pick("mag").filter(1, None)
+        X = mne.make_fixed_length_epochs(raw, 0.5, preload=True).get_data()[:, ::10] * 1e12
+        y = np.arange(len(X)) * 3 // len(X)
+        plain = MneCSP(n_components=4).fit(X, y)
+        with accelerate("mne"):
+            fast = MneCSP(n_components=4).fit(X, y)
+    same_up_to_sign(fast.filters_, plain.filters_, 1e-6)

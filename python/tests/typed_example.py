@@ -1,0 +1,32 @@
+"""What `mypy --strict` must accept and infer: read by the type checker, run as well."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+import codiag
+import codiag.compat as qndiag
+from codiag.compat.pyriemann import ajd_pham
+
+
+def filters(C: NDArray[np.float64]) -> NDArray[np.float64]:
+    result: codiag.Result = codiag.diagonalize(C, weights=[1.0] * len(C), on_failure="raise")
+    margin: float = result.identifiability.margin if result.identifiability else 0.0
+    losses: list[float] = result.history["loss"].tolist()
+    assert margin >= 0 and losses
+    return result.B
+
+
+def stop_early(record: codiag.Record) -> bool:
+    return record.gradient_norm < 1e-3 and record.iteration > 2
+
+
+C, A = codiag.datasets.synthetic(30, 4)
+distance: float = codiag.amari_distance(filters(C), A)
+stopped = codiag.diagonalize(C.tolist(), callback=stop_early, tol=1e-14, on_failure="ignore")
+results: list[codiag.Result] = codiag.diagonalize_many([C, C])
+confidence: NDArray[np.float64] = codiag.bootstrap(C, n=3).confidence
+B, infos = qndiag.qndiag(C)
+times: list[float] = infos["t_list"]
+V, D = ajd_pham(C)
+model = codiag.JointDiagonalizer(method="pham").fit(C)
+features: NDArray[np.float64] = model.transform(C)
