@@ -1,0 +1,297 @@
+//! The experiments, the solvers, and the measurement of one on the other.
+
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use codiag::synthetic::{self, Sensors, Synthetic};
+use codiag::{
+    Diagonalization, MatrixSet, Method, Record, SetOptions, Settings, Start, diagonalize,
+};
+use serde::Serialize;
+
+use crate::args::{Reproduce, Source};
+use crate::input::Matrices;
+use crate::words::{median, small};
+
+/// ĝ to which times are compared.
+pub const GOAL: f64 = 1e-6;
+/// ĝ at which a run ends: low enough to see the last stretch of each curve.
+const TOLERANCE: f64 = 1e-10;
+/// A run is repeated, and the fastest kept, as long as all its repetitions take no longer than this.
+const REPEAT_SECONDS: f64 = 1.0;
+const REPETITIONS: usize = 5;
+
+/// One column of the figure.
+pub struct Experiment {
+    pub key: &'static str,
+    pub title: String,
+    pub description: String,
+    pub sets: Vec<MatrixSet>,
+}
+
+/// The experiments asked for.
+pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
+    let (n, p) = (args.n, args.p);
+    let synthetic = |sigma: f64| -> Result<Vec<MatrixSet>> {
+        (0..u64::from(args.seeds))
+            .map(|seed| {
+                let made = Synthetic::new(n, p, sigma, seed).set();
+                made.map_err(|e| anyhow!("the synthetic set of seed {seed}: {e}"))
+            })
+            .collect()
+    };
+    let (recorded, name) = match &args.recording {
+        Some(path) => {
+            let source = Source {
+                input: vec![path.clone()],
+                key: None,
+            };
+            Matrices::open(&source, &mut std::io::empty())?.into_set(&SetOptions::default())?
+        }
+        None => {
+            let data = synthetic::meg(Sensors::Magnetometers);
+            let p = 40;
+            let set = MatrixSet::new(&data, data.len() / (p * p), p)?;
+            (set, "MEG magnetometers".to_owned())
+        }
+    };
+    let (recorded_n, recorded_p) = (recorded.len(), recorded.dimension());
+    let description = if args.recording.is_some() {
+        format!("{recorded_n} matrices of {recorded_p} × {recorded_p} from {name}")
+    } else {
+        format!(
+            "covariances of {recorded_n} segments of 0.24 s of a magnetoencephalography recording (the MNE \
+             sample data, magnetometers), reduced to {recorded_p} components"
+        )
+    };
+    let mixture = "A Λ Aᵀ with A normal and Λ uniform on (0, 1)";
+    Ok(vec![
+        Experiment {
+            key: "a",
+            title: "(a) σ = 0".to_owned(),
+            description: format!(
+                "{n} matrices of {p} × {p} that can be diagonalised exactly: {mixture}"
+            ),
+            sets: synthetic(0.0)?,
+        },
+        Experiment {
+            key: "b",
+            title: "(b) σ = 0.1".to_owned(),
+            description: format!("the same with noise: {mixture}, plus σ² R Rᵀ with R normal"),
+            sets: synthetic(0.1)?,
+        },
+        Experiment {
+            key: "c",
+            title: format!("(c) {name}"),
+            description,
+            sets: vec![recorded],
+        },
+    ])
+}
+
+/// A method and its start.
+#[derive(Clone, Debug)]
+pub struct Solver {
+    pub key: &'static str,
+    pub name: &'static str,
+    pub style: usize,
+    pub settings: Settings,
+}
+
+/// The solvers compared: the paper's, its rival, and ours from the same start and from our own.
+pub fn solvers(args: &Reproduce) -> [Solver; 4] {
+    let settings = |method, start| Settings {
+        method,
+        start,
+        tolerance: TOLERANCE,
+        max_iterations: args.max_iter,
+        threads: Some(args.threads),
+        ..Settings::default()
+    };
+    [
+        Solver {
+            key: "quasi-newton",
+            name: "quasi-Newton (the paper)",
+            style: 0,
+            settings: settings(Method::QuasiNewton, Start::Whitener),
+        },
+        Solver {
+            key: "pham",
+            name: "Pham (2001)",
+            style: 1,
+            settings: settings(Method::Pham, Start::Whitener),
+        },
+        Solver {
+            key: "newton-whitener",
+            name: "Newton, same start",
+            style: 2,
+            settings: settings(Method::Newton, Start::Whitener),
+        },
+        Solver {
+            key: "newton",
+            name: "Newton, spectral start (codiag)",
+            style: 3,
+            settings: settings(Method::Newton, Start::Spectral),
+        },
+    ]
+}
+
+/// One solver on one set.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    pub experiment: &'static str,
+    pub solver: &'static str,
+    pub seed: usize,
+    pub status: &'static str,
+    pub iterations: usize,
+    pub seconds: f64,
+    pub loss: f64,
+    pub gradient_norm: f64,
+    /// The minimum in whose valley the run ended: what its loss tends to.
+    pub limit: f64,
+    /// When ĝ first was at most the goal.
+    pub seconds_to_goal: Option<f64>,
+    pub repetitions: usize,
+    #[serde(skip)]
+    pub history: Vec<Record>,
+}
+
+impl Run {
+    /// Runs the solver as often as time allows and keeps the fastest: what else the computer does
+    /// can only make it slower.
+    pub fn measure(
+        experiment: &'static str,
+        seed: usize,
+        set: &MatrixSet,
+        solver: &Solver,
+    ) -> Result<Self> {
+        let clock = Instant::now();
+        let mut best: Option<(f64, Diagonalization)> = None;
+        let mut repetitions = 0;
+        loop {
+            let start = Instant::now();
+            let answer = diagonalize(set, &solver.settings)
+                .map_err(|e| anyhow!(crate::input::in_our_words(&e)))?;
+            let seconds = start.elapsed().as_secs_f64();
+            repetitions += 1;
+            if best.as_ref().is_none_or(|(fastest, _)| seconds < *fastest) {
+                best = Some((seconds, answer));
+            }
+            let spent = clock.elapsed().as_secs_f64();
+            let next = spent / repetitions as f64;
+            if repetitions == REPETITIONS || spent + next > REPEAT_SECONDS {
+                break;
+            }
+        }
+        let Some((_, answer)) = best else {
+            return Err(anyhow!("nothing was measured"));
+        };
+        let last = answer.history.last().map_or(0.0, |record| record.seconds);
+        Ok(Self {
+            experiment,
+            solver: solver.key,
+            seed,
+            status: answer.status.name(),
+            iterations: answer.iterations,
+            seconds: last,
+            loss: answer.loss,
+            gradient_norm: answer.gradient_norm,
+            limit: limit(set, &answer)?,
+            seconds_to_goal: answer
+                .history
+                .iter()
+                .find(|record| record.gradient_norm <= GOAL)
+                .map(|record| record.seconds),
+            repetitions,
+            history: answer.history,
+        })
+    }
+}
+
+/// The loss has several local minima on noisy data, and solvers end in different ones. So the
+/// distance of a loss to its minimum is measured to the minimum of its own valley, found by Newton
+/// steps from where the run ended.
+fn limit(set: &MatrixSet, answer: &Diagonalization) -> Result<f64> {
+    let polish = Settings {
+        start: Start::Given(answer.b.clone()),
+        tolerance: 1e-12,
+        max_iterations: 300,
+        canonical: false,
+        ..Settings::default()
+    };
+    let polished = diagonalize(set, &polish)?;
+    let seen = answer.history.iter().chain(&polished.history);
+    Ok(seen.fold(f64::INFINITY, |lowest, record| lowest.min(record.loss)))
+}
+
+/// A number over several seeds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Range {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Range {
+    pub fn of(values: &[f64]) -> Self {
+        Self {
+            median: median(values),
+            low: values.iter().fold(f64::INFINITY, |m, x| m.min(*x)),
+            high: values.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x)),
+        }
+    }
+
+    /// The median, and the range where there is one.
+    pub fn show(&self, format: impl Fn(f64) -> String) -> String {
+        let (middle, low, high) = (format(self.median), format(self.low), format(self.high));
+        if low == high {
+            middle
+        } else {
+            format!("{middle} [{low} – {high}]")
+        }
+    }
+}
+
+/// How many times faster than Pham's algorithm a run reached the goal.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "times")]
+pub enum Ratio {
+    /// Both reached it.
+    Exactly(f64),
+    /// Pham's algorithm did not, in all its time.
+    MoreThan(f64),
+    /// The run did not, in all its time.
+    LessThan(f64),
+    /// Neither did.
+    Unknown,
+}
+
+impl Ratio {
+    /// From the times of pairs of runs on the same sets.
+    pub fn of(runs: &[&Run], pham: &[&Run]) -> Self {
+        let time = |runs: &[&Run]| {
+            let reached = runs.iter().all(|run| run.seconds_to_goal.is_some());
+            let seconds: Vec<f64> = runs
+                .iter()
+                .map(|run| run.seconds_to_goal.unwrap_or(run.seconds))
+                .collect();
+            (median(&seconds), reached)
+        };
+        let ((own, reached), (its, pham_reached)) = (time(runs), time(pham));
+        match (reached, pham_reached) {
+            (true, true) => Self::Exactly(its / own),
+            (true, false) => Self::MoreThan(its / own),
+            (false, true) => Self::LessThan(its / own),
+            (false, false) => Self::Unknown,
+        }
+    }
+
+    pub fn show(self) -> String {
+        match self {
+            Self::Exactly(times) => format!("{}×", small(times)),
+            Self::MoreThan(times) => format!("> {}×", small(times)),
+            Self::LessThan(times) => format!("< {}×", small(times)),
+            Self::Unknown => "—".to_owned(),
+        }
+    }
+}
