@@ -58,11 +58,14 @@ pub enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Examples:
   codiag reproduce
   codiag reproduce --seeds 5 --output elsewhere
-  codiag reproduce --recording my-covariances.npy")]
+  codiag reproduce --recording my-covariances.npy"
+)]
 pub struct Reproduce {
     /// The folder for report.html, figure.svg, figure.png, results.json and history.csv.
     #[arg(short, long, value_name = "DIR", default_value = "reproduction", value_hint = ValueHint::DirPath)]
@@ -100,7 +103,9 @@ pub struct Source {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Examples:
   codiag diagonalize covs.npy -o result
   codiag diagonalize subject1/ -o result --rank auto --restarts 5
@@ -109,7 +114,8 @@ Examples:
   cat covs.npy | codiag diagonalize - -o - > B.npy
 
 The folder gets B.npy (filters, one a row), A.npy (patterns, one a column), diagonals.npy (the power
-of each component in each matrix), report.json, history.csv and report.html.")]
+of each component in each matrix), report.json, history.csv and report.html."
+)]
 pub struct Diagonalize {
     #[command(flatten)]
     pub source: Source,
@@ -165,12 +171,15 @@ impl Diagonalize {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Examples:
   codiag check covs.npy
   codiag check subject1/ --json
 
-Exit codes: 0 if the set can be diagonalised as it is, 2 if not.")]
+Exit codes: 0 if the set can be diagonalised as it is, 2 if not."
+)]
 pub struct Check {
     #[command(flatten)]
     pub source: Source,
@@ -180,12 +189,15 @@ pub struct Check {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Examples:
   codiag generate -o covs.npy
   codiag generate -n 500 -p 20 --sigma 0.3 --seed 7 --mixing A.npy -o covs.npy
   codiag generate --sigma 0 | codiag check -
-  codiag generate --meg magnetometers -o meg.npy")]
+  codiag generate --meg magnetometers -o meg.npy"
+)]
 pub struct Generate {
     /// How many matrices.
     #[arg(short, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
@@ -212,7 +224,10 @@ pub struct Generate {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  codiag bench\n  codiag bench --threads 1 --json")]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "Examples:\n  codiag bench\n  codiag bench --threads 1 --json"
+)]
 pub struct Bench {
     /// Threads; as many as pay by default.
     #[arg(long, value_name = "N", value_parser = at_least_one)]

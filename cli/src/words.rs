@@ -24,6 +24,20 @@ pub fn small(value: f64) -> String {
     }
 }
 
+/// 0.55, 7.0, 24, 130: as exact as a ratio of times deserves.
+pub fn two_digits(value: f64) -> String {
+    if !value.is_finite() || value <= 0.0 {
+        return value.to_string();
+    }
+    let digits = 1 - value.log10().floor() as i32;
+    let unit = 10_f64.powi(digits);
+    format!(
+        "{:.*}",
+        digits.max(0) as usize,
+        (value * unit).round() / unit
+    )
+}
+
 /// 10⁻⁸, as tick labels have it.
 pub fn power_of_ten(exponent: i32) -> String {
     let superscript = |digit: char| match digit {
@@ -86,6 +100,9 @@ mod tests {
         assert_eq!(small(0.0), "0");
         assert_eq!(small(12.3456), "12.3");
         assert_eq!(small(1.26e-9), "1.3e-9");
+        assert_eq!(two_digits(0.553), "0.55");
+        assert_eq!(two_digits(7.01), "7.0");
+        assert_eq!(two_digits(134.2), "130");
         assert_eq!(power_of_ten(-12), "10⁻¹²");
         assert_eq!(power_of_ten(4), "10⁴");
         assert_eq!(decade_of_seconds(-5), "10 µs");

@@ -15,7 +15,7 @@ main{max-width:72rem;margin:0 auto;padding:1.6rem 1.1rem 4rem}
 h1{font-size:1.75rem;line-height:1.2;margin:.2rem 0 .4rem;letter-spacing:-.01em}
 h2{font-size:1.2rem;margin:2.4rem 0 .6rem}
 h3{font-size:1rem;margin:1.2rem 0 .2rem}
-p{margin:.5rem 0;max-width:46rem}
+p{margin:.5rem 0;max-width:50rem}
 .lead{font-size:1.08rem}.soft{color:var(--soft)}.small{font-size:.88rem}
 a{color:var(--link)}
 code{font-family:ui-monospace,'SFMono-Regular',Menlo,'DejaVu Sans Mono',monospace;font-size:.9em;
@@ -31,22 +31,25 @@ tbody th{font-weight:600;text-align:left;padding-top:1rem}
 .panels.by-column{grid-auto-flow:column;grid-template-rows:auto auto}
 .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}
 .panels svg,.wide svg{width:100%;height:auto;display:block}
-figure{margin:0}figcaption{color:var(--soft);font-size:.88rem;margin-top:.4rem;max-width:46rem}
+figure{margin:0}figcaption{color:var(--soft);font-size:.88rem;margin-top:.4rem;max-width:50rem}
 .legend{display:flex;flex-wrap:wrap;gap:.3rem 1.4rem;margin:.6rem 0;padding:0;list-style:none;font-size:.93rem}
 .legend svg{width:34px;height:12px;vertical-align:-1px;margin-right:.45rem;overflow:visible}
 .heat{width:100%;height:auto;aspect-ratio:1;image-rendering:pixelated;border:1px solid var(--line);
 border-radius:4px;background:var(--paper);display:block}
+.heat-pair{max-width:56rem}
 .heat-wide .heat{aspect-ratio:auto;height:18rem}
 .badge{display:inline-block;padding:.08rem .6rem;border-radius:1rem;font-size:.85rem;font-weight:600;
 white-space:nowrap;background:var(--panel);color:var(--soft)}
 .badge.good{background:var(--good-back);color:var(--good)}
 .badge.bad{background:var(--bad-back);color:var(--bad)}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:1.2rem 0;padding:0}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(7.4rem,1fr));gap:.7rem;margin:1.2rem 0;padding:0}
 .facts div{background:var(--panel);border-radius:8px;padding:.6rem .85rem}
+.facts.three{grid-template-columns:repeat(auto-fit,minmax(15rem,1fr))}
 .facts dt{color:var(--soft);font-size:.82rem}.facts dd{margin:0;font-size:1.15rem;font-weight:600}
+.facts dd.second{font-size:.95rem;font-weight:400;color:var(--soft)}
 .claim{border-left:3px solid var(--line);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
 .claim p{margin:.25rem 0}
-.warning{background:var(--bad-back);color:var(--bad);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0;max-width:46rem}
+.warning{background:var(--bad-back);color:var(--bad);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0;max-width:50rem}
 footer{margin-top:3rem;color:var(--soft);font-size:.88rem;border-top:1px solid var(--line);padding-top:.8rem}
 @media (max-width:760px){.panels,.panels.by-column,.panels.two{grid-template-columns:minmax(0,1fr);
 grid-auto-flow:row;grid-template-rows:none}h1{font-size:1.4rem}th,td{padding:.3rem .5rem}}
@@ -58,12 +61,16 @@ const DARK_CSS: &str = "\
 --good-back:#12321f;--bad:#f5b27a;--bad-back:#3a2412;--link:#56b4e9}
 ";
 
+/// Browsers hold the page to its promise: nothing is fetched, nothing runs.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
 /// A whole page.
 pub fn page(title: &str, body: &str) -> String {
     let title = escape(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n\
          <style>\n{CSS}{STYLE}@media (prefers-color-scheme: dark) {{\n{DARK_CSS}{DARK_STYLE}}}\n\

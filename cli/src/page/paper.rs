@@ -1,6 +1,6 @@
 //! The report of `codiag reproduce`.
 
-use super::{facts, legend, page, paragraph, section};
+use super::{legend, page, paragraph, section};
 use crate::commands::reproduce::claims::{self, Verdict};
 use crate::commands::reproduce::experiments::{GOAL, Ratio};
 use crate::commands::reproduce::figure::{self, PANEL_HEIGHT, PANEL_WIDTH};
@@ -35,36 +35,25 @@ pub fn render(results: &Results) -> String {
     page("codiag: Beyond Pham’s algorithm, measured again", &body)
 }
 
-/// How many times faster than Pham's algorithm the program is, as it comes.
+/// How the program and the paper's method compare with Pham's algorithm, one card an experiment.
 fn headline(results: &Results) -> String {
-    let cells: Vec<(String, String)> = results
+    let cards: String = results
         .experiments
         .iter()
-        .flat_map(|experiment| {
+        .map(|experiment| {
             let pham = results.runs_of(experiment.key, "pham");
-            ["quasi-newton", "newton"].map(|solver| {
-                let ratio = Ratio::of(&results.runs_of(experiment.key, solver), &pham);
-                let name = if solver == "newton" {
-                    "codiag"
-                } else {
-                    "the paper’s method"
-                };
-                (
-                    format!("({}) {name}, against Pham", experiment.key),
-                    speed(ratio),
-                )
-            })
+            let speed =
+                |solver| Ratio::of(&results.runs_of(experiment.key, solver), &pham).in_words();
+            format!(
+                "<div><dt>{}, against Pham’s algorithm</dt><dd>codiag: {}</dd>\
+                 <dd class=\"second\">the paper’s method: {}</dd></div>",
+                escape(&experiment.title),
+                escape(&speed("newton")),
+                escape(&speed("quasi-newton"))
+            )
         })
         .collect();
-    let cells: Vec<(&str, String)> = cells.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
-    facts(&cells)
-}
-
-fn speed(ratio: Ratio) -> String {
-    match ratio {
-        Ratio::Unknown => "unknown".to_owned(),
-        ratio => format!("{} as fast", ratio.show()),
-    }
+    format!("<dl class=\"facts three\">{cards}</dl>\n")
 }
 
 fn panels(results: &Results) -> String {
@@ -135,7 +124,8 @@ fn table(results: &Results) -> String {
     out += "</table></div>\n";
     out += &paragraph(
         "Ratio to Pham: how many times faster than Pham's algorithm ĝ came down to 1e-6. “> 3×” means that \
-         Pham's algorithm had not reached it when its iterations ended; “< 1×” that the method had not.",
+         Pham's algorithm had not reached it when its iterations ended; “< 1×” that the method had not. Where final losses differ, \
+         the methods ended in different local minima: the lower is the better one.",
     );
     out
 }

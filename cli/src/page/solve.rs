@@ -85,7 +85,7 @@ fn verdict(solve: &Solve<'_>) -> String {
     let norm = small(answer.gradient_norm);
     if answer.status.converged() {
         format!(
-            "The gradient norm fell to {norm}, below the tolerance of {}: this B is a minimum of the loss.",
+            "The gradient norm fell to {norm}, below the tolerance of {}: B is at a (local) minimum of the loss.",
             small(solve.tolerance)
         )
     } else {
@@ -194,7 +194,7 @@ fn before_and_after(solve: &Solve<'_>) -> String {
     };
     format!(
         "<p>As correlations, so that units do not matter: red is positive, blue negative, no colour is zero.</p>\
-         <div class=\"panels two\">{}{}</div>\n",
+         <div class=\"panels two heat-pair\">{}{}</div>\n",
         map(&before, "Before: the mean of the matrices"),
         map(&after, "After: the mean of B C Bᵀ")
     )

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::{Reproduce, Source};
 use crate::input::Matrices;
-use crate::words::{median, small};
+use crate::words::{median, two_digits};
 
 /// ĝ to which times are compared.
 pub const GOAL: f64 = 1e-6;
@@ -288,10 +288,24 @@ impl Ratio {
 
     pub fn show(self) -> String {
         match self {
-            Self::Exactly(times) => format!("{}×", small(times)),
-            Self::MoreThan(times) => format!("> {}×", small(times)),
-            Self::LessThan(times) => format!("< {}×", small(times)),
+            Self::Exactly(times) => format!("{}×", two_digits(times)),
+            Self::MoreThan(times) => format!("> {}×", two_digits(times)),
+            Self::LessThan(times) => format!("< {}×", two_digits(times)),
             Self::Unknown => "—".to_owned(),
+        }
+    }
+
+    /// "3.5× faster", "more than 2.3× faster", "1.8× slower", "cannot be said".
+    pub fn in_words(self) -> String {
+        let faster = |times: f64| format!("{}× faster", two_digits(times));
+        let slower = |times: f64| format!("{}× slower", two_digits(1.0 / times));
+        match self {
+            Self::Exactly(times) if (0.95..=1.05).contains(&times) => "as fast".to_owned(),
+            Self::Exactly(times) if times > 1.0 => faster(times),
+            Self::Exactly(times) => slower(times),
+            Self::MoreThan(times) if times > 1.0 => format!("more than {}", faster(times)),
+            Self::LessThan(times) if times < 1.0 => format!("more than {}", slower(times)),
+            Self::MoreThan(_) | Self::LessThan(_) | Self::Unknown => "cannot be said".to_owned(),
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                 x_label: "time".to_owned(),
                 y_label: y_label.to_owned(),
                 x: x.clone(),
-                y: Scale::logarithmic(floor, 100.0, Unit::None, 6),
+                y: Scale::logarithmic(floor, 30.0, Unit::None, 6),
                 curves,
                 goal,
                 bars: false,
@@ -98,7 +98,7 @@ pub fn standalone(results: &Results) -> String {
         content += &text(36.0, 10.5, "ink", "font-size=\"13\"", solver.name);
         content += "</g>";
         // As wide as the name in the widest of the typefaces.
-        x += 66.0 + 8.2 * solver.name.chars().count() as f64;
+        x += 62.0 + 7.6 * solver.name.chars().count() as f64;
     }
     content += "</g>";
     for (k, pair) in charts.iter().enumerate() {
