@@ -14,6 +14,9 @@
 //! assert!(out.starts_with(b"\x93NUMPY"));
 //! ```
 
+// Pages and figures are built as text, a few times a run: clarity before an allocation saved.
+#![allow(clippy::format_push_string, clippy::format_collect)]
+
 mod args;
 mod commands;
 mod export;
@@ -90,6 +93,10 @@ pub fn run<T: Into<OsString> + Clone>(
     match ended {
         Ok(outcome) => outcome.code(),
         Err(error) if is_broken_pipe(&error) => 0,
+        Err(error) if error.is::<session::Interrupted>() => {
+            let _ = session.warn(&session::Interrupted.to_string());
+            INTERRUPTED
+        }
         Err(error) => {
             let message = session.paint.red("error:");
             // One line, whatever the cause: scripts and people both read the last line.

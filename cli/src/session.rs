@@ -3,6 +3,18 @@
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Ctrl-C, where there is nothing yet that would be worth writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted: nothing was written")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
 /// Where a run reads from and writes to.
 pub struct Session<'a> {
     /// What `-` as an input means.

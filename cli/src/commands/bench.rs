@@ -132,9 +132,9 @@ fn peak(seconds: f64) -> f64 {
                     *sum = simd.mul_add_f64s(*sum, x, y);
                 }
             }
-            sums.iter().for_each(|sum| {
-                black_box(simd.reduce_sum_f64s(*sum));
-            });
+            for sum in sums {
+                black_box(simd.reduce_sum_f64s(sum));
+            }
             let width = size_of::<S::f64s>() / 8;
             (2 * ROUNDS * LANES * width) as f64
         }

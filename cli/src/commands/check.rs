@@ -51,7 +51,7 @@ struct Findings {
 
 /// Looks at a file.
 pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
-    let findings = examine(Matrices::open(&args.source, &mut session.input)?)?;
+    let findings = examine(Matrices::of_session(&args.source, session)?)?;
     if args.json {
         export::print_json(session.out, &findings)?;
     } else {

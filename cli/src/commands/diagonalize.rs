@@ -45,7 +45,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         shrinkage: args.shrinkage,
         threads: args.threads,
     };
-    let (set, name) = Matrices::open(&args.source, &mut session.input)?.into_set(&options)?;
+    let (set, name) = Matrices::of_session(&args.source, session)?.into_set(&options)?;
 
     let clock = Instant::now();
     let answer = solve(args, &settings, &set, session)?;
@@ -84,17 +84,16 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
 }
 
 fn settings(args: &Diagonalize) -> Result<Settings> {
-    let start = match args.start.parse() {
-        Ok(start) => start,
-        Err(_) => {
-            let path = Path::new(&args.start);
-            ensure!(
-                path.exists(),
-                "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
-                args.start
-            );
-            Start::Given(input::matrix_file(path)?)
-        }
+    let start = if let Ok(start) = args.start.parse() {
+        start
+    } else {
+        let path = Path::new(&args.start);
+        ensure!(
+            path.exists(),
+            "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
+            args.start
+        );
+        Start::Given(input::matrix_file(path)?)
     };
     Ok(Settings {
         method: args.method(),
@@ -174,7 +173,7 @@ fn report(
     seconds: f64,
 ) -> Value {
     #[derive(Serialize)]
-    struct Step {
+    struct Point {
         iteration: usize,
         seconds: f64,
         loss: f64,
@@ -183,10 +182,10 @@ fn report(
         step: f64,
         passes: f64,
     }
-    let history: Vec<Step> = answer
+    let history: Vec<Point> = answer
         .history
         .iter()
-        .map(|record| Step {
+        .map(|record| Point {
             iteration: record.iteration,
             seconds: record.seconds,
             loss: record.loss,

@@ -73,7 +73,7 @@ impl Chart {
             out,
             "<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{w:.1}\" height=\"{h:.1}\"/>"
         );
-        let middle = (LEFT + right) / 2.0;
+        let middle = f64::midpoint(LEFT, right);
         out += &text(
             middle,
             self.height - 9.0,

@@ -8,11 +8,13 @@ mod text;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 use codiag::{Matrix, MatrixSet, SetOptions};
 
 use crate::args::Source;
+use crate::session::{Interrupted, Session};
 use npy::Header;
 
 /// Matrices about to be read.
@@ -24,12 +26,17 @@ pub struct Matrices<'a> {
     files: Vec<PathBuf>,
     next: usize,
     stream: Box<dyn FnMut(usize) -> Option<Result<Vec<f64>>> + 'a>,
+    interrupted: Option<&'a AtomicBool>,
 }
 
 impl Iterator for Matrices<'_> {
     type Item = Result<Vec<f64>>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let interrupted = |flag: &AtomicBool| flag.load(Ordering::SeqCst);
+        if self.interrupted.is_some_and(interrupted) {
+            return Some(Err(Interrupted.into()));
+        }
         let index = self.next;
         self.next += 1;
         let matrix = (self.stream)(index)?;
@@ -38,6 +45,14 @@ impl Iterator for Matrices<'_> {
 }
 
 impl<'a> Matrices<'a> {
+    /// Opens what the arguments name, `-` being the session's input; Ctrl-C ends the reading.
+    pub fn of_session(source: &Source, session: &'a mut Session<'_>) -> Result<Self> {
+        let interrupted = session.interruption();
+        let mut matrices = Self::open(source, &mut session.input)?;
+        matrices.interrupted = Some(interrupted);
+        Ok(matrices)
+    }
+
     /// Opens what the arguments name; `stdin` is what `-` means.
     pub fn open(source: &Source, stdin: &'a mut dyn Read) -> Result<Self> {
         let [path] = &source.input[..] else {
@@ -153,6 +168,7 @@ impl<'a> Matrices<'a> {
             p,
             files: Vec::new(),
             next: 0,
+            interrupted: None,
             stream,
         })
     }
@@ -204,6 +220,7 @@ impl<'a> Matrices<'a> {
             p,
             files,
             next: 0,
+            interrupted: None,
             stream: Box::new(stream),
         })
     }

@@ -91,7 +91,7 @@ fn claims_in_words(results: &Results) -> String {
             format!(
                 "<div class=\"claim\"><p><strong>{}</strong> <span class=\"badge{class}\">{}</span></p>\
                  <p>{}</p></div>\n",
-                escape(&claim.claim),
+                escape(&claim.statement),
                 claim.verdict.name(),
                 escape(&claim.measured)
             )

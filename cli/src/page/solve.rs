@@ -128,10 +128,10 @@ fn convergence(answer: &Diagonalization, tolerance: f64) -> String {
                 }],
                 goal,
                 bars: false,
-                width: 520.0,
-                height: 300.0,
+                width: 440.0,
+                height: 270.0,
             };
-            inline(520.0, 300.0, title, &chart.draw())
+            inline(440.0, 270.0, title, &chart.draw())
         };
     let goal = Some((tolerance, "tolerance".to_owned()));
     let loss = chart("Loss above its final value", "loss", 0, None, &|r| {

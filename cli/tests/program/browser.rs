@@ -3,7 +3,6 @@
 //! Skipped, and said so, where there is no Chromium; `install-browser.sh` beside this folder installs
 //! it where it can.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use crate::Place;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What the page says of itself, told to the page around it. Only a copy of the page carries it.
-const PROBE: &str = r#"<script>
+const PROBE: &str = r"<script>
 addEventListener('load', () => {
   const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   const light = (c) => c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
@@ -45,7 +44,7 @@ addEventListener('load', () => {
     fetched: performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith('data:')),
   }), '*');
 });
-</script>"#;
+</script>";
 
 /// The page around it: a browser's window has a least width, a frame in it has none.
 const FRAME: &str = r#"<!DOCTYPE html><title>frame</title><link rel="icon" href="data:,">
@@ -151,12 +150,10 @@ fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
 /// Looks at a page in all four ways, and expects so many charts and curves.
 fn inspect(page: &Path, charts: u64, curves: u64) {
     let Some(browser) = browser() else {
-        writeln!(
-            std::io::stderr(),
-            "skipped: no Chromium here to open {}; see cli/tests/install-browser.sh",
-            page.display()
-        )
-        .unwrap();
+        let page = page.display();
+        crate::skip(&format!(
+            "no Chromium here to open {page}; see cli/tests/install-browser.sh"
+        ));
         return;
     };
     for (width, dark) in [(1280, false), (1280, true), (380, false), (380, true)] {

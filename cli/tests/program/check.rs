@@ -28,11 +28,13 @@ fn a_good_set() {
     assert_eq!(found["advice"].as_array().unwrap().len(), 0);
 }
 
+/// Something done to the numbers of a set.
+type Spoil = fn(&mut Vec<f64>);
+
 #[test]
 fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
     let place = Place::with_set();
     let covs = place.array("covs.npy").data;
-    type Spoil = fn(&mut Vec<f64>);
     let cases: [(&str, Spoil, &str); 4] = [
         (
             "nan",

@@ -100,3 +100,30 @@ fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
         .assert()
         .success();
 }
+
+#[test]
+fn ctrl_c_during_the_experiments_writes_nothing() {
+    let place = Place::new();
+    let child = Command::new(env!("CARGO_BIN_EXE_codiag"))
+        .current_dir(place.folder.path())
+        .args(["reproduce", "-o", "r", "--max-iter", "1000000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let clock = Instant::now();
+    // The folder is made first: by then the handler is in its place.
+    while !place.path("r").exists() {
+        assert!(clock.elapsed() < Duration::from_secs(60), "never started");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was written"));
+    assert_eq!(place.files("r"), [""; 0]);
+}

@@ -108,9 +108,7 @@ fn on_a_terminal(place: &Place, command: &str, environment: &[(&str, &str)]) -> 
 fn colours_on_a_terminal_unless_no_color_is_set() {
     let place = Place::with_set();
     let Some(coloured) = on_a_terminal(&place, "check covs.npy", &[]) else {
-        // Said, so that nobody takes it for tested.
-        std::io::Write::write_all(&mut std::io::stderr(), b"skipped: there is no script(1)\n")
-            .unwrap();
+        crate::skip("there is no script(1) to make a terminal");
         return;
     };
     assert!(coloured.contains("\x1b[32m"), "{coloured:?}");

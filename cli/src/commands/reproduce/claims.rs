@@ -41,7 +41,8 @@ impl Serialize for Verdict {
 /// A claim and what was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    pub claim: String,
+    #[serde(rename = "claim")]
+    pub statement: String,
     pub measured: String,
     pub verdict: Verdict,
 }
@@ -115,8 +116,9 @@ fn quadratic(runs: &[&Run]) -> Claim {
         )
     };
     Claim {
-        claim: "Without noise, experiment (a), the quasi-Newton method converges quadratically."
-            .to_owned(),
+        statement:
+            "Without noise, experiment (a), the quasi-Newton method converges quadratically."
+                .to_owned(),
         measured,
         verdict,
     }
@@ -148,7 +150,7 @@ fn linear(results: &Results, experiments: [&str; 2], names: &str) -> Claim {
     }
     sentences.dedup();
     Claim {
-        claim: format!("With noise and on real data, {names}, its convergence is linear."),
+        statement: format!("With noise and on real data, {names}, its convergence is linear."),
         measured: sentences.join(" "),
         verdict: if holds {
             Verdict::Holds
@@ -179,7 +181,7 @@ fn faster_than_pham(results: &Results) -> Claim {
         _ => Verdict::Partly,
     };
     Claim {
-        claim: "The quasi-Newton method is faster than Pham's algorithm.".to_owned(),
+        statement: "The quasi-Newton method is faster than Pham's algorithm.".to_owned(),
         measured: format!(
             "To ĝ ≤ 1e-6: {}. Here both are compiled and share their kernels. The authors' package is \
              written in Python, where Pham's loop over pairs of components costs far more than its \
@@ -210,7 +212,7 @@ fn ours(results: &Results) -> Claim {
         losses.extend(worse_minimum(results, key));
     }
     Claim {
-        claim:
+        statement:
             "Ours, not the paper's: Newton's method from the spectral start is faster than both."
                 .to_owned(),
         measured: format!("To ĝ ≤ 1e-6: {}.{losses}", sentences.join("; ")),

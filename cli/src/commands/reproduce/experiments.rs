@@ -1,16 +1,20 @@
 //! The experiments, the solvers, and the measurement of one on the other.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::{
-    Diagonalization, MatrixSet, Method, Record, SetOptions, Settings, Start, diagonalize,
+    Diagonalization, Matrix, MatrixSet, Method, Record, SetOptions, Settings, Start, Status,
+    diagonalize, diagonalize_with,
 };
 use serde::Serialize;
 
 use crate::args::{Reproduce, Source};
 use crate::input::Matrices;
+use crate::session::Interrupted;
 use crate::words::{median, two_digits};
 
 /// ĝ to which times are compared.
@@ -40,20 +44,17 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
             })
             .collect()
     };
-    let (recorded, name) = match &args.recording {
-        Some(path) => {
-            let source = Source {
-                input: vec![path.clone()],
-                key: None,
-            };
-            Matrices::open(&source, &mut std::io::empty())?.into_set(&SetOptions::default())?
-        }
-        None => {
-            let data = synthetic::meg(Sensors::Magnetometers);
-            let p = 40;
-            let set = MatrixSet::new(&data, data.len() / (p * p), p)?;
-            (set, "MEG magnetometers".to_owned())
-        }
+    let (recorded, name) = if let Some(path) = &args.recording {
+        let source = Source {
+            input: vec![path.clone()],
+            key: None,
+        };
+        Matrices::open(&source, &mut std::io::empty())?.into_set(&SetOptions::default())?
+    } else {
+        let data = synthetic::meg(Sensors::Magnetometers);
+        let p = 40;
+        let set = MatrixSet::new(&data, data.len() / (p * p), p)?;
+        (set, "MEG magnetometers".to_owned())
     };
     let (recorded_n, recorded_p) = (recorded.len(), recorded.dimension());
     let description = if args.recording.is_some() {
@@ -164,14 +165,25 @@ impl Run {
         seed: usize,
         set: &MatrixSet,
         solver: &Solver,
+        interrupted: &AtomicBool,
     ) -> Result<Self> {
+        let mut listen = |_: &Record, _: &Matrix| {
+            if interrupted.load(Ordering::SeqCst) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
         let clock = Instant::now();
         let mut best: Option<(f64, Diagonalization)> = None;
         let mut repetitions = 0;
         loop {
             let start = Instant::now();
-            let answer = diagonalize(set, &solver.settings)
+            let answer = diagonalize_with(set, &solver.settings, &mut listen)
                 .map_err(|e| anyhow!(crate::input::in_our_words(&e)))?;
+            if answer.status == Status::Stopped {
+                return Err(Interrupted.into());
+            }
             let seconds = start.elapsed().as_secs_f64();
             repetitions += 1;
             if best.as_ref().is_none_or(|(fastest, _)| seconds < *fastest) {

@@ -84,10 +84,7 @@ impl Results {
 /// Measures, prints, writes.
 pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
     let mut folder = Folder::create(&args.output)?;
-    let Some(results) = measure(args, session)? else {
-        session.warn("interrupted: nothing was written")?;
-        return Ok(Outcome::Interrupted);
-    };
+    let results = measure(args, session)?;
     print(&results, session).context("standard output cannot be written")?;
     let svg = figure::standalone(&results);
     let page = page::paper::render(&results);
@@ -105,7 +102,7 @@ pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Option<Results>> {
+fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
     let mut results = Results {
         experiments: experiments::experiments(args)?,
         solvers: experiments::solvers(args),
@@ -118,15 +115,12 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Option<Results
     for experiment in &results.experiments {
         for (seed, set) in experiment.sets.iter().enumerate() {
             for solver in &results.solvers {
-                if session.is_interrupted() {
-                    return Ok(None);
-                }
                 let text = format!("{}, seed {seed}: {}", experiment.title, solver.name);
                 match &bar {
                     Some(bar) => bar.set_message(text),
                     None => session.remark(&text)?,
                 }
-                let run = Run::measure(experiment.key, seed, set, solver)?;
+                let run = Run::measure(experiment.key, seed, set, solver, session.interruption())?;
                 results.runs.push(run);
             }
         }
@@ -134,7 +128,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Option<Results
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    Ok(Some(results))
+    Ok(results)
 }
 
 /// The table, for a terminal.
@@ -174,7 +168,7 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
             claims::Verdict::DoesNotHold => paint.red(verdict),
             claims::Verdict::Partly | claims::Verdict::NotMeasured => paint.yellow(verdict),
         };
-        writeln!(out, "{verdict}: {}\n  {}", claim.claim, claim.measured)?;
+        writeln!(out, "{verdict}: {}\n  {}", claim.statement, claim.measured)?;
     }
     Ok(())
 }
