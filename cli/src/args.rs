@@ -141,7 +141,7 @@ pub struct Diagonalize {
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
     /// Stop once the gradient norm is at most this.
-    #[arg(long, value_name = "X", default_value_t = 1e-8)]
+    #[arg(long, value_name = "X", default_value = "1e-8")]
     pub tol: f64,
     /// Stop after this many iterations.
     #[arg(long, value_name = "N", default_value_t = 1000)]

@@ -17,6 +17,8 @@ use crate::words;
 
 /// Seconds between plain lines.
 const PLAIN_INTERVAL: f64 = 2.0;
+/// Losses nearer than this are equal: the last steps of a solve only move within rounding.
+const SAME_LOSS: f64 = 1e-9;
 /// The iterations from which the time left is guessed.
 const WINDOW: usize = 12;
 
@@ -37,6 +39,7 @@ pub struct Follower<'a> {
     set: &'a MatrixSet,
     checkpoint: Option<Checkpoint>,
     last_checkpoint: Instant,
+    lowest_loss: f64,
     interrupted: &'a AtomicBool,
     /// What went wrong with the checkpoint, if anything did.
     pub failure: Option<anyhow::Error>,
@@ -62,6 +65,7 @@ impl<'a> Follower<'a> {
             set,
             checkpoint,
             last_checkpoint: Instant::now(),
+            lowest_loss: f64::INFINITY,
             interrupted,
             failure: None,
         }
@@ -93,7 +97,7 @@ impl<'a> Follower<'a> {
         if let Some(bar) = &self.bar {
             let left = self
                 .time_left()
-                .map(|s| format!("  about {} left", words::seconds(s)))
+                .map(|s| format!("  about {} left", words::roughly(s)))
                 .unwrap_or_default();
             bar.set_message(format!("{}{left}", text()));
         } else if self.plain && record.seconds - self.last_line >= PLAIN_INTERVAL {
@@ -111,10 +115,16 @@ impl<'a> Follower<'a> {
         (left.is_finite() && left > 0.0).then_some(left)
     }
 
-    fn save(&mut self, b: &Matrix) {
+    /// Saves B when it is time. With several starts, a later one does not replace the B of an
+    /// earlier one before it is better.
+    fn save(&mut self, record: &Record, b: &Matrix) {
         let Some(checkpoint) = &self.checkpoint else {
             return;
         };
+        if record.loss > self.lowest_loss + SAME_LOSS {
+            return;
+        }
+        self.lowest_loss = self.lowest_loss.min(record.loss);
         if self.last_checkpoint.elapsed().as_secs_f64() < checkpoint.every {
             return;
         }
@@ -131,7 +141,7 @@ impl<'a> Follower<'a> {
 impl Observer for Follower<'_> {
     fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
         self.show(record);
-        self.save(b);
+        self.save(record, b);
         // A checkpoint that cannot be written is said now, not after hours of work.
         if self.failure.is_some() || self.interrupted.load(Ordering::SeqCst) {
             return ControlFlow::Break(());

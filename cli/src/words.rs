@@ -12,6 +12,16 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// 40 s, 3 min: a guess need not look exact.
+pub fn roughly(value: f64) -> String {
+    match value {
+        v if v < 1.0 => "1 s".to_owned(),
+        v if v < 90.0 => format!("{v:.0} s"),
+        v if v < 5400.0 => format!("{:.0} min", v / 60.0),
+        v => format!("{:.0} h", v / 3600.0),
+    }
+}
+
 /// 1.3e-9, and 0.021 where no exponent is needed.
 pub fn small(value: f64) -> String {
     if value == 0.0 {
@@ -97,6 +107,10 @@ mod tests {
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(2.5), "2.50 s");
         assert_eq!(seconds(250.0), "4 min 10 s");
+        assert_eq!(roughly(0.01), "1 s");
+        assert_eq!(roughly(33.63), "34 s");
+        assert_eq!(roughly(200.0), "3 min");
+        assert_eq!(roughly(1e4), "3 h");
         assert_eq!(small(0.0), "0");
         assert_eq!(small(12.3456), "12.3");
         assert_eq!(small(1.26e-9), "1.3e-9");

@@ -179,7 +179,7 @@ fn print(results: &Results, session: &mut Session<'_>) -> Result<()> {
     writeln!(
         out,
         "\nsolve: newton to a gradient norm of 1e-8, noise 0.1. Gflop/s: quasi-Newton iterations of 3np³ \
-         operations each."
+         operations each; small sets run on one thread."
     )?;
     Ok(())
 }

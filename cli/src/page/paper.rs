@@ -141,7 +141,7 @@ fn method(results: &Results) -> String {
     }
     out += &paragraph(&format!(
         "The first three solvers start from the whitener of the mean, as in the paper; the last one starts where \
-         this program does by default. Every solve ran on {}, the fastest of up to five repetitions is shown, \
+         this program does by default. Every solve ran on {}, of up to ten repetitions the fastest of each step counts, \
          and times include the start. ĝ is the norm of the relative gradient divided by √p, rows of B scaled to \
          unit mean power; times are compared at ĝ = {GOAL:.0e}. An iteration of Pham's algorithm is a sweep over \
          all pairs.",
