@@ -48,6 +48,12 @@ pub fn two_digits(value: f64) -> String {
     )
 }
 
+/// A loss with so many decimals; what rounds to zero is zero, never −0.
+pub fn loss(value: f64, decimals: usize) -> String {
+    let negligible = value.abs() < 0.5 * 10_f64.powi(-(decimals as i32));
+    format!("{:.decimals$}", if negligible { 0.0 } else { value })
+}
+
 /// 10⁻⁸, as tick labels have it.
 pub fn power_of_ten(exponent: i32) -> String {
     let superscript = |digit: char| match digit {
@@ -114,6 +120,8 @@ mod tests {
         assert_eq!(small(0.0), "0");
         assert_eq!(small(12.3456), "12.3");
         assert_eq!(small(1.26e-9), "1.3e-9");
+        assert_eq!(loss(-1e-15, 6), "0.000000");
+        assert_eq!(loss(0.742_284_4, 6), "0.742284");
         assert_eq!(two_digits(0.553), "0.55");
         assert_eq!(two_digits(7.01), "7.0");
         assert_eq!(two_digits(134.2), "130");

@@ -291,7 +291,7 @@ fn summarize(
         writeln!(out, "  status         {status}")?;
         writeln!(out, "  iterations     {}", answer.iterations)?;
         writeln!(out, "  time           {}", words::seconds(seconds))?;
-        writeln!(out, "  loss           {:.9}", answer.loss)?;
+        writeln!(out, "  loss           {}", words::loss(answer.loss, 9))?;
         writeln!(out, "  gradient norm  {:.1e}", answer.gradient_norm)?;
         match &args.output {
             Some(path) => writeln!(out, "  written to     {}", path.display()),

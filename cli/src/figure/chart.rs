@@ -33,7 +33,7 @@ pub struct Chart {
     pub height: f64,
 }
 
-const LEFT: f64 = 58.0;
+const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 44.0;
@@ -82,10 +82,10 @@ impl Chart {
             &self.x_label,
         );
         let turned = format!(
-            "text-anchor=\"middle\" transform=\"rotate(-90 13 {:.1})\"",
+            "text-anchor=\"middle\" transform=\"rotate(-90 12 {:.1})\"",
             TOP + h / 2.0
         );
-        out += &text(13.0, TOP + h / 2.0, "soft", &turned, &self.y_label);
+        out += &text(12.0, TOP + h / 2.0, "soft", &turned, &self.y_label);
         if let Some((value, label)) = &self.goal {
             let y = self.y_place(*value);
             let _ = write!(

@@ -10,8 +10,10 @@ use crate::words::{self, count, small};
 
 /// Components shown with their own line.
 const SHOWN: usize = 40;
+/// Bars that fit side by side.
+const MOST_BARS: usize = 500;
 /// What is left of the loss is rounding below this.
-const FLOOR: f64 = 1e-15;
+const FLOOR: f64 = 1e-17;
 
 /// What the page tells of.
 pub struct Solve<'a> {
@@ -42,8 +44,8 @@ pub fn render(solve: &Solve<'_>) -> String {
         ("method", solve.method.to_owned()),
         ("iterations", answer.iterations.to_string()),
         ("time", words::seconds(solve.seconds)),
-        ("loss", format!("{:.6}", answer.loss)),
-        ("gradient norm ĝ", small(answer.gradient_norm)),
+        ("loss", words::loss(answer.loss, 6)),
+        ("gradient norm", small(answer.gradient_norm)),
     ]);
     for warning in solve.warnings {
         body += &format!(
@@ -98,6 +100,9 @@ fn verdict(solve: &Solve<'_>) -> String {
 
 fn convergence(answer: &Diagonalization, tolerance: f64) -> String {
     let history = &answer.history;
+    if history.len() < 2 {
+        return paragraph("The start was the answer already: there was nothing to iterate.");
+    }
     let last = history.last().map_or(0, |record| record.iteration).max(1) as f64;
     let limit = history
         .iter()
@@ -202,7 +207,19 @@ fn before_and_after(solve: &Solve<'_>) -> String {
 
 fn residuals(answer: &Diagonalization) -> String {
     let n = answer.residuals.len();
-    let top = answer.residuals.iter().fold(1e-12_f64, |m, x| m.max(*x));
+    // What is smaller is as good as zero, and drawn so.
+    let top = answer.residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
+    // Of neighbours that would share a bar, the worst is drawn.
+    let stride = n.div_ceil(MOST_BARS);
+    let bars = answer
+        .residuals
+        .chunks(stride)
+        .enumerate()
+        .map(|(k, chunk)| {
+            let worst = chunk.iter().fold(0.0_f64, |m, x| m.max(*x));
+            let middle = (k * stride) as f64 + (chunk.len() - 1) as f64 / 2.0;
+            (middle, worst)
+        });
     let chart = Chart {
         title: "Share of each matrix in the loss".to_owned(),
         x_label: "matrix".to_owned(),
@@ -212,7 +229,7 @@ fn residuals(answer: &Diagonalization) -> String {
         curves: vec![Curve {
             name: "residual".to_owned(),
             style: 0,
-            points: (0..n).map(|i| (i as f64, answer.residuals[i])).collect(),
+            points: bars.collect(),
         }],
         goal: None,
         bars: true,
@@ -241,9 +258,18 @@ fn components(solve: &Solve<'_>) -> String {
         (0..n).map(|i| weights[i] * powers[(i, c)]).sum::<f64>()
     };
     let means: Vec<f64> = (0..r).map(mean).collect();
-    let map = heat::image(r, n, "power of each component in each matrix", |c, i| {
-        (powers[(i, c)] / means[c]).log2() / 3.0
-    });
+    // More matrices than pixels are averaged, so that the picture stays true in the large.
+    let columns = n.min(MOST_BARS);
+    let map = heat::image(
+        r,
+        columns,
+        "power of each component in each matrix",
+        |c, k| {
+            let bin = k * n / columns..((k + 1) * n / columns);
+            let count = bin.len() as f64;
+            bin.map(|i| (powers[(i, c)] / means[c]).log2()).sum::<f64>() / count / 3.0
+        },
+    );
     let mut rows = String::new();
     for c in 0..r.min(SHOWN) {
         let relative = (0..n).map(|i| powers[(i, c)] / means[c]);

@@ -91,7 +91,7 @@ pub fn standalone(results: &Results) -> String {
     let (columns, legend_height, gap) = (charts.len() as f64, 40.0, 8.0);
     let width = columns * PANEL_WIDTH + gap;
     let height = 2.0 * PANEL_HEIGHT + legend_height + gap;
-    let mut content = String::from("<g transform=\"translate(58 12)\">");
+    let mut content = String::from("<g transform=\"translate(62 12)\">");
     let mut x = 0.0;
     for solver in &results.solvers {
         content += &format!("<g transform=\"translate({x} 0)\">{}", sample(solver.style));

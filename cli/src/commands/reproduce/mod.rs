@@ -192,8 +192,7 @@ pub fn cells(row: &Row) -> [String; 7] {
         row.iterations.show(|x| format!("{x:.0}")),
         row.seconds.show(seconds),
         goal.map_or_else(|| "not reached".to_owned(), |range| range.show(seconds)),
-        row.loss
-            .show(|x| format!("{:.6}", if x.abs() < 5e-7 { 0.0 } else { x })),
+        row.loss.show(|x| crate::words::loss(x, 6)),
         row.gradient_norm.show(small),
         row.ratio_to_pham.show(),
     ]
