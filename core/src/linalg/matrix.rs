@@ -134,6 +134,12 @@ impl Matrix {
         self.dot(self).sqrt()
     }
 
+    /// The eigenvalues of a symmetric matrix in ascending order; only its lower triangle is read.
+    /// None if there are none, as for entries that are not finite.
+    pub fn symmetric_eigenvalues(&self) -> Option<Vec<f64>> {
+        super::symmetric_eigenvalues(self)
+    }
+
     /// Whether every entry is finite.
     pub fn is_finite(&self) -> bool {
         self.data.iter().all(|x| x.is_finite())

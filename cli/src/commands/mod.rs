@@ -1,0 +1,86 @@
+//! One file a command.
+
+mod bench;
+mod check;
+mod diagonalize;
+mod generate;
+pub mod reproduce;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::CommandFactory;
+use codiag::Matrix;
+
+use crate::args::{Cli, Command};
+use crate::export;
+use crate::{Outcome, Session};
+
+/// Does what was asked for.
+pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> {
+    match command {
+        Command::Reproduce(args) => reproduce::run(&args, session),
+        Command::Diagonalize(args) => diagonalize::run(&args, session),
+        Command::Check(args) => check::run(&args, session),
+        Command::Generate(args) => generate::run(&args, session),
+        Command::Bench(args) => bench::run(&args, session),
+        Command::Completions { shell } => {
+            // Into a buffer: the generator panics where a pipe closes early.
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "codiag", &mut text);
+            session.out.write_all(&text)?;
+            Ok(Outcome::Done)
+        }
+        Command::Man { output: None } => {
+            clap_mangen::Man::new(Cli::command()).render(&mut session.out)?;
+            Ok(Outcome::Done)
+        }
+        Command::Man { output: Some(path) } => manual_pages(&path),
+    }
+}
+
+fn manual_pages(path: &Path) -> Result<Outcome> {
+    let mut folder = export::Folder::create(path)?;
+    let mut program = Cli::command();
+    program.build();
+    let pages = std::iter::once(program.clone()).chain(program.get_subcommands().cloned());
+    for page in pages {
+        let name = page.get_display_name().unwrap_or("codiag").to_owned();
+        let page = clap_mangen::Man::new(page);
+        folder.add(&format!("{name}.1"), |mut out| page.render(&mut out))?;
+    }
+    folder.publish()?;
+    Ok(Outcome::Done)
+}
+
+/// Refuses to throw bytes on a screen.
+fn refuse_terminal(session: &Session<'_>) -> Result<()> {
+    ensure!(
+        !session.out_is_terminal,
+        "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
+    );
+    Ok(())
+}
+
+/// `left · right`, of small matrices.
+pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(left.rows(), right.columns());
+    for a in 0..left.rows() {
+        for (k, factor) in left.row(a).iter().enumerate() {
+            for (x, y) in out.row_mut(a).iter_mut().zip(right.row(k)) {
+                *x += factor * y;
+            }
+        }
+    }
+    out
+}
+
+/// Numbers to a .npy file, or to standard output if it is `-`.
+fn write_npy(session: &mut Session<'_>, path: &Path, shape: &[usize], data: &[f64]) -> Result<()> {
+    if path.as_os_str() == "-" {
+        refuse_terminal(session)?;
+        return export::npy::write(session.out, shape, data)
+            .context("standard output cannot be written");
+    }
+    export::write_file(path, |out| export::npy::write(out, shape, data))
+}

@@ -1,0 +1,110 @@
+//! Files that appear whole or not at all: each is written beside its place, then renamed.
+
+pub mod csv;
+pub mod npy;
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::NamedTempFile;
+
+use crate::input::cannot;
+
+/// A folder being filled. Nothing in it changes before [`publish`](Self::publish).
+pub struct Folder {
+    path: PathBuf,
+    staged: Vec<(NamedTempFile, PathBuf)>,
+}
+
+impl Folder {
+    /// Makes the folder if need be: a place that cannot be written to is found before the work
+    /// is done.
+    pub fn create(path: &Path) -> Result<Self> {
+        std::fs::create_dir_all(path).map_err(|e| cannot("write", path, &e))?;
+        // Dropped at once, and with it removed.
+        beside(&path.join("probe"))?;
+        Ok(Self {
+            path: path.to_owned(),
+            staged: Vec::new(),
+        })
+    }
+
+    /// Stages a file.
+    pub fn add(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        let target = self.path.join(name);
+        let staged = stage(&target, write)?;
+        self.staged.push((staged, target));
+        Ok(())
+    }
+
+    /// Puts all staged files in their places.
+    pub fn publish(self) -> Result<()> {
+        for (file, target) in self.staged {
+            persist(file, &target)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one file, whole or not at all.
+pub fn write_file(
+    target: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let file = stage(target, write)?;
+    persist(file, target)
+}
+
+fn stage(
+    target: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<NamedTempFile> {
+    let mut file = beside(target)?;
+    let mut buffered = BufWriter::new(file.as_file_mut());
+    write(&mut buffered)
+        .and_then(|()| buffered.flush())
+        .map_err(|e| cannot("write", target, &e))?;
+    drop(buffered);
+    Ok(file)
+}
+
+fn persist(file: NamedTempFile, target: &Path) -> Result<()> {
+    file.persist(target)
+        .map_err(|e| cannot("write", target, &e.error))?;
+    Ok(())
+}
+
+/// An unnamed neighbour of `target`, on the same disk so that renaming is one step.
+fn beside(target: &Path) -> Result<NamedTempFile> {
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".codiag-");
+    // Others may read results as they may read any file; temporary files are private otherwise.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder
+        .tempfile_in(folder)
+        .map_err(|e| cannot("write", target, &e))
+}
+
+/// Pretty JSON with a last line end.
+pub fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// As [`json`], to a stream.
+pub fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> {
+    json(out, value).context("standard output cannot be written")
+}

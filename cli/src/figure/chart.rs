@@ -1,0 +1,188 @@
+//! A chart: curves on two axes.
+
+use std::fmt::Write;
+
+use super::scale::Scale;
+use super::{escape, text};
+
+/// Points nearer than this to the last one drawn are not drawn.
+const RESOLUTION: f64 = 0.6;
+
+/// A curve; `style` chooses its colour and dashes, 0 to 3.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    pub name: String,
+    pub style: usize,
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A chart.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    pub title: String,
+    pub x_label: String,
+    pub y_label: String,
+    pub x: Scale,
+    pub y: Scale,
+    pub curves: Vec<Curve>,
+    /// A line across, and what it means.
+    pub goal: Option<(f64, String)>,
+    /// Bars from the bottom to the points, instead of lines between them.
+    pub bars: bool,
+    pub width: f64,
+    pub height: f64,
+}
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 44.0;
+
+impl Chart {
+    /// Draws it, with its corner at the origin.
+    pub fn draw(&self) -> String {
+        let mut out = String::new();
+        let (right, bottom) = (self.width - RIGHT, self.height - BOTTOM);
+        let title = "font-weight=\"600\" font-size=\"13\"";
+        out += &text(LEFT, 18.0, "ink", title, &self.title);
+        for (value, label) in &self.y.ticks {
+            let y = self.y_place(*value);
+            let _ = write!(
+                out,
+                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
+            );
+            out += &text(
+                LEFT - 7.0,
+                y + 4.0,
+                "soft",
+                "text-anchor=\"end\" font-size=\"11\"",
+                label,
+            );
+        }
+        for (value, label) in &self.x.ticks {
+            let x = self.x_place(*value);
+            let _ = write!(
+                out,
+                "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>"
+            );
+            let centred = "text-anchor=\"middle\" font-size=\"11\"";
+            out += &text(x, bottom + 17.0, "soft", centred, label);
+        }
+        let (w, h) = (right - LEFT, bottom - TOP);
+        let _ = write!(
+            out,
+            "<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{w:.1}\" height=\"{h:.1}\"/>"
+        );
+        let middle = f64::midpoint(LEFT, right);
+        out += &text(
+            middle,
+            self.height - 9.0,
+            "soft",
+            "text-anchor=\"middle\"",
+            &self.x_label,
+        );
+        let turned = format!(
+            "text-anchor=\"middle\" transform=\"rotate(-90 12 {:.1})\"",
+            TOP + h / 2.0
+        );
+        out += &text(12.0, TOP + h / 2.0, "soft", &turned, &self.y_label);
+        if let Some((value, label)) = &self.goal {
+            let y = self.y_place(*value);
+            let _ = write!(
+                out,
+                "<line class=\"goal\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
+            );
+            let start = "text-anchor=\"start\" font-size=\"10\"";
+            out += &text(LEFT + 5.0, y - 4.0, "soft", start, label);
+        }
+        for curve in &self.curves {
+            out += &if self.bars {
+                self.draw_bars(curve)
+            } else {
+                self.draw_curve(curve)
+            };
+        }
+        out
+    }
+
+    fn draw_curve(&self, curve: &Curve) -> String {
+        let mut path = String::new();
+        let mut last: Option<(f64, f64)> = None;
+        let count = curve.points.len();
+        for (k, point) in curve.points.iter().enumerate() {
+            let (x, y) = (self.x_place(point.0), self.y_place(point.1));
+            let near = last.is_some_and(|(a, b)| (x - a).hypot(y - b) < RESOLUTION);
+            if near && k + 1 < count {
+                continue;
+            }
+            let _ = write!(
+                path,
+                "{}{x:.1} {y:.1}",
+                if last.is_none() { "M" } else { "L" }
+            );
+            last = Some((x, y));
+        }
+        let Some((x, y)) = last else {
+            return String::new();
+        };
+        let (name, style) = (escape(&curve.name), curve.style);
+        // A dot where it ends, which is all there is of a curve of one point.
+        format!(
+            "<g class=\"series\"><title>{name}</title><path class=\"curve c{style}\" d=\"{path}\"/>\
+             <circle class=\"d{style}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\"/></g>"
+        )
+    }
+
+    fn draw_bars(&self, curve: &Curve) -> String {
+        let bottom = self.height - BOTTOM;
+        let room = (self.width - LEFT - RIGHT) / curve.points.len().max(1) as f64;
+        let width = (room * 0.7).clamp(0.4, 14.0);
+        let mut out = format!("<g class=\"series\"><title>{}</title>", escape(&curve.name));
+        for (x, y) in &curve.points {
+            let (left, top) = (self.x_place(*x) - width / 2.0, self.y_place(*y));
+            let _ = write!(
+                out,
+                "<rect class=\"d{}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+                 height=\"{:.1}\"/>",
+                curve.style,
+                (bottom - top).max(0.0)
+            );
+        }
+        out + "</g>"
+    }
+
+    fn x_place(&self, value: f64) -> f64 {
+        LEFT + self.x.place(value) * (self.width - LEFT - RIGHT)
+    }
+
+    fn y_place(&self, value: f64) -> f64 {
+        let height = self.height - TOP - BOTTOM;
+        TOP + (1.0 - self.y.place(value)) * height
+    }
+}
+
+/// A sample of a curve, for legends.
+pub fn sample(style: usize) -> String {
+    format!(
+        "<path class=\"curve c{style}\" d=\"M0 6L26 6\"/><circle class=\"d{style}\" cx=\"26\" cy=\"6\" \
+         r=\"3.6\"/>"
+    )
+}
+
+/// A line through numbers, as wide as a word.
+pub fn sparkline(values: impl Iterator<Item = f64> + Clone, width: f64, height: f64) -> String {
+    let count = values.clone().count();
+    let top = values.clone().fold(f64::MIN_POSITIVE, f64::max);
+    let mut path = String::new();
+    // More points than half pixels say nothing.
+    let stride = (count as f64 / (2.0 * width)).ceil().max(1.0) as usize;
+    for (k, value) in values.enumerate().step_by(stride) {
+        let x = k as f64 / (count.max(2) - 1) as f64 * (width - 2.0) + 1.0;
+        let y = height - 1.0 - value / top * (height - 2.0);
+        let _ = write!(path, "{}{x:.1} {y:.1}", if k == 0 { "M" } else { "L" });
+    }
+    format!(
+        "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         aria-hidden=\"true\"><path class=\"curve c0\" style=\"stroke-width:1.3\" d=\"{path}\"/></svg>"
+    )
+}

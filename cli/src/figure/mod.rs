@@ -1,0 +1,68 @@
+//! Figures as SVG, in light and dark colours; PNG from the same SVG.
+
+pub mod chart;
+pub mod heat;
+pub mod png;
+pub mod scale;
+
+/// How figures look, in a page or alone. Plain rules first, so that renderers without media queries
+/// show the light ones. Colours of the curves are those of Okabe & Ito, which the colour-blind tell
+/// apart; dashes repeat what they say.
+pub const STYLE: &str = "\
+.ink{fill:#1d2430}.soft{fill:#5a6472}.paper{fill:#ffffff}
+.grid{stroke:#e4e7ec;stroke-width:1}.frame{stroke:#b6bdc7;stroke-width:1;fill:none}
+.goal{stroke:#8a93a0;stroke-width:1;stroke-dasharray:2 3}
+.curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
+.c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#a4418a}
+.c1{stroke-dasharray:7 4}.c2{stroke-dasharray:1.5 4}.c3{stroke-width:2.6}
+.d0{fill:#0072b2}.d1{fill:#d55e00}.d2{fill:#009e73}.d3{fill:#a4418a}
+";
+
+/// The same in the dark.
+pub const DARK_STYLE: &str = "\
+.ink{fill:#e7eaf0}.soft{fill:#a2abb8}.paper{fill:#14171c}
+.grid{stroke:#2a2f38}.frame{stroke:#4b5563}.goal{stroke:#7d8794}
+.c0{stroke:#56b4e9}.c1{stroke:#f0883e}.c2{stroke:#2fc79a}.c3{stroke:#e38fc9}
+.d0{fill:#56b4e9}.d1{fill:#f0883e}.d2{fill:#2fc79a}.d3{fill:#e38fc9}
+";
+
+/// The typefaces of figures; the last is the one embedded in the program.
+const FONTS: &str =
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
+
+/// Text that is safe between tags and in attributes.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// An SVG for a page, which brings the style.
+pub fn inline(width: f64, height: f64, title: &str, content: &str) -> String {
+    format!(
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\" \
+         font-size=\"12\">{content}</svg>",
+        escape(title)
+    )
+}
+
+/// An SVG that stands alone, on paper.
+pub fn standalone(width: f64, height: f64, title: &str, content: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\" \
+         font-family=\"{FONTS}\" font-size=\"12\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}@media (prefers-color-scheme: dark) {{\n{DARK_STYLE}}}\n</style>\n\
+         <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n{content}\n</svg>\n"
+    )
+}
+
+/// A line of text.
+pub fn text(x: f64, y: f64, class: &str, attributes: &str, content: &str) -> String {
+    format!(
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" {attributes}>{}</text>",
+        escape(content)
+    )
+}

@@ -1,0 +1,137 @@
+//! From numbers to places on an axis, and where the ticks go.
+
+use crate::words;
+
+/// An axis, linear or logarithmic.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    /// Where lines and labels are.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// What the numbers of a logarithmic axis are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unit {
+    None,
+    Seconds,
+}
+
+impl Scale {
+    /// A logarithmic axis from `low` to `high`, both positive.
+    pub fn logarithmic(low: f64, high: f64, unit: Unit, most_ticks: usize) -> Self {
+        let high = if high > low { high } else { low * 10.0 };
+        let (first, last) = (low.log10().ceil() as i32, high.log10().floor() as i32);
+        let decades = (last - first + 1).max(0) as usize;
+        let label = |exponent| match unit {
+            Unit::Seconds => words::decade_of_seconds(exponent),
+            Unit::None => words::power_of_ten(exponent),
+        };
+        let ticks = if decades < 2 {
+            // Too few powers of ten to read the axis: 1, 2 and 5 times each.
+            (first - 1..=last)
+                .flat_map(|exponent| [1, 2, 5].map(|m| f64::from(m) * 10_f64.powi(exponent)))
+                .filter(|x| (low..=high).contains(x))
+                .map(|x| match unit {
+                    Unit::Seconds => (x, brief_seconds(x)),
+                    Unit::None => (x, words::small(x)),
+                })
+                .collect()
+        } else {
+            let stride = decades.div_ceil(most_ticks).max(1);
+            (first..=last)
+                // Multiples of the stride, so that neighbouring figures have the same ticks.
+                .filter(|exponent| exponent.rem_euclid(stride as i32) == 0)
+                .map(|exponent| (10_f64.powi(exponent), label(exponent)))
+                .collect()
+        };
+        Self {
+            low,
+            high,
+            logarithmic: true,
+            ticks,
+        }
+    }
+
+    /// A linear axis from `low` to `high` with round ticks.
+    pub fn linear(low: f64, high: f64, most_ticks: usize) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let rough = (high - low) / most_ticks as f64;
+        let power = 10_f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .map(|m| m * power)
+            .into_iter()
+            .find(|step| *step >= rough * 0.999)
+            .unwrap_or(10.0 * power);
+        let digits = (-step.log10().floor()).max(0.0) as usize;
+        let ticks = ((low / step).ceil() as i64..=(high / step + 1e-9).floor() as i64)
+            .map(|k| (k as f64 * step, format!("{:.digits$}", k as f64 * step)))
+            .collect();
+        Self {
+            low,
+            high,
+            logarithmic: false,
+            ticks,
+        }
+    }
+
+    /// Where a number is, from 0 to 1; beyond the ends, at the ends.
+    pub fn place(&self, value: f64) -> f64 {
+        let share = if self.logarithmic {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        share.clamp(0.0, 1.0)
+    }
+}
+
+/// 20 ms: one digit and its unit.
+fn brief_seconds(value: f64) -> String {
+    let (unit, factor) = match value {
+        v if v < 0.99e-3 => ("µs", 1e6),
+        v if v < 0.99 => ("ms", 1e3),
+        _ => ("s", 1.0),
+    };
+    format!("{} {unit}", (value * factor * 10.0).round() / 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: &Scale) -> Vec<&str> {
+        scale
+            .ticks
+            .iter()
+            .map(|(_, label)| label.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        let wide = Scale::logarithmic(1e-14, 20.0, Unit::None, 6);
+        assert_eq!(labels(&wide), ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "1"]);
+        let narrow = Scale::logarithmic(0.004, 0.03, Unit::Seconds, 5);
+        assert_eq!(labels(&narrow), ["5 ms", "10 ms", "20 ms"]);
+        assert_eq!(
+            labels(&Scale::linear(0.0, 99.0, 5)),
+            ["0", "20", "40", "60", "80"]
+        );
+        assert_eq!(
+            labels(&Scale::linear(0.0, 0.5, 5)),
+            ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]
+        );
+    }
+
+    #[test]
+    fn places_stay_within_the_axis() {
+        let scale = Scale::logarithmic(1e-4, 1.0, Unit::None, 5);
+        assert!((scale.place(1e-2) - 0.5).abs() < 1e-12);
+        assert_eq!(scale.place(-1.0), 0.0);
+        assert_eq!(scale.place(9.0), 1.0);
+        assert_eq!(Scale::linear(2.0, 4.0, 3).place(3.0), 0.5);
+    }
+}

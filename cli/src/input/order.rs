@@ -1,0 +1,70 @@
+//! The files of a folder, in the order people expect: 2.csv before 10.csv.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+
+/// The .csv and .npy files of a folder.
+pub fn matrices_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| super::cannot("read", folder, &e))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let matrix = matches!(super::extension(path).as_str(), "csv" | "npy");
+            matrix && !name.starts_with('.') && path.is_file()
+        })
+        .collect();
+    ensure!(
+        !files.is_empty(),
+        "{}: there is no .csv or .npy file in this folder",
+        folder.display()
+    );
+    files.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
+    Ok(files)
+}
+
+/// Compares runs of digits as numbers, all else as letters.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a.chars().peekable(), b.chars().peekable());
+    loop {
+        match (a.peek().copied(), b.peek().copied()) {
+            (Some(x), Some(y)) if x.is_ascii_digit() && y.is_ascii_digit() => {
+                match number(&mut a).cmp(&number(&mut b)) {
+                    Ordering::Equal => {}
+                    different => return different,
+                }
+            }
+            (Some(x), Some(y)) if x == y => {
+                a.next();
+                b.next();
+            }
+            (x, y) => return x.cmp(&y),
+        }
+    }
+}
+
+/// A run of digits without its leading zeros: its length decides, then the digits.
+fn number(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> (usize, String) {
+    let mut digits = String::new();
+    while let Some(digit) = text.next_if(char::is_ascii_digit) {
+        if !(digits.is_empty() && digit == '0') {
+            digits.push(digit);
+        }
+    }
+    (digits.len(), digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_as_numbers() {
+        let mut names = ["c10.csv", "c2.csv", "b.csv", "c02a.csv", "c2.npy"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["b.csv", "c2.csv", "c2.npy", "c02a.csv", "c10.csv"]);
+        assert_eq!(natural("x", "x1"), Ordering::Less);
+    }
+}

@@ -1,0 +1,14 @@
+//! On what a measurement was made.
+
+/// "AMD EPYC 7763 (2 threads)", as far as it can be known.
+pub fn description() -> String {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processor = std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    format!("{processor} ({threads} threads)")
+}

@@ -1,0 +1,192 @@
+//! The report pages in a real browser, headless: at a desk, on a telephone, in the dark.
+//!
+//! Skipped, and said so, where there is no Chromium; `install-browser.sh` beside this folder installs
+//! it where it can.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::Place;
+
+/// A page that takes longer than this to open does not open.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What the page says of itself, told to the page around it. Only a copy of the page carries it.
+const PROBE: &str = r"<script>
+addEventListener('load', () => {
+  const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const light = (c) => c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+  const back = light(colour(getComputedStyle(document.body).backgroundColor));
+  const contrast = (element) => {
+    const style = getComputedStyle(element);
+    const svg = element instanceof SVGElement;
+    const ink = light(colour(svg ? style.fill : style.color));
+    return (Math.max(ink, back) + 0.05) / (Math.min(ink, back) + 0.05);
+  };
+  const paint = [...document.querySelectorAll('p:not(.warning), h1, h2, td, figcaption, footer, svg text')];
+  const charts = [...document.querySelectorAll('main svg[role=img]')];
+  const broken = [...document.querySelectorAll('.series .curve')].filter((c) => /NaN|inf/i.test(c.getAttribute('d')));
+  parent.postMessage(JSON.stringify({
+    width: innerWidth,
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    background: back,
+    contrast: Math.min(...paint.map(contrast)),
+    charts: charts.length,
+    curves: document.querySelectorAll('.series').length,
+    broken: broken.length,
+    narrowest: Math.min(...charts.map((c) => c.getBoundingClientRect().width)),
+    named: charts.every((c) => c.getAttribute('aria-label')),
+    pictures: [...document.images].every((i) => i.complete && i.naturalWidth > 0 && i.alt),
+    fetched: performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith('data:')),
+  }), '*');
+});
+</script>";
+
+/// The page around it: a browser's window has a least width, a frame in it has none.
+const FRAME: &str = r#"<!DOCTYPE html><title>frame</title><link rel="icon" href="data:,">
+<pre id="probe"></pre><script>
+addEventListener('message', (event) => { document.getElementById('probe').textContent = event.data; });
+</script><iframe src="page.html" style="border:0;height:900px;width:WIDTHpx"></iframe>"#;
+
+fn browser() -> Option<&'static str> {
+    ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| {
+            let found = Command::new(name)
+                .arg("--version")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            found.is_ok_and(|status| status.success())
+        })
+}
+
+/// Opens a copy of the page with the probe in it, and returns what it found.
+fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
+    let place = Place::new();
+    let html = std::fs::read_to_string(page).unwrap();
+    let policy = "style-src 'unsafe-inline'";
+    assert!(html.contains(policy) && !html.contains("<script"));
+    let probed = html
+        .replace(
+            policy,
+            "script-src 'unsafe-inline'; style-src 'unsafe-inline'",
+        )
+        .replace("</body>", &format!("{PROBE}</body>"));
+    place.write("page.html", probed);
+    place.write("frame.html", FRAME.replace("WIDTH", &width.to_string()));
+    let mut command = Command::new(browser);
+    command
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args([
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-extensions",
+        ])
+        .args([
+            "--disable-dev-shm-usage",
+            "--enable-logging=stderr",
+            "--v=0",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            place.path("profile").display()
+        ))
+        .arg("--window-size=1400,1000")
+        .arg("--virtual-time-budget=3000");
+    if dark {
+        command.args([
+            "--force-dark-mode",
+            "--blink-settings=preferredColorScheme=0",
+        ]);
+    }
+    // To files, so that a full pipe cannot stop the browser.
+    let file = |name: &str| std::fs::File::create(place.path(name)).unwrap();
+    let mut child = command
+        .arg("--dump-dom")
+        .arg(format!("file://{}", place.path("frame.html").display()))
+        .stdin(Stdio::null())
+        .stdout(file("dom"))
+        .stderr(file("log"))
+        .spawn()
+        .unwrap();
+    let clock = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if clock.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("the browser did not open {} in time", page.display());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let log = String::from_utf8_lossy(&std::fs::read(place.path("log")).unwrap()).into_owned();
+    let said: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("CONSOLE"))
+        .collect();
+    assert!(said.is_empty(), "on the console: {said:?}");
+    let dom = std::fs::read_to_string(place.path("dom")).unwrap();
+    let (_, rest) = dom
+        .split_once("<pre id=\"probe\">")
+        .unwrap_or_else(|| panic!("the page did not load: {log}"));
+    let text = rest
+        .split_once("</pre>")
+        .unwrap()
+        .0
+        .replace("&lt;", "<")
+        .replace("&amp;", "&");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Looks at a page in all four ways, and expects so many charts and curves.
+fn inspect(page: &Path, charts: u64, curves: u64) {
+    let Some(browser) = browser() else {
+        let page = page.display();
+        crate::skip(&format!(
+            "no Chromium here to open {page}; see cli/tests/install-browser.sh"
+        ));
+        return;
+    };
+    for (width, dark) in [(1280, false), (1280, true), (380, false), (380, true)] {
+        let found = look(browser, page, width, dark);
+        let number = |name: &str| found[name].as_f64().unwrap();
+        assert_eq!(found["width"], width, "{found}");
+        assert!(number("overflow") <= 0.0, "wider than its window: {found}");
+        assert_eq!(
+            (&found["charts"], &found["curves"]),
+            (&charts.into(), &curves.into()),
+            "{found}"
+        );
+        assert_eq!(found["broken"], 0, "{found}");
+        assert_eq!(found["named"], true, "{found}");
+        assert_eq!(found["pictures"], true, "{found}");
+        assert_eq!(found["fetched"].as_array().unwrap().len(), 0, "{found}");
+        assert!(number("narrowest") >= 300.0, "too small to read: {found}");
+        assert!(number("contrast") >= 4.5, "too pale to read: {found}");
+        assert_eq!(number("background") < 0.05, dark, "{found}");
+    }
+}
+
+#[test]
+fn the_page_of_reproduce() {
+    inspect(&crate::reproduce::shared().path("r/report.html"), 6, 24);
+}
+
+#[test]
+fn the_page_of_diagonalize() {
+    let place = Place::with_set();
+    place
+        .codiag("diagonalize covs.npy --restarts 2 -o r")
+        .assert()
+        .success();
+    inspect(&place.path("r/report.html"), 3, 3);
+}

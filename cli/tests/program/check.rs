@@ -1,0 +1,102 @@
+//! `codiag check`: it says what is in a file, and agrees with `diagonalize`.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::{Array, Place};
+
+#[test]
+fn a_good_set() {
+    let place = Place::with_set();
+    place
+        .codiag("check covs.npy")
+        .assert()
+        .success()
+        .stdout(contains("20 matrices of 5 x 5").and(contains("can be diagonalised as it is")));
+    let out = place
+        .codiag("check covs.npy --json")
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let found: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(found["suitable"], true);
+    assert_eq!(found["mean_rank"], 5);
+    assert!(found["smallest_eigenvalue"].as_f64().unwrap() > 0.0);
+    assert!(found["largest_condition_number"].as_f64().unwrap() > 1.0);
+    assert_eq!(found["advice"].as_array().unwrap().len(), 0);
+}
+
+/// Something done to the numbers of a set.
+type Spoil = fn(&mut Vec<f64>);
+
+#[test]
+fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
+    let place = Place::with_set();
+    let covs = place.array("covs.npy").data;
+    let cases: [(&str, Spoil, &str); 4] = [
+        (
+            "nan",
+            |c| c[3 * 25 + 7] = f64::NAN,
+            "NaN or infinite numbers in matrix 3",
+        ),
+        (
+            "asymmetric",
+            |c| c[4 * 25 + 1] += 1.0,
+            "not symmetric: matrix 4",
+        ),
+        ("indefinite", |c| c[5 * 25] = -1.0, "--shrinkage"),
+        (
+            "null",
+            |c| {
+                for matrix in c.chunks_exact_mut(25) {
+                    for k in 0..5 {
+                        matrix[20 + k] = 0.0;
+                        matrix[k * 5 + 4] = 0.0;
+                    }
+                }
+            },
+            "--rank auto",
+        ),
+    ];
+    for (name, spoil, advice) in cases {
+        let mut data = covs.clone();
+        spoil(&mut data);
+        let file = format!("{name}.npy");
+        place.write(&file, Array::of("(20, 5, 5)", &data));
+        place
+            .codiag(&format!("check {file}"))
+            .assert()
+            .code(2)
+            .stdout(contains(advice).and(contains("cannot be diagonalised as it is")));
+        place
+            .codiag(&format!("diagonalize {file}"))
+            .assert()
+            .code(2)
+            .stderr(contains(file.as_str()));
+    }
+}
+
+#[test]
+fn oddities_are_noted_without_refusing() {
+    let place = Place::with_set();
+    let mut data = place.array("covs.npy").data;
+    let copy = data[..25].to_vec();
+    data[25..50].copy_from_slice(&copy);
+    for x in &mut data[50..75] {
+        *x *= 1e6;
+    }
+    // Nearly singular, but not quite.
+    data[75..100].fill(0.0);
+    for (k, value) in [1e12, 1.0, 1.0, 1.0, 1.0].into_iter().enumerate() {
+        data[75 + k * 6] = value;
+    }
+    place.write("odd.npy", Array::of("(20, 5, 5)", &data));
+    place.codiag("check odd.npy").assert().success().stdout(
+        contains("matrix 1 is matrix 0")
+            .and(contains("times the smallest"))
+            .and(contains("ill-conditioned")),
+    );
+    place.codiag("diagonalize odd.npy").assert().success();
+}

@@ -1,0 +1,277 @@
+//! Bad input: one line on standard error that names the file, exit code 2, nothing written.
+
+use predicates::str::contains;
+
+use crate::{Array, Place};
+
+/// Runs, expects exit code 2, and returns the one line.
+fn complaint(place: &Place, args: &str) -> String {
+    let assert = place.codiag(args).assert().code(2).stdout("");
+    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert_eq!(text.lines().count(), 1, "{args}: {text}");
+    assert!(text.starts_with("error: "), "{args}: {text}");
+    text
+}
+
+fn expect(place: &Place, args: &str, parts: &[&str]) {
+    let text = complaint(place, args);
+    for part in parts {
+        assert!(text.contains(part), "{args}: {text} lacks {part:?}");
+    }
+}
+
+#[test]
+fn wrong_files() {
+    let place = Place::with_set();
+    expect(
+        &place,
+        "diagonalize nowhere.npy",
+        &["nowhere.npy", "no such file"],
+    );
+    expect(
+        &place,
+        "check nowhere.npy",
+        &["nowhere.npy", "no such file"],
+    );
+    place.write("letter.doc", "Dear reader");
+    expect(&place, "diagonalize letter.doc", &["letter.doc", ".npy"]);
+    place.write("letter.npy", "Dear reader");
+    expect(
+        &place,
+        "diagonalize letter.npy",
+        &["letter.npy", "not a .npy"],
+    );
+    place.write("letter.npz", "Dear reader");
+    expect(
+        &place,
+        "diagonalize letter.npz",
+        &["letter.npz", "not an .npz"],
+    );
+    place.write("empty.npy", "");
+    expect(&place, "diagonalize empty.npy", &["empty.npy", "too short"]);
+    place.write("folder/readme.txt", "nothing");
+    expect(&place, "diagonalize folder", &["folder", "no .csv or .npy"]);
+    place.write("bad.csv", "1,2\n2,x\n");
+    expect(
+        &place,
+        "diagonalize bad.csv",
+        &["bad.csv", "line 2", "\"x\""],
+    );
+    place.write("wide.csv", "1,2,3\n4,5,6\n");
+    expect(&place, "diagonalize wide.csv", &["wide.csv", "2 x 3"]);
+    place.write("mixed/1.csv", "1,0\n0,1\n");
+    place.write("mixed/2.csv", "1,0,0\n0,1,0\n0,0,1\n");
+    expect(
+        &place,
+        "diagonalize mixed",
+        &["2.csv", "2 x 2 matrix like the first"],
+    );
+    place.write("later/1.csv", "1,0\n0,1\n");
+    place.write("later/2.csv", "1,0\n0,-1\n");
+    expect(
+        &place,
+        "diagonalize later",
+        &["2.csv", "not positive definite"],
+    );
+}
+
+#[test]
+fn truncated_arrays_at_any_length() {
+    let place = Place::with_set();
+    let bytes = std::fs::read(place.path("covs.npy")).unwrap();
+    for length in [3, 9, 50, 127, 128, 129, 1000, bytes.len() - 1] {
+        place.write("cut.npy", &bytes[..length]);
+        expect(&place, "diagonalize cut.npy -o r", &["cut.npy"]);
+        expect(&place, "check cut.npy", &["cut.npy"]);
+    }
+    expect(
+        &place,
+        "diagonalize cut.npy",
+        &["truncated", "(20, 5, 5)", "500", "499"],
+    );
+    assert_eq!(place.files("r"), [""; 0]);
+}
+
+#[test]
+fn wrong_shapes_and_numbers() {
+    let place = Place::with_set();
+    let cases: [(&str, Vec<u8>, &[&str]); 8] = [
+        ("flat", Array::of("(4,)", &[1.0; 4]), &["(n, p, p)", "(4,)"]),
+        (
+            "square",
+            Array::of("(2, 2)", &[1.0; 4]),
+            &["(n, p, p)", "(2, 2)"],
+        ),
+        ("oblong", Array::of("(1, 2, 3)", &[1.0; 6]), &["(1, 2, 3)"]),
+        ("none", Array::of("(0, 3, 3)", &[]), &["(0, 3, 3)"]),
+        (
+            "huge",
+            Array::of("(99999999999, 99999999999, 99999999999)", &[]),
+            &["(9999"],
+        ),
+        ("big", Array::of("(1000, 5000, 5000)", &[]), &["truncated"]),
+        (
+            "complex",
+            Array::bytes("<c16", false, "(1, 1, 1)", &[0; 16]),
+            &["complex", "Hermitian"],
+        ),
+        (
+            "words",
+            Array::bytes("<U4", false, "(1, 1, 1)", &[0; 16]),
+            &["<U4", "float64"],
+        ),
+    ];
+    for (name, bytes, parts) in cases {
+        let file = format!("{name}.npy");
+        place.write(&file, bytes);
+        expect(
+            &place,
+            &format!("diagonalize {file}"),
+            &[&[file.as_str()], parts].concat(),
+        );
+    }
+    place.write(
+        "nan.npy",
+        Array::of("(1, 2, 2)", &[1.0, f64::NAN, f64::NAN, 1.0]),
+    );
+    expect(
+        &place,
+        "diagonalize nan.npy",
+        &["nan.npy", "matrix 0", "entry"],
+    );
+    place.write("skew.npy", Array::of("(1, 2, 2)", &[1.0, 0.5, 0.2, 1.0]));
+    expect(
+        &place,
+        "diagonalize skew.npy",
+        &["skew.npy", "not symmetric"],
+    );
+}
+
+#[test]
+fn wrong_options() {
+    let place = Place::with_set();
+    for (args, parts) in [
+        ("--method magic", &["magic", "newton"][..]),
+        ("--start nowhere", &["nowhere", "spectral"]),
+        ("--tol 0", &["--tol", "positive"]),
+        ("--tol nan", &["--tol"]),
+        ("--max-iter -1", &["-1"]),
+        ("--max-iter many", &["many"]),
+        ("--shrinkage 2", &["--shrinkage", "between 0 and 1"]),
+        ("--rank 9", &["--rank"]),
+        ("--rank some", &["auto"]),
+        ("--rank 0", &["--rank"]),
+        ("--threads 0", &["--threads"]),
+        ("--orthogonal --method pham", &["--orthogonal", "pham"]),
+        ("--orthogonal --rank 3", &["--orthogonal", "rank"]),
+        ("--weights nowhere.txt", &["nowhere.txt", "no such file"]),
+        (
+            "--checkpoint no/such/folder/b.npy --checkpoint-every 0",
+            &["b.npy", "written"],
+        ),
+        ("--checkpoint-every -3", &["at least 0"]),
+        ("--unknown", &["--unknown", "--help"]),
+    ] {
+        expect(&place, &format!("diagonalize covs.npy {args}"), parts);
+    }
+    expect(&place, "diagonalize", &["INPUT", "--help"]);
+    expect(&place, "nonsense", &["nonsense", "--help"]);
+    expect(&place, "reproduce --seeds 0", &["0"]);
+    expect(
+        &place,
+        "reproduce --recording nowhere.npy -o r",
+        &["nowhere.npy"],
+    );
+    expect(&place, "completions cobol", &["cobol"]);
+    expect(&place, "bench --threads 0", &["at least 1"]);
+}
+
+#[test]
+fn wrong_weights_and_starts() {
+    let place = Place::with_set();
+    for (content, part) in [
+        ("1\n2\n", "expected 20 weights"),
+        ("", "no numbers"),
+        ("1,x", "\"x\""),
+    ] {
+        place.write("w.txt", content);
+        let text = complaint(&place, "diagonalize covs.npy --weights w.txt");
+        assert!(text.contains(part), "{text}");
+    }
+    let minus = vec!["-1"; 20].join("\n");
+    place.write("w.txt", minus);
+    expect(
+        &place,
+        "diagonalize covs.npy --weights w.txt",
+        &["weight 0", "not negative"],
+    );
+    place.write("w.txt", vec!["0"; 20].join("\n"));
+    expect(
+        &place,
+        "diagonalize covs.npy --weights w.txt",
+        &["all weights are zero"],
+    );
+    place.write("b.csv", "1,0\n0,1\n");
+    expect(
+        &place,
+        "diagonalize covs.npy --start b.csv",
+        &["b.csv", "5 x 5"],
+    );
+    place.write("b.npy", Array::of("(5, 5)", &[1.0; 25]));
+    expect(
+        &place,
+        "diagonalize covs.npy --start b.npy",
+        &["b.npy", "singular"],
+    );
+    place.write("b.npy", Array::of("(5, 5)", &[f64::NAN; 25]));
+    expect(
+        &place,
+        "diagonalize covs.npy --start b.npy",
+        &["b.npy", "not finite"],
+    );
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let place = Place::with_set();
+    place.write("file", "in the way");
+    expect(
+        &place,
+        "diagonalize covs.npy -o file",
+        &["file", "cannot be written"],
+    );
+    expect(
+        &place,
+        "diagonalize covs.npy -o file/below",
+        &["file", "cannot be written"],
+    );
+    expect(
+        &place,
+        "generate -o no/such/folder/c.npy",
+        &["c.npy", "cannot be written"],
+    );
+    expect(&place, "reproduce -o file", &["file", "cannot be written"]);
+    expect(&place, "man -o file", &["file", "cannot be written"]);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_codiag"))
+        .args(["generate", "-n", "2000", "-p", "40"])
+        .current_dir(place.folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+    place
+        .codiag("generate -n 3 -p 2 -o c.npy")
+        .assert()
+        .success()
+        .stderr(contains("c.npy"));
+}

@@ -1,0 +1,129 @@
+//! Solves that are killed or interrupted: no half file, and on from the checkpoint.
+
+#![cfg(unix)]
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::{Place, largest_difference};
+
+const RUN: &str = "diagonalize meg.npy --method quasi-newton --start whitener --tol 1e-6";
+
+/// A place with a set that takes the quasi-Newton method hundreds of iterations.
+fn place() -> Place {
+    let place = Place::new();
+    place
+        .codiag("generate --meg magnetometers -o meg.npy")
+        .assert()
+        .success();
+    place
+}
+
+/// Starts a solve, and waits until it has saved its first checkpoint.
+fn start(place: &Place, output: &str) -> Child {
+    let args = format!("{RUN} --checkpoint b.npy --checkpoint-every 0 -o {output}");
+    let child = Command::new(env!("CARGO_BIN_EXE_codiag"))
+        .current_dir(place.folder.path())
+        .args(args.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let clock = Instant::now();
+    while !place.path("b.npy").exists() {
+        assert!(clock.elapsed() < Duration::from_secs(60), "no checkpoint");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+#[test]
+fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
+    let place = place();
+    place.codiag(&format!("{RUN} -o whole")).assert().success();
+    for delay in [0, 20, 60] {
+        let _ = std::fs::remove_file(place.path("b.npy"));
+        let mut child = start(&place, "killed");
+        std::thread::sleep(Duration::from_millis(delay));
+        child.kill().unwrap();
+        assert_eq!(
+            child.wait().unwrap().code(),
+            None,
+            "ended before it was killed"
+        );
+        assert_eq!(place.files("killed"), [""; 0]);
+        // Reading it checks that it is whole.
+        assert_eq!(place.array("b.npy").shape, [40, 40]);
+    }
+    place
+        .codiag(&format!("{RUN} --start b.npy -o resumed").replacen("--start whitener ", "", 1))
+        .assert()
+        .success();
+    let (whole, resumed) = (
+        place.json("whole/report.json"),
+        place.json("resumed/report.json"),
+    );
+    let loss = |report: &serde_json::Value| report["loss"].as_f64().unwrap();
+    assert!((loss(&whole) - loss(&resumed)).abs() < 1e-8);
+    let iterations = |report: &serde_json::Value| report["iterations"].as_u64().unwrap();
+    assert!(iterations(&resumed) <= iterations(&whole));
+    let (b, again) = (place.array("whole/B.npy"), place.array("resumed/B.npy"));
+    assert!(largest_difference(&b.data, &again.data) < 1e-2);
+}
+
+#[test]
+fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
+    let place = place();
+    let child = start(&place, "stopped");
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(
+        text.contains("interrupted") && text.contains("stopped"),
+        "{text}"
+    );
+    assert_eq!(place.files("stopped").len(), 6);
+    let report = place.json("stopped/report.json");
+    assert_eq!(report["status"], "stopped");
+    assert_eq!(report["converged"], false);
+    // The best B is better than the start, and finishing from it is quick.
+    let losses = report["history"].as_array().unwrap();
+    let first = losses[0]["loss"].as_f64().unwrap();
+    assert!(report["loss"].as_f64().unwrap() <= first);
+    place
+        .codiag("diagonalize meg.npy --start stopped/B.npy -o done")
+        .assert()
+        .success();
+}
+
+#[test]
+fn ctrl_c_during_the_experiments_writes_nothing() {
+    let place = Place::new();
+    let child = Command::new(env!("CARGO_BIN_EXE_codiag"))
+        .current_dir(place.folder.path())
+        .args(["reproduce", "-o", "r", "--max-iter", "1000000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let clock = Instant::now();
+    // The folder is made first: by then the handler is in its place.
+    while !place.path("r").exists() {
+        assert!(clock.elapsed() < Duration::from_secs(60), "never started");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was written"));
+    assert_eq!(place.files("r"), [""; 0]);
+}

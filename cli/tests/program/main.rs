@@ -1,0 +1,139 @@
+//! The program as people meet it: every command, option, error and exit code.
+
+mod browser;
+mod check;
+mod diagonalize;
+mod errors;
+mod inputs;
+mod interrupted;
+mod manners;
+mod readme;
+mod reproduce;
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// The program, in a folder of its own.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    /// A place with covs.npy in it: 20 matrices of 5 × 5.
+    fn with_set() -> Self {
+        let place = Self::new();
+        place
+            .codiag("generate -n 20 -p 5 --seed 1 --mixing A.npy -o covs.npy")
+            .assert()
+            .success();
+        place
+    }
+
+    /// `codiag` with arguments between blanks.
+    fn codiag(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_codiag"));
+        command
+            .current_dir(self.folder.path())
+            .args(args.split_whitespace())
+            .timeout(std::time::Duration::from_secs(300));
+        command
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn json(&self, name: &str) -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
+    }
+
+    /// The names of the files in a folder, hidden ones too.
+    fn files(&self, name: &str) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.path(name))
+            .map(|entries| {
+                entries
+                    .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                    .collect()
+            })
+            .unwrap_or_default();
+        names.sort();
+        names
+    }
+
+    fn array(&self, name: &str) -> Array {
+        Array::read(&self.path(name))
+    }
+}
+
+/// A .npy of float64, read without the program's own code.
+struct Array {
+    shape: Vec<usize>,
+    data: Vec<f64>,
+}
+
+impl Array {
+    fn read(path: &Path) -> Self {
+        Self::parse(&std::fs::read(path).unwrap())
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+        let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        let header = std::str::from_utf8(&bytes[10..10 + length]).unwrap();
+        assert!(header.contains("'descr': '<f8', 'fortran_order': False"));
+        let shape = header.split_once('(').unwrap().1.split_once(')').unwrap().0;
+        let shape: Vec<usize> = shape
+            .split(',')
+            .filter_map(|x| x.trim().parse().ok())
+            .collect();
+        let data: Vec<f64> = bytes[10 + length..]
+            .chunks_exact(8)
+            .map(|x| f64::from_le_bytes(x.try_into().unwrap()))
+            .collect();
+        assert_eq!(data.len(), shape.iter().product::<usize>(), "a whole file");
+        Self { shape, data }
+    }
+
+    /// The bytes of a .npy with any header.
+    fn bytes(description: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+        let order = if fortran { "True" } else { "False" };
+        let text =
+            format!("{{'descr': '{description}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend(u16::try_from(text.len()).unwrap().to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    /// The bytes of a .npy of float64.
+    fn of(shape: &str, data: &[f64]) -> Vec<u8> {
+        let data: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+        Self::bytes("<f8", false, shape, &data)
+    }
+}
+
+/// Says that a test does not run here, past the harness that would hide it.
+fn skip(reason: &str) {
+    let line = format!("skipped: {reason}\n");
+    std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+}
+
+fn largest_difference(x: &[f64], y: &[f64]) -> f64 {
+    assert_eq!(x.len(), y.len());
+    x.iter().zip(y).fold(0.0, |m, (x, y)| m.max((x - y).abs()))
+}

@@ -1,0 +1,74 @@
+//! Every command line in the README runs, in the order in which it stands there.
+
+use std::process::Command;
+
+use crate::Place;
+
+/// The lines of all blocks of one language.
+fn lines(language: &str) -> Vec<String> {
+    let readme = include_str!("../../../README.md");
+    let fence = format!("```{language}\n");
+    readme
+        .split(&fence)
+        .skip(1)
+        .flat_map(|rest| rest.split("```").next().unwrap().lines())
+        .map(|line| line.split(" #").next().unwrap().trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+#[test]
+fn the_command_lines_run() {
+    let place = Place::new();
+    // `codiag` is the one just built.
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_codiag"));
+    let mut folders = vec![program.parent().unwrap().to_owned()];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let path = std::env::join_paths(folders).unwrap();
+    let mut count = 0;
+    for line in lines("console") {
+        let Some(line) = line.strip_prefix("$ ") else {
+            continue;
+        };
+        assert!(line.contains("codiag"), "{line}");
+        let output = Command::new("sh")
+            .args(["-ec", line])
+            .current_dir(place.folder.path())
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {said}");
+        count += 1;
+    }
+    assert!(count >= 5, "only {count} command lines in the README");
+    assert!(place.path("result/report.html").exists());
+}
+
+#[test]
+fn the_two_commands_are_there() {
+    let shell = lines("sh");
+    for command in ["cargo run --release -- reproduce", "make test"] {
+        assert!(shell.iter().any(|line| line == command), "{command}");
+    }
+    let readme = include_str!("../../../README.md");
+    for mark in [
+        "<!-- speed -->",
+        "<!-- /speed -->",
+        "docs/figure.svg",
+        "ESANN",
+    ] {
+        assert!(readme.contains(mark), "{mark}");
+    }
+    // What the README shows is there to be shown.
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for picture in readme
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+    {
+        if !picture.starts_with("http") && !picture.starts_with('#') {
+            assert!(root.join(picture).exists(), "{picture}");
+        }
+    }
+}

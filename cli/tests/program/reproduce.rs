@@ -1,0 +1,154 @@
+//! `codiag reproduce`: golden values, and all that it writes.
+
+use std::sync::OnceLock;
+
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::{Array, Place};
+
+/// One run for all tests: 400 iterations are enough for all but MEG.
+pub fn shared() -> &'static Place {
+    static RUN: OnceLock<Place> = OnceLock::new();
+    RUN.get_or_init(|| {
+        let place = Place::new();
+        place
+            .codiag("reproduce --max-iter 400 -o r")
+            .assert()
+            .success()
+            .stdout(contains("ratio to Pham").and(contains("holds")))
+            .stdout(contains("(a) σ = 0").and(contains("(c) MEG magnetometers")))
+            .stdout(contains("report.html"));
+        place
+    })
+}
+
+fn row(place: &Place, experiment: &str, solver: &str) -> serde_json::Value {
+    let results = place.json("r/results.json");
+    let table = results["table"].as_array().unwrap().clone();
+    table
+        .into_iter()
+        .find(|row| row["experiment"] == experiment && row["solver"] == solver)
+        .unwrap()
+}
+
+#[test]
+fn golden_values_of_a_and_b() {
+    let place = shared();
+    let median = |row: &serde_json::Value, name: &str| row[name]["median"].as_f64().unwrap();
+    // (a): everything ends at zero; the paper's method and Pham's in the iterations of the first
+    // measurement, give or take rounding.
+    for (solver, iterations) in [("quasi-newton", 11.0), ("pham", 6.0)] {
+        let row = row(place, "a", solver);
+        assert!(median(&row, "loss").abs() < 1e-9, "{row}");
+        assert!(
+            (median(&row, "iterations") - iterations).abs() <= 1.0,
+            "{row}"
+        );
+        assert_eq!(row["status"], "converged");
+    }
+    for solver in ["newton", "newton-whitener"] {
+        let row = row(place, "a", solver);
+        assert!(median(&row, "loss").abs() < 1e-9, "{row}");
+    }
+    // The spectral start is the answer itself.
+    assert_eq!(median(&row(place, "a", "newton"), "iterations"), 0.0);
+    // (b): the minima in which these two deterministic methods end.
+    for (solver, loss) in [("quasi-newton", 0.742_284), ("pham", 0.737_638)] {
+        let row = row(place, "b", solver);
+        assert!((median(&row, "loss") - loss).abs() < 2e-6, "{row}");
+        assert!(row["seconds_to_goal"]["median"].as_f64().unwrap() > 0.0);
+    }
+    // Newton's path is free to improve, its minimum is not free to be worse.
+    for solver in ["newton", "newton-whitener"] {
+        let row = row(place, "b", solver);
+        assert!(median(&row, "loss") < 0.7425, "{row}");
+        assert!(median(&row, "gradient_norm") < 1e-9, "{row}");
+        assert!(median(&row, "iterations") < 60.0, "{row}");
+    }
+}
+
+#[test]
+fn the_claims_are_judged() {
+    let claims = shared().json("r/results.json")["claims"].clone();
+    let claims = claims.as_array().unwrap();
+    assert_eq!(claims.len(), 4);
+    assert!(
+        claims[0]["claim"]
+            .as_str()
+            .unwrap()
+            .contains("quadratically")
+    );
+    assert_eq!(claims[0]["verdict"], "holds");
+    assert!(claims[1]["claim"].as_str().unwrap().contains("linear"));
+    assert_eq!(claims[1]["verdict"], "holds");
+    assert!(claims[2]["claim"].as_str().unwrap().contains("Pham"));
+}
+
+#[test]
+fn everything_is_written() {
+    let place = shared();
+    assert_eq!(
+        place.files("r"),
+        [
+            "figure.png",
+            "figure.svg",
+            "history.csv",
+            "report.html",
+            "results.json"
+        ]
+    );
+    let svg = std::fs::read_to_string(place.path("r/figure.svg")).unwrap();
+    assert_eq!(
+        svg.matches("class=\"series\"").count(),
+        24,
+        "six panels of four curves"
+    );
+    assert!(svg.contains("prefers-color-scheme: dark"));
+    for words in ["gradient norm", "loss above minimum", "time", "Pham (2001)"] {
+        assert!(svg.contains(words), "{words}");
+    }
+    let png = std::fs::read(place.path("r/figure.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG") && png.len() > 50_000);
+    let history = std::fs::read_to_string(place.path("r/history.csv")).unwrap();
+    let results = place.json("r/results.json");
+    let points: u64 = results["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["iterations"].as_u64().unwrap() + 1)
+        .sum();
+    assert_eq!(history.lines().count() as u64, points + 1);
+    let columns = history.lines().next().unwrap().split(',').count();
+    assert!(
+        history
+            .lines()
+            .all(|line| line.split(',').count() == columns)
+    );
+}
+
+#[test]
+fn seeds_give_medians_and_ranges_and_a_recording_is_taken() {
+    let place = Place::new();
+    let set: Vec<f64> = (0..12)
+        .flat_map(|i| {
+            let x = f64::from(i);
+            [2.0 + x, 0.3, 0.3, 5.0 - 0.2 * x]
+        })
+        .collect();
+    place.write("mine.npy", Array::of("(12, 2, 2)", &set));
+    place
+        .codiag("reproduce -n 20 -p 6 --seeds 3 --recording mine.npy --threads 2 -o r")
+        .assert()
+        .success()
+        .stdout(contains("mine.npy").and(contains("[")));
+    let results = place.json("r/results.json");
+    // Three seeds of two experiments and one recording, four solvers each.
+    assert_eq!(results["runs"].as_array().unwrap().len(), 28);
+    assert_eq!(results["experiments"][2]["matrices"], 12);
+    let seconds = &row(&place, "b", "pham")["seconds"];
+    let part = |name: &str| seconds[name].as_f64().unwrap();
+    assert!(part("low") <= part("median") && part("median") <= part("high"));
+    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    assert!(page.contains("medians") && page.contains("mine.npy"));
+}
