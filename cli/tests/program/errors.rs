@@ -255,6 +255,28 @@ fn places_that_cannot_be_written() {
 }
 
 #[test]
+fn a_reader_that_leaves_early_loses_no_file() {
+    use std::process::{Command, Stdio};
+    let place = Place::with_set();
+    for args in [
+        "reproduce -n 10 -p 4 --recording covs.npy -o r",
+        "diagonalize covs.npy -o d",
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_codiag"))
+            .args(args.split_whitespace())
+            .current_dir(place.folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args}");
+    }
+    assert_eq!(place.files("r").len(), 5);
+    assert_eq!(place.files("d").len(), 6);
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_error() {
     use std::process::{Command, Stdio};
     let place = Place::new();

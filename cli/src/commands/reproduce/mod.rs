@@ -85,7 +85,6 @@ impl Results {
 pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
     let mut folder = Folder::create(&args.output)?;
     let results = measure(args, session)?;
-    print(&results, session).context("standard output cannot be written")?;
     let svg = figure::standalone(&results);
     let page = page::paper::render(&results);
     folder.add("figure.svg", |out| out.write_all(svg.as_bytes()))?;
@@ -95,6 +94,8 @@ pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
     folder.add("results.json", |out| export::json(out, &document(&results)))?;
     folder.add("history.csv", |out| history(&results, out))?;
     folder.publish()?;
+    // Last, so that a reader who closes the pipe early loses no file.
+    print(&results, session).context("standard output cannot be written")?;
     if !session.quiet {
         let place = args.output.join("report.html");
         writeln!(session.out, "\nTo look at: {}", place.display())?;
