@@ -18,14 +18,16 @@ fmt: $(TOOLS)/ruff
 
 lint: $(TOOLS)/ruff
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib
 	$(TOOLS)/ruff format --check python benchmarks
 	$(TOOLS)/ruff check python benchmarks
 
 test: lint test-rust test-python
 
+# The report pages are looked at in a browser, where one can be had.
 test-rust:
+	cli/tests/install-browser.sh
 	cargo test --workspace --release
 
 # The wheel goes into a new environment, the sdist is built in another. Tests are collected in a way

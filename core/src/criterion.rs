@@ -6,7 +6,8 @@ use crate::statistics::{Hessian, Statistics};
 use crate::threads::Workers;
 use crate::{Error, start};
 
-/// The loss and its derivatives under B ← (I + E)B, at one B.
+/// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
+/// [`Hessian::at`].
 ///
 /// ```
 /// use codiag::{Criterion, Matrix, synthetic};
@@ -14,9 +15,6 @@ use crate::{Error, start};
 /// let here = Criterion::at(&set, &Matrix::identity(4))?;
 /// assert!(here.loss > 0.0);
 /// assert_eq!(here.gradient[(2, 2)], 0.0);
-/// let e = Matrix::from_fn(4, 4, |a, b| if a == b { 0.0 } else { 1e-3 });
-/// let curvature = e.dot(&here.hessian.clone().product(&e));
-/// assert!(curvature.is_finite());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -27,8 +25,6 @@ pub struct Criterion {
     pub gradient: Matrix,
     /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa.
     pub gamma: Matrix,
-    /// The exact relative Hessian.
-    pub hessian: Hessian,
 }
 
 impl Criterion {
@@ -37,18 +33,44 @@ impl Criterion {
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
-        let b = start::given(set, b, false)?;
-        let workers = Workers::new(None, set.len(), set.dimension());
-        let mut working = InMemory::new(set, workers);
+        let (mut working, b) = at(set, b)?;
         let log_powers = working.reset(&b)?;
         let Statistics { gradient, gamma } = working.statistics()?;
-        let mut hessian = Hessian::zeros(set.dimension());
-        working.hessian(&mut hessian)?;
         Ok(Self {
             loss: 0.5 * (log_powers - set.mean_log_det()) - linalg::log_abs_det(&b),
             gradient,
             gamma,
-            hessian,
         })
     }
+}
+
+impl Hessian {
+    /// The exact relative Hessian at B, which is not rescaled.
+    ///
+    /// ```
+    /// use codiag::{Hessian, Matrix, synthetic};
+    /// let set = synthetic::noisy(30, 4, 0.1, 0);
+    /// let mut hessian = Hessian::at(&set, &Matrix::identity(4))?;
+    /// let e = Matrix::from_fn(4, 4, |a, b| if a == b { 0.0 } else { 1e-3 });
+    /// let curvature = e.dot(&hessian.product(&e));
+    /// assert!(curvature.is_finite());
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If B has the wrong shape, is singular or not finite.
+    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+        let (mut working, b) = at(set, b)?;
+        working.reset(&b)?;
+        let mut hessian = Self::zeros(set.dimension());
+        working.hessian(&mut hessian)?;
+        Ok(hessian)
+    }
+}
+
+/// The set as it is, and B in its reduced coordinates.
+fn at<'a>(set: &'a MatrixSet, b: &Matrix) -> Result<(InMemory<'a>, Matrix), Error> {
+    let b = start::given(set, b, false)?;
+    let workers = Workers::new(None, set.len(), set.dimension());
+    Ok((InMemory::new(set, workers), b))
 }

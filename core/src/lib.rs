@@ -55,7 +55,8 @@
 //! - The iteration stops on ĝ = ‖G‖_F / √p in the gauge Σ_i w_i Dⁱ_aa = 1, a measure free of units,
 //!   of n and of the scale of B.
 //! - The answer is the same to the last bit on one thread or many.
-//! - Derivatives can be checked: [`Criterion`] gives loss, gradient and Hessian at any B.
+//! - Derivatives can be checked: [`Criterion`] gives loss and gradient, [`Hessian`] the second
+//!   derivatives, at any B.
 
 // The modules, in the order in which the data pass through them.
 mod error;

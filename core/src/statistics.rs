@@ -161,7 +161,7 @@ mod tests {
             Criterion::at(&set, &linalg::product(&m, &b)).unwrap().loss
         };
         let difference = (loss(h, h) - loss(h, -h) - loss(-h, h) + loss(-h, -h)) / (4.0 * h * h);
-        let form = f.dot(&at(&set, &b, &e, 0.0).hessian.product(&e));
+        let form = f.dot(&Hessian::at(&set, &b).unwrap().product(&e));
         assert!((difference - form).abs() < 1e-5 * form.abs().max(1.0));
     }
 
@@ -182,16 +182,19 @@ mod tests {
     #[test]
     fn hessian_is_gamma_where_all_matrices_are_diagonal() {
         let made = synthetic::Synthetic::new(20, 5, 0.0, 2);
-        let here = Criterion::at(&made.set().unwrap(), &linalg::inverse(&made.mixing)).unwrap();
+        let set = made.set().unwrap();
+        let b = linalg::inverse(&made.mixing);
+        let here = Criterion::at(&set, &b).unwrap();
+        let hessian = Hessian::at(&set, &b).unwrap();
         assert!(here.loss.abs() < 1e-12 && here.gradient.norm() < 1e-10);
         for a in 0..5 {
             for b in 0..5 {
                 if a != b {
-                    assert!((here.hessian.entry(a, b, b) - here.gamma[(a, b)]).abs() < 1e-9);
+                    assert!((hessian.entry(a, b, b) - here.gamma[(a, b)]).abs() < 1e-9);
                 }
                 for c in 0..5 {
                     if c != b && a != b && a != c {
-                        assert!(here.hessian.entry(a, b, c).abs() < 1e-9);
+                        assert!(hessian.entry(a, b, c).abs() < 1e-9);
                     }
                 }
             }

@@ -11,6 +11,7 @@ __all__ = [
     "amari_distance",
     "criterion",
     "meg",
+    "program",
     "solve",
     "solve_many",
     "synthetic_set",
@@ -52,3 +53,6 @@ def synthetic_set(
 
 def meg(magnetometers: bool) -> NDArray[np.float64]:
     """Return the MEG covariances."""
+
+def program(args: Sequence[str]) -> int:
+    """Run the command line program; `args` begin with its name. Return the exit code."""

@@ -5,6 +5,7 @@ mod convert;
 mod many;
 mod observer;
 mod options;
+mod program;
 
 use std::time::Instant;
 
@@ -133,6 +134,8 @@ fn meg(py: Python<'_>, magnetometers: bool) -> PyResult<Bound<'_, PyArray3<f64>>
 mod _core {
     #[pymodule_export]
     use super::many::solve_many;
+    #[pymodule_export]
+    use super::program::program;
     #[pymodule_export]
     use super::{amari_distance, criterion, meg, solve, synthetic_set};
 

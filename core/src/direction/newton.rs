@@ -185,7 +185,7 @@ impl Preconditioner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Criterion, synthetic};
+    use crate::{Criterion, Hessian, synthetic};
 
     fn problem() -> (crate::MatrixSet, Matrix) {
         let set = synthetic::noisy(15, 5, 0.4, 3);
@@ -205,7 +205,8 @@ mod tests {
     #[test]
     fn curved_products_are_second_derivatives_along_the_exponential() {
         let (set, b) = problem();
-        let mut here = Criterion::at(&set, &b).unwrap();
+        let here = Criterion::at(&set, &b).unwrap();
+        let mut hessian = Hessian::at(&set, &b).unwrap();
         for group in [Group::Linear, Group::Rotations] {
             let e = group.project(&Matrix::from_fn(5, 5, |a, b| {
                 if a == b {
@@ -222,7 +223,7 @@ mod tests {
             };
             let h = 1e-3;
             let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
-            let mut product = here.hessian.product(&e);
+            let mut product = hessian.product(&e);
             add_curvature(&mut product, &here.gradient, &e);
             let form = e.dot(&group.project(&product));
             assert!(
@@ -253,12 +254,11 @@ mod tests {
             ..Default::default()
         };
         let b = crate::diagonalize(&set, &settings).unwrap().b;
-        let mut here = Criterion::at(&set, &b).unwrap();
+        let here = Criterion::at(&set, &b).unwrap();
+        let mut hessian = Hessian::at(&set, &b).unwrap();
         let s = statistics(&here);
-        let found = direction(&s, Group::Linear, 1e-10, false, |e| {
-            Ok(here.hessian.product(e))
-        });
-        let product = here.hessian.product(&found.unwrap().e);
+        let found = direction(&s, Group::Linear, 1e-10, false, |e| Ok(hessian.product(e)));
+        let product = hessian.product(&found.unwrap().e);
         for (x, g) in product.as_slice().iter().zip(s.gradient.as_slice()) {
             assert!((x + g).abs() < 1e-7 * s.gradient.norm());
         }
@@ -267,10 +267,11 @@ mod tests {
     #[test]
     fn an_indefinite_hessian_still_gives_descent() {
         let (set, b) = problem();
-        let mut here = Criterion::at(&set, &b).unwrap();
+        let here = Criterion::at(&set, &b).unwrap();
+        let mut hessian = Hessian::at(&set, &b).unwrap();
         let s = statistics(&here);
         let minus = |e: &Matrix| {
-            let product = here.hessian.product(e);
+            let product = hessian.product(e);
             Ok(Matrix::from_fn(5, 5, |a, b| -product[(a, b)]))
         };
         let found = direction(&s, Group::Linear, 0.1, false, minus).unwrap();

@@ -20,6 +20,9 @@ use crate::threads::Workers;
 use crate::{Error, start};
 use course::Course;
 
+/// The numbers in two rows of the set from which on threads pay for a single pair of them.
+const PAIR_WORTHWHILE: usize = 200_000;
+
 /// Finds the B for which all B Cⁱ Bᵀ are as diagonal as can be.
 ///
 /// ```
@@ -57,7 +60,11 @@ pub fn diagonalize_with(
         });
     }
     let clock = Instant::now();
-    let workers = Workers::new(settings.threads, set.len(), set.dimension());
+    let workers = match settings.method {
+        // One pair at a time leaves little to share out: threads must pay for each pair.
+        Method::Pham if set.len() * set.dimension() < PAIR_WORTHWHILE => Workers::One,
+        _ => Workers::new(settings.threads, set.len(), set.dimension()),
+    };
     let begin = Begin {
         clock,
         ..coarse::start(set, settings, &workers)?

@@ -1,0 +1,41 @@
+//! The command line program, run from Python: the very code of the Rust binary.
+
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// How often Python is asked for signals.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Runs the program with `args`, of which the first is its name; returns the exit code.
+#[pyfunction]
+pub(crate) fn program(py: Python<'_>, args: Vec<OsString>) -> PyResult<i32> {
+    let interrupted = AtomicBool::new(false);
+    let (sender, receiver) = channel();
+    // Python hears of Ctrl-C on its main thread only: the program runs on another.
+    std::thread::scope(|scope| {
+        let interrupted = &interrupted;
+        scope.spawn(move || sender.send(codiag_cli::run_in_process(args, interrupted)));
+        // A receiver cannot be shared, but it can be lent to the part without the interpreter.
+        let mut receiver = receiver;
+        loop {
+            let (answer, lent) = py.detach(move || (receiver.recv_timeout(PATIENCE), receiver));
+            receiver = lent;
+            match answer {
+                Ok(code) => return Ok(code),
+                Err(RecvTimeoutError::Timeout) => {
+                    if py.check_signals().is_err() {
+                        interrupted.store(true, Ordering::SeqCst);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the program ended without an exit code"));
+                }
+            }
+        }
+    })
+}
