@@ -7,6 +7,8 @@ FROM_SOURCE := .venv-sdist/bin
 # What the tests compare with and check by.
 TEST_PACKAGES := pytest scikit-learn pyriemann mne matplotlib pandas mypy qndiag==0.1
 
+# Cargo and pip do their own work in parallel, and share what they build.
+.NOTPARALLEL:
 .PHONY: all fmt lint test test-rust test-python wheel bench docs clean
 
 all: fmt test docs
@@ -61,5 +63,5 @@ $(TOOLS)/maturin $(TOOLS)/ruff: .venv/installed
 
 .venv/installed:
 	$(PYTHON) -m venv .venv
-	$(TOOLS)/pip install -q "maturin>=1.9.4,<2" ruff
+	$(TOOLS)/pip install -q "maturin>=1.9.4,<2" ruff==0.17.4
 	touch .venv/installed
