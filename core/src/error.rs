@@ -34,6 +34,15 @@ pub enum Error {
         /// The entry.
         value: f64,
     },
+    /// The matrices are so small or large that products of their entries leave the range of `f64`.
+    #[error(
+        "the mean of the matrices has a diagonal entry of {power:.3e}: change the unit, so that it lies \
+         between 1e-200 and 1e200"
+    )]
+    Range {
+        /// The entry.
+        power: f64,
+    },
     /// A matrix is not symmetric.
     #[error(
         "matrix {matrix} is not symmetric: entries ({row}, {column}) and ({column}, {row}) differ by \

@@ -83,14 +83,24 @@ impl Hessian {
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
     pub fn product(&mut self, e: &Matrix) -> Matrix {
         let p = self.p;
-        let place = |a: usize, b: usize| (a / LANES * p + b) * LANES + a % LANES;
-        for a in 0..p {
-            for (b, x) in e.row(a).iter().enumerate() {
-                self.operand[place(a, b)] = *x;
+        let groups = self.operand.chunks_exact_mut(p * LANES);
+        for (rows, group) in e.as_slice().chunks(p * LANES).zip(groups) {
+            for (l, row) in rows.chunks_exact(p).enumerate() {
+                for (x, place) in row.iter().zip(group.chunks_exact_mut(LANES)) {
+                    place[l] = *x;
+                }
             }
         }
         kernels::hessian_times(p, &self.rows, &self.operand, &mut self.result);
-        let mut product = Matrix::from_fn(p, p, |a, b| self.result[place(a, b)]);
+        let mut product = Matrix::zeros(p, p);
+        let groups = self.result.chunks_exact(p * LANES);
+        for (rows, group) in product.as_mut_slice().chunks_mut(p * LANES).zip(groups) {
+            for (l, row) in rows.chunks_exact_mut(p).enumerate() {
+                for (x, place) in row.iter_mut().zip(group.chunks_exact(LANES)) {
+                    *x = place[l];
+                }
+            }
+        }
         Self::add_transposed(&mut product, e);
         product
     }

@@ -33,7 +33,9 @@ pub(crate) fn program(py: Python<'_>, args: Vec<OsString>) -> PyResult<i32> {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err("the program ended without an exit code"));
+                    return Err(PyRuntimeError::new_err(
+                        "the program ended without an exit code",
+                    ));
                 }
             }
         }

@@ -39,7 +39,7 @@ struct Moving<'a> {
 }
 
 impl<'a> InMemory<'a> {
-    /// The set as it was given: B = I.
+    /// The set, nowhere yet: the first call must be [`reset`](WorkingSet::reset).
     pub(crate) fn new(set: &'a MatrixSet, workers: Workers) -> Self {
         let blocks = set.blocks();
         // Each group sums a Hessian of its own: together they should not weigh more than the set.
@@ -50,7 +50,7 @@ impl<'a> InMemory<'a> {
             let range = g * blocks.len() / groups..(g + 1) * blocks.len() / groups;
             let blocks = blocks[range].iter().map(|original| Moving {
                 original,
-                entries: original.entries.clone(),
+                entries: Vec::new(),
                 cross: Vec::new(),
                 square: Vec::new(),
             });
@@ -179,6 +179,7 @@ impl WorkingSet for InMemory<'_> {
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
         self.workers.each(&mut self.groups, |group| {
             for block in &mut group.blocks {
+                block.entries.resize(block.original.entries.len(), 0.0);
                 let task = kernels::Congruence {
                     transform: b,
                     input: &block.original.entries,

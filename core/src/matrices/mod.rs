@@ -205,11 +205,23 @@ impl MatrixSet {
             log_dets: Vec::new(),
             reduction: None,
         };
+        set.check_range()?;
         if options.rank != Rank::Full {
             set.reduce(options.rank)?;
         }
         set.factorize(&Workers::new(options.threads, n, p))?;
         Ok(set)
+    }
+
+    /// Beyond this range products of filters and entries may overflow or vanish. (A power of zero
+    /// or below is for the factorisations to report.)
+    fn check_range(&self) -> Result<(), Error> {
+        let powers = (0..self.dimension).map(|a| self.mean[(a, a)]);
+        let outside = |power: &f64| *power > 0.0 && !(1e-200..=1e200).contains(power);
+        match powers.into_iter().find(outside) {
+            Some(power) => Err(Error::Range { power }),
+            None => Ok(()),
+        }
     }
 
     fn reduce(&mut self, rank: Rank) -> Result<(), Error> {
@@ -399,7 +411,14 @@ impl MatrixSet {
     /// definite S.
     pub(crate) fn inverse_sizes(&self, metric: &Matrix) -> Vec<f64> {
         let p = self.dimension;
-        let entries = packed_entries(std::slice::from_ref(metric), p);
+        // The first of eight; the others stay zero.
+        let mut eight = vec![0.0; packed_len(p) * LANES];
+        for a in 0..p {
+            for b in 0..=a {
+                eight[packed(a, b) * LANES] = metric[(a, b)];
+            }
+        }
+        let entries = inner_product_entries(&eight, p);
         let mut inverse_sizes = Vec::with_capacity(self.len());
         for block in &self.blocks {
             let mut products = vec![0.0; LANES * block.lanes()];
@@ -454,41 +473,42 @@ impl MatrixSet {
         })
     }
 
-    /// Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ for up to eight symmetric S: what a subspace iteration needs.
-    pub(crate) fn correlate(&self, matrices: &[Matrix], factors: &[f64]) -> Vec<Matrix> {
-        let p = self.dimension;
-        let entries = packed_entries(matrices, p);
-        let (mut sums, mut rest) = (vec![0.0; packed_len(p) * LANES], factors);
+    /// Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ for eight symmetric S at once, packed as a block of eight.
+    pub(crate) fn correlate(&self, eight: &[f64], factors: &[f64]) -> Vec<f64> {
+        let entries = inner_product_entries(eight, self.dimension);
+        let (mut sums, mut rest) = (vec![0.0; eight.len()], factors);
+        let (mut products, mut coefficients) = (Vec::new(), Vec::new());
         for block in &self.blocks {
             let lanes = block.lanes();
             let (own, others) = rest.split_at(block.matrices);
             rest = others;
-            let mut products = vec![0.0; LANES * lanes];
+            products.resize(LANES * lanes, 0.0);
             kernels::correlate_eight(&block.entries, &entries, &mut products);
-            let mut coefficients = vec![0.0; lanes * LANES];
-            for (i, f) in own.iter().enumerate() {
-                for k in 0..matrices.len() {
-                    let weight = block.weights[i] * f * f;
-                    coefficients[i * LANES + k] = weight * products[k * lanes + i];
+            coefficients.clear();
+            coefficients.resize(lanes * LANES, 0.0);
+            let rows = coefficients.chunks_exact_mut(LANES);
+            for (i, (row, f)) in rows.zip(own).enumerate() {
+                let weight = block.weights[i] * f * f;
+                for (k, x) in row.iter_mut().enumerate() {
+                    *x = weight * products[k * lanes + i];
                 }
             }
             kernels::combine_eight(&block.entries, &coefficients, &mut sums);
         }
-        (0..matrices.len())
-            .map(|k| Matrix::from_fn(p, p, |a, b| sums[packed(a, b) * LANES + k]))
-            .collect()
+        sums
     }
 }
 
-/// Up to eight symmetric matrices as rows of packed entries, so that a product with a packed
-/// matrix is the inner product: entries off the diagonal count twice.
-fn packed_entries(matrices: &[Matrix], p: usize) -> Vec<f64> {
-    let mut entries = vec![0.0; LANES * packed_len(p)];
-    for (matrix, entries) in matrices.iter().zip(entries.chunks_exact_mut(packed_len(p))) {
-        for a in 0..p {
-            for b in 0..=a {
-                let times = if a == b { 1.0 } else { 2.0 };
-                entries[packed(a, b)] = times * matrix[(a, b)];
+/// A block of eight symmetric matrices as eight rows, such that the product of a row with a packed
+/// matrix is their inner product: entries off the diagonal count twice.
+fn inner_product_entries(eight: &[f64], p: usize) -> Vec<f64> {
+    let rows = packed_len(p);
+    let mut entries = vec![0.0; eight.len()];
+    for a in 0..p {
+        for b in 0..=a {
+            let (row, times) = (packed(a, b), if a == b { 1.0 } else { 2.0 });
+            for k in 0..LANES {
+                entries[k * rows + row] = times * eight[row * LANES + k];
             }
         }
     }

@@ -24,11 +24,15 @@ const MAX_HALVINGS: usize = 40;
 pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>, n: usize) -> Result<Status, Error> {
     let p = course.set.dimension();
     let fits = Hessian::bytes(p) <= course.settings.hessian_memory;
-    let mut hessian = (fits && !sweeps_are_cheaper(n, p)).then(|| Hessian::zeros(p));
+    let stored = fits && !sweeps_are_cheaper(n, p);
+    let mut hessian: Option<Hessian> = None;
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
             return Ok(status);
+        }
+        if stored && hessian.is_none() {
+            hessian = Some(Hessian::zeros(p));
         }
         let Newton { e, iterations } = direction(course, hessian.as_mut())?;
         let step = if course.settings.orthogonal {

@@ -10,7 +10,7 @@
 //! size s_i = tr(C̄⁻¹Cⁱ)/p. Whitening by a Cholesky factor makes the start free of channels' units.
 
 use super::{SplitMix, eigen};
-use crate::linalg::kernels::{LANES, packed, packed_len, turn_pair};
+use crate::linalg::kernels::{Congruence, LANES, congruence, packed, packed_len, turn_pair};
 use crate::linalg::{self, Matrix};
 use crate::{Error, MatrixSet};
 
@@ -37,96 +37,143 @@ pub(super) fn start(set: &MatrixSet, seed: u64) -> Result<Matrix, Error> {
     // As many as a set of n matrices can tell apart.
     let count = LANES.min(p).min(set.len() / 6).max(1);
     let mut random = SplitMix(seed);
-    let mut combinations: Vec<Matrix> = (0..count)
-        .map(|_| {
-            let mut noise = Matrix::from_fn(p, p, |_, _| random.next());
-            symmetrize(&mut noise);
-            noise
-        })
-        .collect();
+    let mut combinations = Eight::zeros(p);
+    for row in combinations.entries.chunks_exact_mut(LANES) {
+        row[..count].fill_with(|| random.next());
+    }
     for _ in 0..ITERATIONS {
         // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᵀ / s_i has the mean I. The Dⁱ
         // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᵀ S W⟩ / s_i.
-        let pulled: Vec<Matrix> = combinations
-            .iter()
-            .map(|s| congruent(s, &whitener.transpose()))
-            .collect();
-        let sums = set.correlate(&pulled, &inverse_sizes);
-        for (s, sum) in combinations.iter_mut().zip(sums) {
-            let trace: f64 = (0..p).map(|a| s[(a, a)]).sum();
-            *s = congruent(&sum, &whitener);
-            (0..p).for_each(|a| s[(a, a)] -= trace);
-            symmetrize(s);
-        }
-        orthonormalize(&mut combinations);
+        let traces = combinations.traces();
+        let pulled = combinations.congruent(&whitener.transpose());
+        let sums = Eight {
+            p,
+            entries: set.correlate(&pulled.entries, &inverse_sizes),
+        };
+        combinations = sums.congruent(&whitener);
+        combinations.subtract_from_diagonal(&traces);
+        combinations.orthonormalize();
     }
-    let (_, vectors) = eigen(&combinations[0])?;
-    let turned: Vec<Matrix> = combinations
-        .iter()
-        .map(|s| congruent(s, &vectors))
-        .collect();
-    let rotation = jacobi(&turned, vectors);
+    let (_, vectors) = eigen(&combinations.matrix(0))?;
+    let rotation = jacobi(combinations.congruent(&vectors), vectors);
     Ok(linalg::product(&rotation, &whitener))
 }
 
-/// M S Mᵀ.
-fn congruent(s: &Matrix, m: &Matrix) -> Matrix {
-    linalg::product_transposed(&linalg::product(m, s), m)
+/// Eight symmetric matrices, kept as a block.
+struct Eight {
+    p: usize,
+    entries: Vec<f64>,
 }
 
-fn symmetrize(s: &mut Matrix) {
-    for a in 0..s.rows() {
-        for b in 0..a {
-            let mean = 0.5 * (s[(a, b)] + s[(b, a)]);
-            (s[(a, b)], s[(b, a)]) = (mean, mean);
+impl Eight {
+    fn zeros(p: usize) -> Self {
+        Self {
+            p,
+            entries: vec![0.0; packed_len(p) * LANES],
         }
     }
-}
 
-/// Gram–Schmidt; what depends on the others (as all do if all matrices are alike) becomes zero.
-fn orthonormalize(matrices: &mut [Matrix]) {
-    for k in 0..matrices.len() {
-        let (done, rest) = matrices.split_at_mut(k);
-        let own = &mut rest[0];
-        let before = own.norm();
-        // Twice is enough.
-        for other in done.iter().chain(done.iter()) {
-            let share = own.dot(other);
-            linalg::add_multiple(own.as_mut_slice(), -share, other.as_slice());
-        }
-        let norm = own.norm();
-        let factor = if norm > 1e-12 * before {
-            1.0 / norm
-        } else {
-            0.0
+    /// M S Mᵀ of each.
+    fn congruent(&self, m: &Matrix) -> Self {
+        let mut result = Self::zeros(self.p);
+        let task = Congruence {
+            transform: m,
+            input: &self.entries,
+            lanes: LANES,
+            square: &mut result.entries,
+            cross: None,
         };
-        own.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+        congruence(task, &mut Vec::new());
+        result
+    }
+
+    fn diagonal(&self, a: usize) -> &[f64] {
+        &self.entries[packed(a, a) * LANES..][..LANES]
+    }
+
+    fn traces(&self) -> [f64; LANES] {
+        let mut traces = [0.0; LANES];
+        for a in 0..self.p {
+            let row = traces.iter_mut().zip(self.diagonal(a));
+            row.for_each(|(trace, x)| *trace += x);
+        }
+        traces
+    }
+
+    fn subtract_from_diagonal(&mut self, numbers: &[f64; LANES]) {
+        for a in 0..self.p {
+            let row = &mut self.entries[packed(a, a) * LANES..][..LANES];
+            row.iter_mut().zip(numbers).for_each(|(x, y)| *x -= y);
+        }
+    }
+
+    fn matrix(&self, k: usize) -> Matrix {
+        Matrix::from_fn(self.p, self.p, |a, b| {
+            self.entries[packed(a, b) * LANES + k]
+        })
+    }
+
+    /// Makes the eight orthonormal, by the Cholesky factor of their inner products, twice for
+    /// accuracy. What depends on those before it (as all do if all matrices are alike) becomes zero.
+    fn orthonormalize(&mut self) {
+        for _ in 0..2 {
+            let mut gram = [[0.0; LANES]; LANES];
+            let (rows, _) = self.entries.as_chunks::<LANES>();
+            for a in 0..self.p {
+                for b in 0..=a {
+                    let times = if a == b { 1.0 } else { 2.0 };
+                    let row = &rows[packed(a, b)];
+                    for j in 0..LANES {
+                        for k in 0..LANES {
+                            gram[j][k] += times * row[j] * row[k];
+                        }
+                    }
+                }
+            }
+            // gram = L Lᵀ; the rows of the block become row · L⁻ᵀ, column by column.
+            let mut factor = [[0.0; LANES]; LANES];
+            for k in 0..LANES {
+                let squares: f64 = factor[k][..k].iter().map(|x| x * x).sum();
+                let pivot = gram[k][k] - squares;
+                if pivot <= 1e-14 * gram[k][k] {
+                    continue;
+                }
+                factor[k][k] = pivot.sqrt();
+                for j in k + 1..LANES {
+                    let dot: f64 = (0..k).map(|l| factor[j][l] * factor[k][l]).sum();
+                    factor[j][k] = (gram[j][k] - dot) / factor[k][k];
+                }
+            }
+            for row in self.entries.as_chunks_mut::<LANES>().0 {
+                for k in 0..LANES {
+                    let dot: f64 = (0..k).map(|l| factor[k][l] * row[l]).sum();
+                    let pivot = factor[k][k];
+                    row[k] = if pivot > 0.0 {
+                        (row[k] - dot) / pivot
+                    } else {
+                        0.0
+                    };
+                }
+            }
+        }
     }
 }
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already turned by it, most
-/// diagonal together (Cardoso & Souloumiac 1996). They are kept as a block of LANES matrices.
-fn jacobi(matrices: &[Matrix], mut rotation: Matrix) -> Matrix {
+/// diagonal together (Cardoso & Souloumiac 1996).
+fn jacobi(mut matrices: Eight, mut rotation: Matrix) -> Matrix {
     let p = rotation.rows();
-    let mut block = vec![0.0; packed_len(p) * LANES];
-    for (k, matrix) in matrices.iter().enumerate() {
-        for a in 0..p {
-            for b in 0..=a {
-                block[packed(a, b) * LANES + k] = matrix[(a, b)];
-            }
-        }
-    }
     for _ in 0..SWEEPS {
         let mut turned = false;
         for a in 1..p {
             for b in 0..a {
-                let angle = pair_angle(&block, a, b);
+                let angle = pair_angle(&matrices, a, b);
                 if angle.abs() <= ANGLE {
                     continue;
                 }
                 turned = true;
                 let (s, c) = angle.sin_cos();
-                turn_pair(p, &mut block, LANES, (a, b), (c, s));
+                turn_pair(p, &mut matrices.entries, LANES, (a, b), (c, s));
                 for column in 0..p {
                     let (x, y) = (rotation[(a, column)], rotation[(b, column)]);
                     rotation[(a, column)] = c * x + s * y;
@@ -142,16 +189,16 @@ fn jacobi(matrices: &[Matrix], mut rotation: Matrix) -> Matrix {
 }
 
 /// The angle that minimises Σ_k (S_k)_ab² over rotations of the pair.
-fn pair_angle(block: &[f64], a: usize, b: usize) -> f64 {
-    let row = |a, b| &block[packed(a, b) * LANES..][..LANES];
-    let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
+fn pair_angle(matrices: &Eight, a: usize, b: usize) -> f64 {
+    let (aa, bb) = (matrices.diagonal(a), matrices.diagonal(b));
+    let ab = &matrices.entries[packed(a, b) * LANES..][..LANES];
     let (mut on, mut off) = (0.0, 0.0);
     for k in 0..LANES {
         let (difference, twice) = (aa[k] - bb[k], 2.0 * ab[k]);
         on += difference * difference - twice * twice;
         off += 2.0 * difference * twice;
     }
-    0.5 * off.atan2(on + on.hypot(off))
+    0.5 * off.atan2(on + (on * on + off * off).sqrt())
 }
 
 #[cfg(test)]
@@ -174,21 +221,42 @@ mod tests {
         let e = Matrix::from_fn(p, p, |a, b| 0.3 * (a as f64 - b as f64));
         let q = linalg::rotation_exponential(&e);
         let diagonals = [[1.0, 5.0, 2.0, -3.0, 4.0], [2.0, 2.0, -1.0, 0.5, 2.0]];
-        let matrices: Vec<Matrix> = diagonals
-            .iter()
-            .map(|d| congruent(&Matrix::diagonal(d), &q.transpose()))
-            .collect();
-        let rotation = jacobi(&matrices, Matrix::identity(p));
-        let off: f64 = matrices
-            .iter()
-            .map(|m| {
-                let d = congruent(m, &rotation);
-                let diagonal: f64 = (0..p).map(|a| d[(a, a)].powi(2)).sum();
-                d.dot(&d) - diagonal
-            })
-            .sum();
+        let mut matrices = Eight::zeros(p);
+        for (k, diagonal) in diagonals.iter().enumerate() {
+            for a in 0..p {
+                matrices.entries[packed(a, a) * LANES + k] = diagonal[a];
+            }
+        }
+        let mixed = matrices.congruent(&q.transpose());
+        let rotation = jacobi(mixed.congruent(&Matrix::identity(p)), Matrix::identity(p));
+        let unmixed = mixed.congruent(&rotation);
+        let mut off = 0.0;
+        for a in 0..p {
+            for b in 0..a {
+                let row = &unmixed.entries[packed(a, b) * LANES..][..LANES];
+                off += row.iter().map(|x| 2.0 * x * x).sum::<f64>();
+            }
+        }
         // Angles below 0.01 are left alone.
         assert!(off < 0.05, "{off}");
+    }
+
+    #[test]
+    fn orthonormalized_matrices_are_orthonormal_or_zero() {
+        let mut eight = Eight::zeros(4);
+        let mut random = SplitMix(3);
+        for row in eight.entries.chunks_exact_mut(LANES) {
+            row.fill_with(|| random.next());
+            row[5] = 2.0 * row[1] - row[2];
+        }
+        eight.orthonormalize();
+        let matrices: Vec<Matrix> = (0..LANES).map(|k| eight.matrix(k)).collect();
+        for j in 0..LANES {
+            for k in 0..LANES {
+                let expected = f64::from(u8::from(j == k && k != 5));
+                assert!((matrices[j].dot(&matrices[k]) - expected).abs() < 1e-12);
+            }
+        }
     }
 
     #[test]

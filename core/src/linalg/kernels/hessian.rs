@@ -16,8 +16,13 @@ pub fn hessian_len(p: usize) -> usize {
     p.div_ceil(LANES) * packed_len(p) * LANES
 }
 
-/// Matrices whose scaled rows are prepared at once: few enough to stay in the nearest cache.
-const DEPTH: usize = 16;
+/// How many matrices' scaled rows are prepared at once: few enough that one vector of a's stays in
+/// the nearest cache, a multiple of every vector width.
+fn depth(p: usize, lanes: usize) -> usize {
+    (768 / p)
+        .next_multiple_of(LANES)
+        .clamp(2 * LANES, lanes.max(2 * LANES))
+}
 
 /// Adds one block's share to `hessian`.
 /// `scratch` grows as needed and is worth keeping between calls.
@@ -32,7 +37,7 @@ pub fn accumulate_hessian(
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(hessian.len(), hessian_len(p));
-    scratch.resize(lanes * (2 * width + 1) + DEPTH * width * p, 0.0);
+    scratch.resize(lanes * (2 * width + 1) + depth(p, lanes) * width * p, 0.0);
     let (inverse, rest) = scratch.split_at_mut(width * lanes);
     let (inverse_transposed, rest) = rest.split_at_mut(width * lanes);
     let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
@@ -87,8 +92,9 @@ impl WithSimd for Accumulate<'_> {
         let (u, _) = S::as_simd_f64s(self.inverse_transposed);
         // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
         add_products(simd, self.block, lanes, u, hessian);
-        for start in (0..lanes).step_by(DEPTH) {
-            let range = start..lanes.min(start + DEPTH);
+        let most = depth(self.p, lanes);
+        for start in (0..lanes).step_by(most) {
+            let range = start..lanes.min(start + most);
             let depth = range.len();
             let scale = (&*self.inverse, &*self.root_weights);
             scale_rows(
