@@ -34,8 +34,11 @@ def draw(results, path):
         }
     )
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
-    panels = [("p", "n", 100, "matrix size p  (n = 100)"), ("n", "p", 20, "number of matrices n  (p = 20)")]
-    for axis, (variable, other, value, label) in zip(axes, panels):
+    panels = [
+        ("p", "n", 100, "matrix size p  (n = 100)"),
+        ("n", "p", 20, "number of matrices n  (p = 20)"),
+    ]
+    for axis, (variable, other, value, label) in zip(axes, panels, strict=True):
         cells = sorted((c for c in results["grid"] if c[other] == value), key=lambda c: c[variable])
         for solver, colour in COLOURS.items():
             points = [
@@ -44,7 +47,7 @@ def draw(results, path):
                 if "best" in cell["answers"][solver] and cell["answers"][solver]["arrives"]
             ]
             if points:
-                x, answers = zip(*points)
+                x, answers = zip(*points, strict=True)
                 y = [1e3 * answer["best"] for answer in answers]
                 wide = 2.4 if solver == "codiag newton" else 1.4
                 axis.loglog(x, y, "o-", color=colour, label=solver, lw=wide, ms=4)

@@ -60,7 +60,9 @@ def qndiag_solver(C, _threads):
         low, high = 0, first
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if gradient_norm(C, points[middle]) <= GOAL else (middle + 1, high)
+            low, high = (
+                (low, middle) if gradient_norm(C, points[middle]) <= GOAL else (middle + 1, high)
+            )
         first = low
     steps = len(points) if first is None else max(first, 1)
     return (lambda: qndiag(C, max_iter=steps, tol=1e-300)[0]), steps, first is not None

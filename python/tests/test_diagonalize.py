@@ -99,8 +99,9 @@ def test_uncanonical_keeps_the_order_of_the_start(noisy):
     np.testing.assert_allclose(cosines, np.ones(6), rtol=1e-9)
 
 
-def test_orthogonal(noisy):
-    result = codiag.diagonalize(noisy, orthogonal=True, method="quasi-newton", tol=1e-6)
+@pytest.mark.parametrize("method", ["newton", "quasi-newton"])
+def test_orthogonal(noisy, method):
+    result = codiag.diagonalize(noisy, orthogonal=True, method=method, tol=1e-6)
     np.testing.assert_allclose(result.B @ result.B.T, np.eye(6), atol=1e-12)
     assert result.converged
     assert result.loss > codiag.diagonalize(noisy).loss

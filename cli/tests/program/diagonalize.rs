@@ -139,7 +139,7 @@ fn weights_choose_the_matrices_that_count() {
 fn orthogonal_rank_and_restarts() {
     let place = Place::with_set();
     place
-        .codiag("diagonalize covs.npy --orthogonal --method quasi-newton -o o")
+        .codiag("diagonalize covs.npy --orthogonal -o o")
         .assert()
         .success();
     let b = place.array("o/B.npy");
