@@ -15,8 +15,6 @@ use crate::statistics::Statistics;
 
 /// Eigenvalues of 2×2 blocks are lifted to this share of the other one.
 const FLOOR: f64 = 0.01;
-/// Conjugate gradient iterations at most.
-const MAX_ITERATIONS: usize = 100;
 /// The largest |E_ab| of a step: beyond it the loss is far from quadratic.
 const LARGEST_ENTRY: f64 = 0.25;
 
@@ -39,23 +37,31 @@ pub(crate) enum Group {
 
 impl Group {
     /// The part of X that counts.
-    fn project(self, x: &Matrix) -> Matrix {
+    fn project(self, x: Matrix) -> Matrix {
         let p = x.rows();
         match self {
-            Self::Linear => x.clone(),
+            Self::Linear => x,
             Self::Rotations => Matrix::from_fn(p, p, |a, b| 0.5 * (x[(a, b)] - x[(b, a)])),
         }
     }
 }
 
-/// Solves H E = −G until the residual, in the preconditioner's norm, is `forcing` times the
-/// gradient. At a direction of negative curvature, one step is taken along it as if the curvature
+/// How well the Newton system is solved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// The residual, in the preconditioner's norm, as a share of the gradient.
+    pub forcing: f64,
+    /// Conjugate gradient iterations at most.
+    pub most: usize,
+}
+
+/// Solves H E = −G as well as `effort` says. At a direction of negative curvature, one step is taken along it as if the curvature
 /// were positive, and the search ends. `product` multiplies by the Hessian in the chart I + E;
 /// `curved` adds the term that makes it that of exp(E).
 pub(crate) fn direction(
     statistics: &Statistics,
     group: Group,
-    forcing: f64,
+    effort: Effort,
     curved: bool,
     mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
 ) -> Result<Newton, Error> {
@@ -63,22 +69,22 @@ pub(crate) fn direction(
     let p = gradient.rows();
     let preconditioner = Preconditioner::new(statistics, group);
     let mut e = Matrix::zeros(p, p);
-    let mut residual = group.project(gradient);
+    let mut residual = group.project(gradient.clone());
     residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
     let mut z = preconditioner.solve(&residual);
     let mut q = z.clone();
     let mut rz = residual.dot(&z);
-    let goal = forcing * forcing * rz;
+    let goal = effort.forcing * effort.forcing * rz;
     // The square of q in the preconditioner's norm.
     let mut length = rz;
     let mut iterations = 0;
-    while iterations < MAX_ITERATIONS {
+    while iterations < effort.most {
         iterations += 1;
         let mut hq = product(&q)?;
         if curved {
             add_curvature(&mut hq, gradient, &q);
         }
-        let hq = group.project(&hq);
+        let hq = group.project(hq);
         let curvature = q.dot(&hq);
         if curvature <= 1e-10 * length {
             linalg::add_multiple(
@@ -121,16 +127,8 @@ pub(crate) fn retract(e: &Matrix) -> Matrix {
 
 /// Adds ½(G Eᵀ + Eᵀ G), off the diagonal.
 fn add_curvature(product: &mut Matrix, gradient: &Matrix, e: &Matrix) {
-    let transposed = e.transpose();
-    let left = linalg::product(gradient, &transposed);
-    let right = linalg::product(&transposed, gradient);
-    for a in 0..e.rows() {
-        for b in 0..e.rows() {
-            if a != b {
-                product[(a, b)] += 0.5 * (left[(a, b)] + right[(a, b)]);
-            }
-        }
-    }
+    linalg::add_symmetric_product(product, 0.5, gradient, e);
+    (0..e.rows()).for_each(|a| product[(a, a)] = 0.0);
 }
 
 /// The inverse of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], kept well conditioned.
@@ -174,8 +172,10 @@ impl Preconditioner {
         let mut z = Matrix::zeros(p, p);
         for a in 0..p {
             let (own, other) = (self.own.row(a), self.other.row(a));
-            for (b, z) in z.row_mut(a).iter_mut().enumerate() {
-                *z = own[b] * r[(a, b)] + other[b] * r[(b, a)];
+            let column = r.as_slice()[a..].iter().step_by(p);
+            let row = z.row_mut(a).iter_mut().zip(r.row(a)).zip(column);
+            for (((z, r_ab), r_ba), (own, other)) in row.zip(own.iter().zip(other)) {
+                *z = own * r_ab + other * r_ba;
             }
         }
         z
@@ -195,6 +195,10 @@ mod tests {
         (set, b)
     }
 
+    fn effort(forcing: f64) -> Effort {
+        Effort { forcing, most: 100 }
+    }
+
     fn statistics(here: &Criterion) -> Statistics {
         Statistics {
             gradient: here.gradient.clone(),
@@ -208,7 +212,7 @@ mod tests {
         let here = Criterion::at(&set, &b).unwrap();
         let mut hessian = Hessian::at(&set, &b).unwrap();
         for group in [Group::Linear, Group::Rotations] {
-            let e = group.project(&Matrix::from_fn(5, 5, |a, b| {
+            let e = group.project(Matrix::from_fn(5, 5, |a, b| {
                 if a == b {
                     0.0
                 } else {
@@ -225,7 +229,7 @@ mod tests {
             let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
             let mut product = hessian.product(&e);
             add_curvature(&mut product, &here.gradient, &e);
-            let form = e.dot(&group.project(&product));
+            let form = e.dot(&group.project(product));
             assert!(
                 (difference - form).abs() < 1e-3 * form.abs(),
                 "{difference} {form}"
@@ -257,7 +261,9 @@ mod tests {
         let here = Criterion::at(&set, &b).unwrap();
         let mut hessian = Hessian::at(&set, &b).unwrap();
         let s = statistics(&here);
-        let found = direction(&s, Group::Linear, 1e-10, false, |e| Ok(hessian.product(e)));
+        let found = direction(&s, Group::Linear, effort(1e-10), false, |e| {
+            Ok(hessian.product(e))
+        });
         let product = hessian.product(&found.unwrap().e);
         for (x, g) in product.as_slice().iter().zip(s.gradient.as_slice()) {
             assert!((x + g).abs() < 1e-7 * s.gradient.norm());
@@ -274,7 +280,7 @@ mod tests {
             let product = hessian.product(e);
             Ok(Matrix::from_fn(5, 5, |a, b| -product[(a, b)]))
         };
-        let found = direction(&s, Group::Linear, 0.1, false, minus).unwrap();
+        let found = direction(&s, Group::Linear, effort(0.1), false, minus).unwrap();
         assert_eq!(found.iterations, 1);
         assert!(found.e.is_finite() && found.e.dot(&s.gradient) < 0.0);
     }

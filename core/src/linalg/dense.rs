@@ -2,6 +2,7 @@
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
+use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::Matrix;
@@ -41,6 +42,15 @@ pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
         Par::Seq,
     );
     out
+}
+
+/// out += factor · (x yᵀ + yᵀ x).
+pub fn add_symmetric_product(out: &mut Matrix, factor: f64, x: &Matrix, y: &Matrix) {
+    let p = out.rows();
+    let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
+    let (x, y) = (view(x), view(y).transpose());
+    matmul(out.rb_mut(), Accum::Add, x, y, factor, Par::Seq);
+    matmul(out, Accum::Add, y, x, factor, Par::Seq);
 }
 
 /// `left · rightᵀ`.

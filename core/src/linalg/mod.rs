@@ -7,8 +7,9 @@ pub mod kernels;
 mod matrix;
 
 pub use dense::{
-    cholesky, from_faer, inverse, log_abs_det, log_det_and_inverse, product, product_transposed,
-    reorthogonalize, rotation_exponential, singular_values, symmetric_eigen, symmetric_eigenvalues,
+    add_symmetric_product, cholesky, from_faer, inverse, log_abs_det, log_det_and_inverse, product,
+    product_transposed, reorthogonalize, rotation_exponential, singular_values, symmetric_eigen,
+    symmetric_eigenvalues,
 };
 pub use faer::MatRef;
 pub use matrix::Matrix;

@@ -3,7 +3,7 @@
 use super::course::Course;
 use super::rotation;
 use crate::Error;
-use crate::direction::newton::{self, Group, Newton};
+use crate::direction::newton::{self, Effort, Group, Newton};
 use crate::linalg::Matrix;
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
@@ -34,7 +34,7 @@ pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>, n: usize) -> Result
         if stored && hessian.is_none() {
             hessian = Some(Hessian::zeros(p));
         }
-        let Newton { e, iterations } = direction(course, hessian.as_mut())?;
+        let Newton { e, iterations } = direction(course, hessian.as_mut(), n)?;
         let step = if course.settings.orthogonal {
             rotation::turn(course, &e)?
         } else {
@@ -47,6 +47,11 @@ pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>, n: usize) -> Result
     }
 }
 
+/// Conjugate gradient iterations at most: fewer for few matrices, where they take as long as a pass.
+fn most_iterations(n: usize) -> usize {
+    (3 * n / 10).clamp(20, 100)
+}
+
 /// Whether, for very few large matrices, a sweep over them reads less than the Hessian has.
 fn sweeps_are_cheaper(n: usize, p: usize) -> bool {
     n <= 4 && p >= 64
@@ -56,9 +61,13 @@ fn sweeps_are_cheaper(n: usize, p: usize) -> bool {
 fn direction<S: WorkingSet>(
     course: &mut Course<'_, S>,
     hessian: Option<&mut Hessian>,
+    n: usize,
 ) -> Result<Newton, Error> {
     let gradient_norm = course.gradient_norm();
-    let forcing = gradient_norm.min(FORCING);
+    let effort = Effort {
+        forcing: gradient_norm.min(FORCING),
+        most: most_iterations(n),
+    };
     // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
     // the chart's curvature remains.
     let (group, curved) = if course.settings.orthogonal {
@@ -69,14 +78,19 @@ fn direction<S: WorkingSet>(
     let statistics = &course.statistics;
     if let Some(hessian) = hessian {
         course.set.hessian(hessian)?;
-        let found = newton::direction(statistics, group, forcing, curved, |e| {
-            Ok(hessian.product(e))
-        })?;
+        let found =
+            newton::direction(
+                statistics,
+                group,
+                effort,
+                curved,
+                |e| Ok(hessian.product(e)),
+            )?;
         course.count(2.0 / 3.0);
         Ok(found)
     } else {
         let set = &mut *course.set;
-        let found = newton::direction(statistics, group, forcing, curved, |e| {
+        let found = newton::direction(statistics, group, effort, curved, |e| {
             set.hessian_product(e)
         })?;
         course.count(found.iterations as f64 * 2.0 / 3.0);
