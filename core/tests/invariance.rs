@@ -2,7 +2,8 @@
 
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Diagonalization, Matrix, MatrixSet, Method, SetOptions, Settings, Start, Status, diagonalize,
+    Diagonalization, Error, MatRef, Matrix, MatrixSet, Method, SetOptions, Settings, Start, Status,
+    diagonalize,
 };
 
 fn solve(set: &MatrixSet) -> Diagonalization {
@@ -177,6 +178,20 @@ fn all_ways_to_make_a_set_make_the_same_one() {
         ..SetOptions::default()
     };
     let parallel = solve(&MatrixSet::with_options(&made.data, 150, 5, &threaded).unwrap());
+    let faer = made
+        .data
+        .chunks_exact(25)
+        .map(|c| MatRef::from_row_major_slice(c, 5, 5));
+    let faer = solve(&MatrixSet::from_faer(faer, &options).unwrap());
     assert_eq!(slice.b, iterator.b);
     assert_eq!(slice.b, parallel.b);
+    assert_eq!(slice.b, faer.b);
+    let misshapen = [
+        MatRef::from_row_major_slice(&made.data[..25], 5, 5),
+        MatRef::from_row_major_slice(&made.data[..20], 5, 4),
+    ];
+    assert!(matches!(
+        MatrixSet::from_faer(misshapen, &options),
+        Err(Error::Shape { shape }) if shape == [5, 4]
+    ));
 }
