@@ -24,12 +24,16 @@ const WORTHWHILE: usize = 2_000_000;
 const MOST: usize = 32;
 
 impl Workers {
-    /// As many as asked for, or as pay for n matrices of size p×p if the caller leaves it open.
+    /// At most as many as asked for, and one alone where more would not pay for n matrices of size
+    /// p×p.
     pub fn new(threads: Option<usize>, n: usize, p: usize) -> Self {
+        if n * p * p * p < WORTHWHILE {
+            return Self::One;
+        }
         match threads {
             Some(1) => Self::One,
             Some(count) => pool(count.min(MOST)).map_or(Self::One, Self::Some),
-            None if n * p * p * p >= WORTHWHILE && rayon::current_num_threads() > 1 => Self::All,
+            None if rayon::current_num_threads() > 1 => Self::All,
             None => Self::One,
         }
     }

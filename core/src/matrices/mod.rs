@@ -474,30 +474,44 @@ impl MatrixSet {
     }
 
     /// Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ for eight symmetric S at once, packed as a block of eight.
-    pub(crate) fn correlate(&self, eight: &[f64], factors: &[f64]) -> Vec<f64> {
+    pub(crate) fn correlate(&self, eight: &[f64], factors: &[f64], workers: &Workers) -> Vec<f64> {
         let entries = inner_product_entries(eight, self.dimension);
-        let (mut sums, mut rest) = (vec![0.0; eight.len()], factors);
-        let (mut products, mut coefficients) = (Vec::new(), Vec::new());
-        for block in &self.blocks {
-            let lanes = block.lanes();
-            let (own, others) = rest.split_at(block.matrices);
-            rest = others;
-            products.resize(LANES * lanes, 0.0);
-            kernels::correlate_eight(&block.entries, &entries, &mut products);
-            coefficients.clear();
-            coefficients.resize(lanes * LANES, 0.0);
-            let rows = coefficients.chunks_exact_mut(LANES);
-            for (i, (row, f)) in rows.zip(own).enumerate() {
-                let weight = block.weights[i] * f * f;
-                for (k, x) in row.iter_mut().enumerate() {
-                    *x = weight * products[k * lanes + i];
+        // Groups by the set's size alone, summed in order: the same bits on any number of threads.
+        let size = self.blocks.len().div_ceil(CORRELATE_GROUPS);
+        let groups: Vec<&[Block]> = self.blocks.chunks(size).collect();
+        let capacity = Block::capacity(self.channels());
+        let parts = workers.map(&groups, |g, blocks| {
+            let mut sums = vec![0.0; eight.len()];
+            let (mut products, mut coefficients) = (Vec::new(), Vec::new());
+            for (k, block) in blocks.iter().enumerate() {
+                let lanes = block.lanes();
+                let own = &factors[(g * size + k) * capacity..][..block.matrices];
+                products.resize(LANES * lanes, 0.0);
+                kernels::correlate_eight(&block.entries, &entries, &mut products);
+                coefficients.clear();
+                coefficients.resize(lanes * LANES, 0.0);
+                let rows = coefficients.chunks_exact_mut(LANES);
+                for (i, (row, f)) in rows.zip(own).enumerate() {
+                    let weight = block.weights[i] * f * f;
+                    for (k, x) in row.iter_mut().enumerate() {
+                        *x = weight * products[k * lanes + i];
+                    }
                 }
+                kernels::combine_eight(&block.entries, &coefficients, &mut sums);
             }
-            kernels::combine_eight(&block.entries, &coefficients, &mut sums);
+            sums
+        });
+        let mut parts = parts.into_iter();
+        let mut total = parts.next().unwrap_or_default();
+        for part in parts {
+            linalg::add_multiple(&mut total, 1.0, &part);
         }
-        sums
+        total
     }
 }
+
+/// Into how many groups blocks are dealt out for [`MatrixSet::correlate`].
+const CORRELATE_GROUPS: usize = 16;
 
 /// A block of eight symmetric matrices as eight rows, such that the product of a row with a packed
 /// matrix is their inner product: entries off the diagonal count twice.

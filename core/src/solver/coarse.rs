@@ -33,7 +33,7 @@ pub(super) fn start(
     workers: &Workers,
 ) -> Result<Begin, Error> {
     let clock = Instant::now();
-    let b = start::start(set, &settings.start, settings.orthogonal)?;
+    let b = start::start(set, &settings.start, settings.orthogonal, workers)?;
     let begin = |b, passes| Begin { b, passes, clock };
     let applies = settings.method == Method::Newton
         && settings.start == Start::Spectral

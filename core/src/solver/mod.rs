@@ -69,7 +69,7 @@ pub fn diagonalize_with(
         clock,
         ..coarse::start(set, settings, &workers)?
     };
-    let mut working = InMemory::new(set, workers);
+    let mut working = InMemory::new(set, workers.clone());
     let mut outcome = solve(set, &mut working, settings, begin, observer)?;
     let mut start_losses = vec![outcome.loss()];
     for k in 1..=settings.restarts {
@@ -77,7 +77,7 @@ pub fn diagonalize_with(
             break;
         }
         let further = Begin {
-            b: start::restart(set, k, settings.orthogonal)?,
+            b: start::restart(set, k, settings.orthogonal, &workers)?,
             passes: 0.0,
             clock,
         };

@@ -4,10 +4,16 @@ mod spectral;
 
 use crate::linalg::{self, Matrix};
 use crate::settings::Start;
+use crate::threads::Workers;
 use crate::{Error, MatrixSet};
 
 /// The start asked for, in the set's reduced coordinates.
-pub(crate) fn start(set: &MatrixSet, choice: &Start, orthogonal: bool) -> Result<Matrix, Error> {
+pub(crate) fn start(
+    set: &MatrixSet,
+    choice: &Start,
+    orthogonal: bool,
+    workers: &Workers,
+) -> Result<Matrix, Error> {
     let p = set.dimension();
     match choice {
         Start::Given(b) => given(set, b, orthogonal),
@@ -15,14 +21,19 @@ pub(crate) fn start(set: &MatrixSet, choice: &Start, orthogonal: bool) -> Result
         // Over rotations only the eigenvectors of the mean remain of the whitener.
         Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(set),
         Start::Whitener => whitener(set),
-        Start::Spectral => spectral::start(set, 0),
+        Start::Spectral => spectral::start(set, 0, workers),
     }
 }
 
 /// Further starts, all different: principal combinations reached from other directions.
-pub(crate) fn restart(set: &MatrixSet, k: usize, orthogonal: bool) -> Result<Matrix, Error> {
+pub(crate) fn restart(
+    set: &MatrixSet,
+    k: usize,
+    orthogonal: bool,
+    workers: &Workers,
+) -> Result<Matrix, Error> {
     if !orthogonal {
-        return spectral::start(set, k as u64);
+        return spectral::start(set, k as u64, workers);
     }
     // A rotation of the eigenvectors by the exponential of a deterministic antisymmetric matrix.
     let p = set.dimension();

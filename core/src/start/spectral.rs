@@ -12,6 +12,7 @@
 use super::{SplitMix, eigen};
 use crate::linalg::kernels::{Congruence, LANES, congruence, packed, packed_len, turn_pair};
 use crate::linalg::{self, Matrix};
+use crate::threads::Workers;
 use crate::{Error, MatrixSet};
 
 /// Subspace iterations: the combinations need not be exact.
@@ -21,7 +22,7 @@ const SWEEPS: usize = 3;
 const ANGLE: f64 = 0.01;
 
 /// The start; other seeds end in other combinations.
-pub(super) fn start(set: &MatrixSet, seed: u64) -> Result<Matrix, Error> {
+pub(super) fn start(set: &MatrixSet, seed: u64, workers: &Workers) -> Result<Matrix, Error> {
     let p = set.dimension();
     let singular = Error::StartSingular {
         problem: "a whitener of a singular mean",
@@ -48,7 +49,7 @@ pub(super) fn start(set: &MatrixSet, seed: u64) -> Result<Matrix, Error> {
         let pulled = combinations.congruent(&whitener.transpose());
         let sums = Eight {
             p,
-            entries: set.correlate(&pulled.entries, &inverse_sizes),
+            entries: set.correlate(&pulled.entries, &inverse_sizes, workers),
         };
         combinations = sums.congruent(&whitener);
         combinations.subtract_from_diagonal(&traces);
@@ -210,7 +211,7 @@ mod tests {
     fn an_exact_set_is_diagonalised_by_the_start() {
         for (n, p) in [(5, 3), (40, 10), (100, 20)] {
             let made = Synthetic::new(n, p, 0.0, 4);
-            let b = start(&made.set().unwrap(), 0).unwrap();
+            let b = start(&made.set().unwrap(), 0, &Workers::One).unwrap();
             assert!(amari_distance(&b, &made.mixing) < 1e-7, "n {n} p {p}");
         }
     }
@@ -263,6 +264,6 @@ mod tests {
     fn alike_matrices_have_a_start() {
         let data: Vec<f64> = [2.0, 0.5, 0.5, 1.0].repeat(12);
         let set = MatrixSet::new(&data, 12, 2).unwrap();
-        assert!(start(&set, 0).unwrap().is_finite());
+        assert!(start(&set, 0, &Workers::One).unwrap().is_finite());
     }
 }
