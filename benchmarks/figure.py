@@ -33,7 +33,7 @@ def draw(results, path):
             "font.size": 10,
         }
     )
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     panels = [
         ("p", "n", 100, "matrix size p  (n = 100)"),
         ("n", "p", 20, "number of matrices n  (p = 20)"),
@@ -56,7 +56,7 @@ def draw(results, path):
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
     axes[0].set_ylabel("milliseconds to a gradient norm of 1e-6")
-    axes[1].legend(frameon=False, fontsize=9, loc="upper left")
+    axes[1].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.tight_layout()
     figure.savefig(path, transparent=True, metadata={"Date": None})
 

@@ -116,7 +116,9 @@ impl<'a> InMemory<'a> {
     /// The diagonals Dⁱ_aa, one row a matrix of the set.
     pub(crate) fn powers(&self) -> Vec<f64> {
         let p = self.dimension;
-        let mut powers = Vec::new();
+        let matrices = self.groups.iter().flat_map(|g| &g.blocks);
+        let n: usize = matrices.map(|b| b.original.matrices).sum();
+        let mut powers = Vec::with_capacity(n * p);
         for block in self.groups.iter().flat_map(|g| &g.blocks) {
             let lanes = block.original.lanes();
             for lane in 0..block.original.matrices {
