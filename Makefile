@@ -21,7 +21,7 @@ fmt: $(TOOLS)/ruff
 lint: $(TOOLS)/ruff
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --lib
 	$(TOOLS)/ruff format --check python benchmarks
 	$(TOOLS)/ruff check python benchmarks
 
@@ -54,7 +54,7 @@ bench:
 	benchmarks/run
 
 docs:
-	cargo doc --workspace --no-deps --lib
+	cargo doc --release --workspace --no-deps --lib
 
 clean:
 	rm -rf .venv .venv-test .venv-sdist dist target
