@@ -37,7 +37,7 @@ pub enum Error {
     /// The matrices are so small or large that products of their entries leave the range of `f64`.
     #[error(
         "the mean of the matrices has a diagonal entry of {power:.3e}: change the unit, so that it lies \
-         between 1e-200 and 1e200"
+         between 1e-250 and 1e250"
     )]
     Range {
         /// The entry.

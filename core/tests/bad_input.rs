@@ -263,13 +263,13 @@ fn settings_are_checked() {
 
 #[test]
 fn units_beyond_the_range_of_numbers_are_refused() {
-    for scale in [1e-320, 1e-250, 1e250, 1e305] {
+    for scale in [1e-320, 1e-290, 1e290, 1e305] {
         let mut made = Synthetic::new(4, 3, 0.3, 0);
         made.data.iter_mut().for_each(|x| *x *= scale);
         let error = made.set().unwrap_err();
         assert!(matches!(error, Error::Range { .. }), "{scale:e}: {error}");
     }
-    for scale in [1e-190, 1e190] {
+    for scale in [1e-200, 1e200] {
         let mut made = Synthetic::new(4, 3, 0.3, 0);
         made.data.iter_mut().for_each(|x| *x *= scale);
         let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();

@@ -217,7 +217,7 @@ impl MatrixSet {
     /// or below is for the factorisations to report.)
     fn check_range(&self) -> Result<(), Error> {
         let powers = (0..self.dimension).map(|a| self.mean[(a, a)]);
-        let outside = |power: &f64| *power > 0.0 && !(1e-200..=1e200).contains(power);
+        let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);
         match powers.into_iter().find(outside) {
             Some(power) => Err(Error::Range { power }),
             None => Ok(()),
