@@ -2,11 +2,13 @@
 
 mod blocks;
 mod in_memory;
+mod options;
 mod reduction;
 mod working_set;
 
 pub use blocks::Block;
 pub use in_memory::InMemory;
+pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;
 pub use working_set::{Probe, WorkingSet};
 
@@ -14,32 +16,6 @@ use crate::Error;
 use crate::linalg::kernels::{self, LANES, packed, packed_len};
 use crate::linalg::{self, MatRef, Matrix};
 use crate::threads::Workers;
-
-/// To what dimension a set is reduced before it is diagonalised.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rank {
-    /// Not at all: a singular set is an error.
-    #[default]
-    Full,
-    /// To the range of the mean, its rank found from its eigenvalues.
-    Auto,
-    /// To this many leading dimensions of the mean (of the correlations, so that units do not
-    /// matter).
-    Exactly(usize),
-}
-
-/// How a set is made from matrices.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SetOptions {
-    /// One weight a matrix, not negative, not all zero; equal weights if None.
-    pub weights: Option<Vec<f64>>,
-    /// The dimension to reduce to.
-    pub rank: Rank,
-    /// Each matrix becomes (1 − s) C + s tr(C)/p I, for s in \[0, 1\].
-    pub shrinkage: f64,
-    /// How many threads prepare the set; as many as pay if None.
-    pub threads: Option<usize>,
-}
 
 /// A set of n positive definite p×p matrices, checked once and for all.
 ///
@@ -535,50 +511,4 @@ fn weighted_mean(p: usize, blocks: &[Block]) -> Matrix {
         kernels::combine(&block.entries, &block.weights, &mut sums);
     }
     Matrix::from_fn(p, p, |a, b| sums[packed(a, b)])
-}
-
-impl SetOptions {
-    fn check_shrinkage(&self) -> Result<(), Error> {
-        if (0.0..=1.0).contains(&self.shrinkage) {
-            return Ok(());
-        }
-        Err(Error::Setting {
-            name: "shrinkage",
-            expected: "between 0 and 1",
-            value: self.shrinkage.to_string(),
-        })
-    }
-
-    fn check(&self, n: usize) -> Result<(), Error> {
-        self.check_shrinkage()?;
-        let Some(weights) = &self.weights else {
-            return Ok(());
-        };
-        if weights.len() != n {
-            return Err(Error::WeightsLength {
-                expected: n,
-                actual: weights.len(),
-            });
-        }
-        if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::Weight {
-                index,
-                value: weights[index],
-            });
-        }
-        if weights.iter().all(|w| *w == 0.0) {
-            return Err(Error::WeightsZero);
-        }
-        Ok(())
-    }
-
-    fn normalized_weights(&self, n: usize) -> Vec<f64> {
-        let Some(weights) = &self.weights else {
-            return vec![1.0 / n as f64; n];
-        };
-        // Divided by the largest first, so that the sum neither overflows nor vanishes.
-        let largest = weights.iter().fold(0.0_f64, |m, w| m.max(*w));
-        let total: f64 = weights.iter().map(|w| w / largest).sum();
-        weights.iter().map(|w| w / largest / total).collect()
-    }
 }
