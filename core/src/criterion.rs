@@ -3,7 +3,6 @@
 use crate::linalg::{self, Matrix};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
-use crate::threads::Workers;
 use crate::{Error, start};
 
 /// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
@@ -69,8 +68,7 @@ impl Hessian {
 }
 
 /// The set as it is, and B in its reduced coordinates.
-fn at<'a>(set: &'a MatrixSet, b: &Matrix) -> Result<(InMemory<'a>, Matrix), Error> {
-    let b = start::given(set, b, false)?;
-    let workers = Workers::new(None, set.len(), set.dimension());
-    Ok((InMemory::new(set, workers), b))
+fn at(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
+    let b = start::given(set.summary(), b, false)?;
+    Ok((InMemory::new(set, None), b))
 }

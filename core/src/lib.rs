@@ -76,6 +76,7 @@ mod criterion;
 mod report;
 mod solver;
 pub mod synthetic;
+pub mod working;
 
 pub use criterion::Criterion;
 pub use error::Error;

@@ -120,7 +120,6 @@ impl Hessian {
 mod tests {
     use super::*;
     use crate::matrices::{InMemory, WorkingSet};
-    use crate::threads::Workers;
     use crate::{Criterion, MatrixSet, linalg, synthetic};
 
     /// A set, a B that is not its diagonaliser, and two directions.
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn products_by_rows_and_by_sweep_agree() {
         let (set, b, e, _) = problem();
-        let mut working = InMemory::new(&set, Workers::One);
+        let mut working = InMemory::new(&set, Some(1));
         working.reset(&b).unwrap();
         let mut hessian = Hessian::zeros(6);
         working.hessian(&mut hessian).unwrap();

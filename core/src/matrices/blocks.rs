@@ -58,27 +58,25 @@ impl Block {
         Ok(block)
     }
 
-    /// A block of matrices picked from others, each from one of their lanes.
-    pub fn pick<'a>(
-        p: usize,
-        places: impl ExactSizeIterator<Item = (&'a Self, usize)>,
-        weights: &[f64],
-    ) -> Self {
+    /// A block of matrices picked from others, each from one of their lanes, its weight divided by
+    /// `total`.
+    pub fn pick(p: usize, places: &[(&Self, usize)], total: f64) -> Self {
         let matrices = places.len();
         let lanes = matrices.next_multiple_of(LANES);
         let mut entries = vec![0.0; packed_len(p) * lanes];
-        for (lane, (block, from)) in places.enumerate() {
+        let mut weights = vec![0.0; lanes];
+        for (lane, (block, from)) in places.iter().enumerate() {
+            weights[lane] = block.weights[*from] / total;
             let rows = block.entries.chunks_exact(block.lanes());
             for (row, out) in rows.zip(entries.chunks_exact_mut(lanes)) {
-                out[lane] = row[from];
+                out[lane] = row[*from];
             }
         }
         let mut block = Self {
             entries,
-            weights: vec![0.0; lanes],
+            weights,
             matrices,
         };
-        block.weights[..matrices].copy_from_slice(weights);
         block.pad(p);
         block
     }

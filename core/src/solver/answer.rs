@@ -3,15 +3,14 @@
 use super::Outcome;
 use crate::Error;
 use crate::linalg::{self, Matrix};
-use crate::matrices::{InMemory, MatrixSet, WorkingSet};
+use crate::matrices::{Tables, WorkingSet};
 use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
 use crate::update;
 
 /// Assembles the answer.
-pub(super) fn assemble(
-    set: &MatrixSet,
-    working: &mut InMemory<'_>,
+pub(super) fn assemble<S: WorkingSet>(
+    set: &mut S,
     settings: &Settings,
     outcome: Outcome,
     start_losses: Vec<f64>,
@@ -22,49 +21,45 @@ pub(super) fn assemble(
         status,
         history,
     } = outcome;
-    let p = set.dimension();
+    let p = b.rows();
     let statistics = if let Some(statistics) = statistics {
         statistics
     } else {
-        working.reset(&b)?;
-        working.statistics()?
+        set.reset(&b)?;
+        set.statistics()?
     };
-    // Pham's matrices are in a gauge of their own; so are all without `rescale`.
+    // The matrices are in the gauge of B, whichever that is.
+    let normalizing = update::normalizing_scale(&b, &set.summary().mean);
+    let mean_powers: Vec<f64> = normalizing.iter().map(|s| 1.0 / (s * s)).collect();
+    let ending = set.ending(&mean_powers)?;
+    let log_det = linalg::log_abs_det(&b);
     let scale = if settings.orthogonal || !settings.canonical {
         vec![1.0; p]
     } else {
-        update::normalizing_scale(&b, set.mean())
+        normalizing
     };
-    let b = b.scale_rows(&scale);
-    let squares: Vec<f64> = scale.iter().map(|s| s * s).collect();
-    let mut powers = Matrix::from_rows(set.len(), p, working.powers());
-    for i in 0..set.len() {
-        for (x, s) in powers.row_mut(i).iter_mut().zip(&squares) {
-            *x *= s;
-        }
-    }
     let order = if settings.canonical {
-        by_variation(&powers, set.weights())
+        descending(&ending.variations)
     } else {
         (0..p).collect()
     };
-    let mut b = Matrix::from_fn(p, p, |a, c| b[(order[a], c)]);
+    let tables = ending.tables.as_ref();
+    let residuals = tables.map_or(Vec::new(), |t| residuals(t, log_det));
+    let powers = tables.map_or(Matrix::zeros(0, p), |tables| {
+        Matrix::from_fn(tables.log_dets.len(), p, |i, c| {
+            tables.powers[i * p + order[c]] * scale[order[c]].powi(2)
+        })
+    });
+    let mut b = Matrix::from_fn(p, p, |a, c| b[(order[a], c)] * scale[order[a]]);
     let mut a = linalg::inverse(&b);
-    if let Some(reduction) = set.reduction() {
+    let summary = set.summary();
+    if let Some(reduction) = &summary.reduction {
         b = linalg::product(&b, reduction.filters());
         a = linalg::product(reduction.patterns(), &a);
     }
     if settings.canonical {
         make_largest_positive(&mut b, &mut a);
     }
-    let powers = Matrix::from_fn(set.len(), p, |i, c| powers[(i, order[c])]);
-    let twice_log_det = 2.0 * linalg::log_abs_det(&set.to_reduced(&b));
-    let residuals: Vec<f64> = (0..set.len())
-        .map(|i| {
-            let logs: f64 = powers.row(i).iter().map(|x| x.ln()).sum();
-            0.5 * (logs - set.log_dets()[i] - twice_log_det)
-        })
-        .collect();
     let last = history.last().expect("a solve records its start");
     let place = |component: usize| {
         order
@@ -83,7 +78,7 @@ pub(super) fn assemble(
         }),
         status,
         iterations: last.iteration,
-        loss: linalg::dot(&residuals, set.weights()),
+        loss: 0.5 * (ending.log_powers - summary.mean_log_det) - log_det,
         gradient_norm: if settings.orthogonal {
             statistics.rotation_gradient().norm() / (p as f64).sqrt()
         } else {
@@ -98,22 +93,22 @@ pub(super) fn assemble(
     })
 }
 
-/// Components in descending order of how much their power varies over the set, relative to its
-/// mean.
-fn by_variation(powers: &Matrix, weights: &[f64]) -> Vec<usize> {
-    let variation = |c: usize| {
-        let (mut mean, mut square) = (0.0, 0.0);
-        for (i, w) in weights.iter().enumerate() {
-            mean += w * powers[(i, c)];
-        }
-        for (i, w) in weights.iter().enumerate() {
-            square += w * (powers[(i, c)] / mean - 1.0).powi(2);
-        }
-        square
-    };
-    let variations: Vec<f64> = (0..powers.columns()).map(variation).collect();
-    let mut order: Vec<usize> = (0..powers.columns()).collect();
-    order.sort_by(|x, y| variations[*y].total_cmp(&variations[*x]));
+/// Each matrix's share of the loss, at a B of that log |det|.
+fn residuals(tables: &Tables, log_det: f64) -> Vec<f64> {
+    let p = tables.powers.len() / tables.log_dets.len();
+    let matrices = tables.powers.chunks_exact(p).zip(&tables.log_dets);
+    matrices
+        .map(|(powers, log_det_c)| {
+            let logs: f64 = powers.iter().map(|x| x.ln()).sum();
+            0.5 * (logs - log_det_c) - log_det
+        })
+        .collect()
+}
+
+/// The indices of numbers in descending order.
+fn descending(numbers: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by(|x, y| numbers[*y].total_cmp(&numbers[*x]));
     order
 }
 

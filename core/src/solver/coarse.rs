@@ -11,11 +11,10 @@ use std::time::Instant;
 use super::{Begin, solve};
 use crate::Error;
 use crate::linalg::Matrix;
-use crate::matrices::{InMemory, MatrixSet};
+use crate::matrices::WorkingSet;
 use crate::report::Record;
 use crate::settings::{Method, Settings, Start};
 use crate::start;
-use crate::threads::Workers;
 
 /// The sample holds at least this many matrices, and at least `PER_DIMENSION` times p.
 const SAMPLE: usize = 200;
@@ -27,39 +26,32 @@ const TOLERANCE: f64 = 1e-2;
 
 /// The start asked for; the spectral start of Newton's method is improved on a sample, if the set is
 /// large enough.
-pub(super) fn start(
-    set: &MatrixSet,
+pub(super) fn start<S: WorkingSet>(
+    set: &mut S,
     settings: &Settings,
-    workers: &Workers,
+    clock: Instant,
 ) -> Result<Begin, Error> {
-    let clock = Instant::now();
-    let b = start::start(set, &settings.start, settings.orthogonal, workers)?;
+    let b = start::start(set, &settings.start, settings.orthogonal)?;
     let begin = |b, passes| Begin { b, passes, clock };
     let applies = settings.method == Method::Newton
         && settings.start == Start::Spectral
         && !settings.orthogonal
         && settings.tolerance < TOLERANCE;
-    let step = set.len() / SAMPLE.max(PER_DIMENSION * set.dimension());
+    let (n, p) = (set.summary().len, set.summary().dimension());
+    let step = n / SAMPLE.max(PER_DIMENSION * p);
     if !applies || step < STEPS.0 {
         return Ok(begin(b, 0.0));
     }
     let step = step.min(STEPS.1);
-    let Some(sample) = set.every(step) else {
+    let Some(mut sample) = set.sample(step)? else {
         return Ok(begin(b, 0.0));
     };
     let loose = Settings {
         tolerance: TOLERANCE,
         ..settings.clone()
     };
-    let mut working = InMemory::new(&sample, workers.clone());
     let mut unobserved = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let outcome = solve(
-        &sample,
-        &mut working,
-        &loose,
-        begin(b, 0.0),
-        &mut unobserved,
-    )?;
+    let outcome = solve(&mut sample, &loose, begin(b, 0.0), &mut unobserved)?;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
     Ok(begin(outcome.b, passes / step as f64))
 }

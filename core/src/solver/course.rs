@@ -7,7 +7,7 @@ use crate::Error;
 use crate::direction::quasi_newton;
 use crate::linalg::{self, Matrix};
 use crate::line_search::Point;
-use crate::matrices::{Probe, WorkingSet};
+use crate::matrices::{Probe, Summary, WorkingSet};
 use crate::report::{Observer, Record, Status, StepKind};
 use crate::settings::Settings;
 use crate::statistics::Statistics;
@@ -27,8 +27,6 @@ pub(crate) struct Course<'a, S: WorkingSet> {
     observer: &'a mut dyn Observer,
     clock: Instant,
     passes: f64,
-    /// The mean of the set as it was given.
-    mean: Matrix,
     /// The point of smallest ĝ since changes of the loss became rounding.
     best: Option<(f64, Matrix)>,
     fruitless: usize,
@@ -37,14 +35,17 @@ pub(crate) struct Course<'a, S: WorkingSet> {
 }
 
 impl<'a, S: WorkingSet> Course<'a, S> {
-    /// Brings the set to the start. `mean` and `mean_log_det` are those of the set.
+    /// Brings the set to the start.
     pub fn begin(
         set: &'a mut S,
         settings: &'a Settings,
         Begin { b, passes, clock }: Begin,
-        (mean, mean_log_det): (&Matrix, f64),
         observer: &'a mut dyn Observer,
     ) -> Result<Self, Error> {
+        let Summary {
+            mean, mean_log_det, ..
+        } = set.summary();
+        let mean_log_det = *mean_log_det;
         let b = if settings.rescale && !settings.orthogonal {
             update::normalize(b, mean)
         } else {
@@ -63,7 +64,6 @@ impl<'a, S: WorkingSet> Course<'a, S> {
             observer,
             clock,
             passes: 1.0 + passes,
-            mean: mean.clone(),
             best: None,
             fruitless: 0,
             disappointments: 0,
@@ -153,7 +153,10 @@ impl<'a, S: WorkingSet> Course<'a, S> {
         if self.history.is_empty() {
             return Ok(());
         }
-        let expected = linalg::product_transposed(&linalg::product(&self.b, &self.mean), &self.b);
+        let expected = linalg::product_transposed(
+            &linalg::product(&self.b, &self.set.summary().mean),
+            &self.b,
+        );
         let actual = self.set.mean()?;
         let pairs = expected.as_slice().iter().zip(actual.as_slice());
         let drift = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();

@@ -12,11 +12,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::linalg::Matrix;
-use crate::matrices::{InMemory, MatrixSet};
+use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Settings};
 use crate::statistics::Statistics;
-use crate::threads::Workers;
 use crate::{Error, start};
 use course::Course;
 
@@ -51,8 +50,25 @@ pub fn diagonalize_with(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Diagonalization, Error> {
+    let threads = match settings.method {
+        // One pair at a time leaves little to share out: threads must pay for each pair.
+        Method::Pham if set.len() * set.dimension() < PAIR_WORTHWHILE => Some(1),
+        _ => settings.threads,
+    };
+    diagonalize_working(&mut InMemory::new(set, threads), settings, observer)
+}
+
+/// As [`diagonalize_with`], for matrices wherever they are.
+///
+/// # Errors
+/// If the settings are out of their ranges, or the matrices cannot be reached any more.
+pub fn diagonalize_working<S: WorkingSet>(
+    set: &mut S,
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Diagonalization, Error> {
     settings.check()?;
-    if settings.orthogonal && set.reduction().is_some() {
+    if settings.orthogonal && set.summary().reduction.is_some() {
         return Err(Error::Setting {
             name: "orthogonal",
             expected: "false for a set reduced in rank, whose axes are not those of the channels",
@@ -60,28 +76,19 @@ pub fn diagonalize_with(
         });
     }
     let clock = Instant::now();
-    let workers = match settings.method {
-        // One pair at a time leaves little to share out: threads must pay for each pair.
-        Method::Pham if set.len() * set.dimension() < PAIR_WORTHWHILE => Workers::One,
-        _ => Workers::new(settings.threads, set.len(), set.dimension()),
-    };
-    let begin = Begin {
-        clock,
-        ..coarse::start(set, settings, &workers)?
-    };
-    let mut working = InMemory::new(set, workers.clone());
-    let mut outcome = solve(set, &mut working, settings, begin, observer)?;
+    let begin = coarse::start(set, settings, clock)?;
+    let mut outcome = solve(set, settings, begin, observer)?;
     let mut start_losses = vec![outcome.loss()];
     for k in 1..=settings.restarts {
         if outcome.status == Status::Stopped {
             break;
         }
         let further = Begin {
-            b: start::restart(set, k, settings.orthogonal, &workers)?,
+            b: start::restart(set, k, settings.orthogonal)?,
             passes: 0.0,
             clock,
         };
-        let other = solve(set, &mut working, settings, further, observer)?;
+        let other = solve(set, settings, further, observer)?;
         start_losses.push(other.loss());
         if other.loss() < outcome.loss() {
             outcome = other;
@@ -93,7 +100,7 @@ pub fn diagonalize_with(
             }
         }
     }
-    answer::assemble(set, &mut working, settings, outcome, start_losses)
+    answer::assemble(set, settings, outcome, start_losses)
 }
 
 /// Where and when one solve begins.
@@ -119,19 +126,17 @@ impl Outcome {
     }
 }
 
-fn solve(
-    set: &MatrixSet,
-    working: &mut InMemory<'_>,
+fn solve<S: WorkingSet>(
+    set: &mut S,
     settings: &Settings,
     begin: Begin,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
-    let constants = (set.mean(), set.mean_log_det());
-    let mut course = Course::begin(working, settings, begin, constants, observer)?;
+    let mut course = Course::begin(set, settings, begin, observer)?;
     let status = match settings.method {
-        Method::Newton => newton::run(&mut course, set.len())?,
+        Method::Newton => newton::run(&mut course)?,
         Method::QuasiNewton => quasi_newton::run(&mut course)?,
-        Method::Pham => pham::run(&mut course, constants)?,
+        Method::Pham => pham::run(&mut course)?,
     };
     let (b, statistics, history) = course.best();
     Ok(Outcome {

@@ -20,9 +20,10 @@ const SHORTEST: f64 = 0.1;
 /// How often.
 const MAX_HALVINGS: usize = 40;
 
-/// Runs to the end. `n` is the number of matrices.
-pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>, n: usize) -> Result<Status, Error> {
-    let p = course.set.dimension();
+/// Runs to the end.
+pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
+    let summary = course.set.summary();
+    let (n, p) = (summary.len, summary.dimension());
     let fits = Hessian::bytes(p) <= course.settings.hessian_memory;
     let stored = fits && !sweeps_are_cheaper(n, p);
     let mut hessian: Option<Hessian> = None;

@@ -4,9 +4,9 @@
 
 use super::course::Course;
 use crate::Error;
+use crate::linalg;
 use crate::linalg::kernels::PairSums;
-use crate::linalg::{self, Matrix};
-use crate::matrices::InMemory;
+use crate::matrices::WorkingSet;
 use crate::report::{Status, StepKind};
 use crate::statistics::Statistics;
 use crate::update;
@@ -15,11 +15,9 @@ use crate::update;
 const FLOOR: f64 = 1e-9;
 
 /// Runs to the end.
-pub(crate) fn run(
-    course: &mut Course<'_, InMemory<'_>>,
-    (mean, mean_log_det): (&Matrix, f64),
-) -> Result<Status, Error> {
-    let p = mean.rows();
+pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
+    let summary = course.set.summary().clone();
+    let p = summary.dimension();
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
@@ -27,11 +25,18 @@ pub(crate) fn run(
         }
         let mut b = course.b.clone();
         let mut decrement = 0.0;
+        let Some(pairs) = course.set.pairs() else {
+            return Err(Error::Setting {
+                name: "method",
+                expected: "\"newton\" or \"quasi-newton\" for matrices that are not in memory",
+                value: "\"pham\"".to_owned(),
+            });
+        };
         for first in 1..p {
             for second in 0..first {
-                let ((e_ab, e_ba), predicted) = pair_step(course.set.pair_sums(first, second));
+                let ((e_ab, e_ba), predicted) = pair_step(pairs.pair_sums(first, second));
                 decrement += predicted;
-                course.set.rotate_pair((first, second), (e_ab, e_ba));
+                pairs.rotate_pair((first, second), (e_ab, e_ba));
                 for c in 0..p {
                     let (x, y) = (b[(first, c)], b[(second, c)]);
                     b[(first, c)] = x + e_ab * y;
@@ -39,13 +44,16 @@ pub(crate) fn run(
                 }
             }
         }
+        let log_powers = pairs.log_powers();
         course.count(4.0 / 3.0);
-        let log_powers = course.set.log_powers();
-        let loss = 0.5 * (log_powers - mean_log_det) - linalg::log_abs_det(&b);
+        let loss = 0.5 * (log_powers - summary.mean_log_det) - linalg::log_abs_det(&b);
         let noise = 4.0 * f64::EPSILON * (p as f64 + log_powers.abs());
-        let mut statistics = course.set.sums();
+        let mut statistics = course.set.statistics()?;
         if course.settings.rescale {
-            in_gauge(&mut statistics, &update::normalizing_scale(&b, mean));
+            in_gauge(
+                &mut statistics,
+                &update::normalizing_scale(&b, &summary.mean),
+            );
         }
         let change = loss - course.loss;
         course.replace(b, statistics, change, noise);

@@ -2,41 +2,39 @@
 
 mod spectral;
 
+use crate::Error;
 use crate::linalg::{self, Matrix};
+use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
-use crate::threads::Workers;
-use crate::{Error, MatrixSet};
 
 /// The start asked for, in the set's reduced coordinates.
-pub(crate) fn start(
-    set: &MatrixSet,
+pub(crate) fn start<S: WorkingSet>(
+    set: &mut S,
     choice: &Start,
     orthogonal: bool,
-    workers: &Workers,
 ) -> Result<Matrix, Error> {
-    let p = set.dimension();
+    let summary = set.summary();
     match choice {
-        Start::Given(b) => given(set, b, orthogonal),
-        Start::Identity => Ok(Matrix::identity(p)),
+        Start::Given(b) => given(summary, b, orthogonal),
+        Start::Identity => Ok(Matrix::identity(summary.dimension())),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
-        Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(set),
-        Start::Whitener => whitener(set),
-        Start::Spectral => spectral::start(set, 0, workers),
+        Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(summary),
+        Start::Whitener => whitener(summary),
+        Start::Spectral => spectral::start(set, 0),
     }
 }
 
 /// Further starts, all different: principal combinations reached from other directions.
-pub(crate) fn restart(
-    set: &MatrixSet,
+pub(crate) fn restart<S: WorkingSet>(
+    set: &mut S,
     k: usize,
     orthogonal: bool,
-    workers: &Workers,
 ) -> Result<Matrix, Error> {
     if !orthogonal {
-        return spectral::start(set, k as u64, workers);
+        return spectral::start(set, k as u64);
     }
     // A rotation of the eigenvectors by the exponential of a deterministic antisymmetric matrix.
-    let p = set.dimension();
+    let p = set.summary().dimension();
     let mut random = SplitMix(k as u64);
     let noise = Matrix::from_fn(p, p, |_, _| random.next());
     let e = Matrix::from_fn(p, p, |a, b| match a.cmp(&b) {
@@ -46,12 +44,12 @@ pub(crate) fn restart(
     });
     Ok(linalg::product(
         &linalg::rotation_exponential(&e),
-        &mean_eigenvectors(set)?,
+        &mean_eigenvectors(set.summary())?,
     ))
 }
 
 /// A given B, from the channels to the reduced coordinates.
-pub(crate) fn given(set: &MatrixSet, b: &Matrix, orthogonal: bool) -> Result<Matrix, Error> {
+pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matrix, Error> {
     let (p, channels) = (set.dimension(), set.channels());
     if (b.rows(), b.columns()) != (p, channels) {
         return Err(Error::StartShape {
@@ -67,7 +65,7 @@ pub(crate) fn given(set: &MatrixSet, b: &Matrix, orthogonal: bool) -> Result<Mat
     }
     let b = set.to_reduced(b);
     // Rows and channels may differ in unit: only what is left once both are scaled counts.
-    let scale: Vec<f64> = (0..p).map(|a| set.mean()[(a, a)].sqrt()).collect();
+    let scale: Vec<f64> = (0..p).map(|a| set.mean[(a, a)].sqrt()).collect();
     let mut balanced = Matrix::from_fn(p, p, |a, c| b[(a, c)] * scale[c]);
     for a in 0..p {
         let norm = linalg::dot(balanced.row(a), balanced.row(a)).sqrt();
@@ -103,13 +101,13 @@ pub(crate) fn given(set: &MatrixSet, b: &Matrix, orthogonal: bool) -> Result<Mat
     Ok(b)
 }
 
-fn mean_eigenvectors(set: &MatrixSet) -> Result<Matrix, Error> {
-    Ok(eigen(set.mean())?.1)
+fn mean_eigenvectors(set: &Summary) -> Result<Matrix, Error> {
+    Ok(eigen(&set.mean)?.1)
 }
 
 /// The paper's start, Λ^{-1/2} Pᵀ for the mean P Λ Pᵀ.
-fn whitener(set: &MatrixSet) -> Result<Matrix, Error> {
-    let (values, vectors) = eigen(set.mean())?;
+fn whitener(set: &Summary) -> Result<Matrix, Error> {
+    let (values, vectors) = eigen(&set.mean)?;
     let tiny = values.last().copied().unwrap_or(1.0).abs() * f64::EPSILON;
     let scales: Vec<f64> = values.iter().map(|v| 1.0 / v.max(tiny).sqrt()).collect();
     Ok(vectors.scale_rows(&scales))

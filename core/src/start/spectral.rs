@@ -10,10 +10,10 @@
 //! size s_i = tr(C̄⁻¹Cⁱ)/p. Whitening by a Cholesky factor makes the start free of channels' units.
 
 use super::{SplitMix, eigen};
+use crate::Error;
 use crate::linalg::kernels::{Congruence, LANES, congruence, packed, packed_len, turn_pair};
 use crate::linalg::{self, Matrix};
-use crate::threads::Workers;
-use crate::{Error, MatrixSet};
+use crate::matrices::WorkingSet;
 
 /// Subspace iterations: the combinations need not be exact.
 const ITERATIONS: usize = 3;
@@ -22,21 +22,20 @@ const SWEEPS: usize = 3;
 const ANGLE: f64 = 0.01;
 
 /// The start; other seeds end in other combinations.
-pub(super) fn start(set: &MatrixSet, seed: u64, workers: &Workers) -> Result<Matrix, Error> {
-    let p = set.dimension();
+pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
+    let (n, p) = (set.summary().len, set.summary().dimension());
     let singular = Error::StartSingular {
         problem: "a whitener of a singular mean",
     };
-    let factor = linalg::cholesky(set.mean()).ok_or(singular.clone())?;
+    let factor = linalg::cholesky(&set.summary().mean).ok_or(singular.clone())?;
     let whitener = linalg::inverse(&factor);
     let inverse_mean = linalg::product(&whitener.transpose(), &whitener);
-    let inverse_sizes = set.inverse_sizes(&inverse_mean);
-    let balanced_mean = set.combination(&inverse_sizes);
+    let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(singular)?;
     let whitener = linalg::inverse(&factor);
 
     // As many as a set of n matrices can tell apart.
-    let count = LANES.min(p).min(set.len() / 6).max(1);
+    let count = LANES.min(p).min(n / 6).max(1);
     let mut random = SplitMix(seed);
     let mut combinations = Eight::zeros(p);
     for row in combinations.entries.chunks_exact_mut(LANES) {
@@ -49,7 +48,7 @@ pub(super) fn start(set: &MatrixSet, seed: u64, workers: &Workers) -> Result<Mat
         let pulled = combinations.congruent(&whitener.transpose());
         let sums = Eight {
             p,
-            entries: set.correlate(&pulled.entries, &inverse_sizes, workers),
+            entries: set.correlate(&pulled.entries)?,
         };
         combinations = sums.congruent(&whitener);
         combinations.subtract_from_diagonal(&traces);
@@ -205,13 +204,16 @@ fn pair_angle(matrices: &Eight, a: usize, b: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MatrixSet;
+    use crate::matrices::InMemory;
     use crate::synthetic::{Synthetic, amari_distance};
 
     #[test]
     fn an_exact_set_is_diagonalised_by_the_start() {
         for (n, p) in [(5, 3), (40, 10), (100, 20)] {
             let made = Synthetic::new(n, p, 0.0, 4);
-            let b = start(&made.set().unwrap(), 0, &Workers::One).unwrap();
+            let mut set = InMemory::new(&made.set().unwrap(), Some(1));
+            let b = start(&mut set, 0).unwrap();
             assert!(amari_distance(&b, &made.mixing) < 1e-7, "n {n} p {p}");
         }
     }
@@ -264,6 +266,7 @@ mod tests {
     fn alike_matrices_have_a_start() {
         let data: Vec<f64> = [2.0, 0.5, 0.5, 1.0].repeat(12);
         let set = MatrixSet::new(&data, 12, 2).unwrap();
-        assert!(start(&set, 0, &Workers::One).unwrap().is_finite());
+        let mut set = InMemory::new(&set, Some(1));
+        assert!(start(&mut set, 0).unwrap().is_finite());
     }
 }

@@ -1,0 +1,38 @@
+//! What is known of a set without asking for its matrices.
+
+use super::Reduction;
+use crate::linalg::{self, Matrix};
+
+/// Of a set of checked matrices, wherever they are: what does not grow with their number.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The number of matrices.
+    pub len: usize,
+    /// Their weighted mean, after reduction.
+    pub mean: Matrix,
+    /// Σ_i w_i log det Cⁱ.
+    pub mean_log_det: f64,
+    /// How the set was reduced, if it was.
+    pub reduction: Option<Reduction>,
+}
+
+impl Summary {
+    /// The dimension in which the set is diagonalised: p, or the rank it was reduced to.
+    pub fn dimension(&self) -> usize {
+        self.mean.rows()
+    }
+
+    /// The size p of the matrices as they were given.
+    pub fn channels(&self) -> usize {
+        let reduction = self.reduction.as_ref();
+        reduction.map_or(self.dimension(), Reduction::channels)
+    }
+
+    /// From a matrix that acts on the channels to one that acts on the reduced dimensions.
+    pub(crate) fn to_reduced(&self, b: &Matrix) -> Matrix {
+        match &self.reduction {
+            Some(reduction) => linalg::product(b, reduction.patterns()),
+            None => b.clone(),
+        }
+    }
+}
