@@ -1,7 +1,8 @@
 //! Blocks: the unit of memory, of threads, and of order of summation.
 
 use crate::Error;
-use crate::linalg::kernels::{LANES, packed, packed_len};
+use crate::linalg::Matrix;
+use crate::linalg::kernels::{self, LANES, packed, packed_len};
 
 /// How far from symmetric a matrix may be, relative to its largest entry.
 const SYMMETRY_TOLERANCE: f64 = 1e-8;
@@ -40,22 +41,61 @@ impl Block {
         first: usize,
         shrinkage: f64,
     ) -> Result<Self, Error> {
-        let lanes = matrices.len().next_multiple_of(LANES);
-        let mut entries = vec![0.0; packed_len(p) * lanes];
+        let mut block = Self::identities(p, matrices.len());
         for (group, eight) in matrices.chunks(LANES).enumerate() {
             let at = group * LANES;
-            gather_group(p, eight, first + at, &mut entries, lanes, at)?;
+            block.gather_eight(p, eight, at, |lane| first + lane)?;
         }
+        block.shrink(p, shrinkage);
+        Ok(block)
+    }
+
+    /// A block for so many matrices, of weight zero; its padding is in place.
+    pub fn identities(p: usize, matrices: usize) -> Self {
+        let lanes = matrices.next_multiple_of(LANES);
         let mut block = Self {
-            entries,
+            entries: vec![0.0; packed_len(p) * lanes],
             weights: vec![0.0; lanes],
-            matrices: matrices.len(),
+            matrices,
         };
         block.pad(p);
-        if shrinkage > 0.0 {
-            block.shrink(p, shrinkage);
+        block
+    }
+
+    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight. `number` tells
+    /// the number of the matrix in a lane, for errors.
+    pub fn gather_eight(
+        &mut self,
+        p: usize,
+        eight: &[&[f64]],
+        at: usize,
+        number: impl Fn(usize) -> usize,
+    ) -> Result<(), Error> {
+        let lanes = self.lanes();
+        if gather_group(p, eight, &mut self.entries, lanes, at) {
+            return Ok(());
         }
-        Ok(block)
+        let mut matrices = eight.iter().enumerate();
+        let found = matrices.find_map(|(l, matrix)| defect(p, matrix, number(at + l)));
+        found.map_or(Ok(()), Err)
+    }
+
+    /// F C Fᵀ of every matrix.
+    pub fn reduced(&self, filters: &Matrix, scratch: &mut Vec<f64>) -> Self {
+        let mut entries = vec![0.0; packed_len(filters.rows()) * self.lanes()];
+        let task = kernels::Congruence {
+            transform: filters,
+            input: &self.entries,
+            lanes: self.lanes(),
+            square: &mut entries,
+            cross: None,
+        };
+        kernels::congruence(task, scratch);
+        Self {
+            entries,
+            weights: self.weights.clone(),
+            matrices: self.matrices,
+        }
     }
 
     /// A block of matrices picked from others, each from one of their lanes, its weight divided by
@@ -89,7 +129,11 @@ impl Block {
         }
     }
 
-    fn shrink(&mut self, p: usize, shrinkage: f64) {
+    /// Each C becomes (1 − s) C + s tr(C)/p I.
+    pub fn shrink(&mut self, p: usize, shrinkage: f64) {
+        if shrinkage == 0.0 {
+            return;
+        }
         let lanes = self.lanes();
         for lane in 0..self.matrices {
             let trace: f64 = (0..p)
@@ -118,14 +162,14 @@ impl Block {
 }
 
 /// Writes up to eight matrices to eight neighbouring lanes, so that whole cache lines are written.
+/// False if something is wrong with one of them.
 fn gather_group(
     p: usize,
     matrices: &[&[f64]],
-    first: usize,
     entries: &mut [f64],
     lanes: usize,
     at: usize,
-) -> Result<(), Error> {
+) -> bool {
     let mut largest = [0.0_f64; LANES];
     let mut asymmetry = [0.0_f64; LANES];
     let mut finite = true;
@@ -143,14 +187,7 @@ fn gather_group(
         }
     }
     let symmetric = (0..LANES).all(|l| asymmetry[l] <= SYMMETRY_TOLERANCE * largest[l]);
-    if finite && symmetric {
-        return Ok(());
-    }
-    let found = matrices
-        .iter()
-        .enumerate()
-        .find_map(|(l, matrix)| defect(p, matrix, first + l));
-    found.map_or(Ok(()), Err)
+    finite && symmetric
 }
 
 /// The first thing wrong with a matrix, in words of its own.

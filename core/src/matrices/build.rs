@@ -1,10 +1,11 @@
 //! How a set is made: the only place that checks matrices.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::{Block, MatrixSet, Rank, Reduction, SetOptions, Summary, reduction};
+use super::{Block, MatrixSet, Rank, Reduction, SetOptions, Summary, groups, reduction};
 use crate::Error;
-use crate::linalg::kernels::{self, packed, packed_len};
+use crate::linalg::kernels::{self, packed_len};
 use crate::linalg::{self, MatRef, Matrix};
 use crate::threads::Workers;
 
@@ -138,16 +139,16 @@ impl MatrixSet {
             block.weights[..own.len()].copy_from_slice(own);
             rest = others;
         }
-        let mut mean = weighted_mean(p, &blocks);
+        let workers = Workers::new(options.threads, n, p);
+        let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
         let reduction = match options.rank {
             Rank::Full => None,
             rank => Some(reduce(&mut blocks, &mean, rank)?),
         };
         if let Some(reduction) = &reduction {
-            mean = weighted_mean(reduction.rank(), &blocks);
+            mean = weighted_mean(reduction.rank(), &blocks, &workers);
         }
-        let workers = Workers::new(options.threads, n, p);
         let log_dets = factorize(&mean, &blocks, &workers)?;
         Ok(Self {
             summary: Summary {
@@ -165,7 +166,7 @@ impl MatrixSet {
 
 /// Beyond this range products of filters and entries may overflow or vanish. (A power of zero or
 /// below is for the factorisations to report.)
-fn check_range(mean: &Matrix) -> Result<(), Error> {
+pub(super) fn check_range(mean: &Matrix) -> Result<(), Error> {
     let powers = (0..mean.rows()).map(|a| mean[(a, a)]);
     let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);
     match powers.into_iter().find(outside) {
@@ -176,9 +177,18 @@ fn check_range(mean: &Matrix) -> Result<(), Error> {
 
 /// Brings the blocks to the leading dimensions of the mean.
 fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
-    let p = mean.rows();
+    let reduction = reduction_of(mean, rank)?;
+    let mut scratch = Vec::new();
+    for block in blocks {
+        *block = block.reduced(reduction.filters(), &mut scratch);
+    }
+    Ok(reduction)
+}
+
+/// The leading dimensions of the mean, that many.
+pub(super) fn reduction_of(mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
     if let Rank::Exactly(r) = rank
-        && (r == 0 || r > p)
+        && (r == 0 || r > mean.rows())
     {
         return Err(Error::Setting {
             name: "rank",
@@ -186,70 +196,76 @@ fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, 
             value: r.to_string(),
         });
     }
-    let reduction = Reduction::of_mean(mean, rank)?;
-    let mut scratch = Vec::new();
-    for block in blocks {
-        let mut entries = vec![0.0; packed_len(reduction.rank()) * block.lanes()];
-        kernels::congruence(
-            kernels::Congruence {
-                transform: reduction.filters(),
-                input: &block.entries,
-                lanes: block.lanes(),
-                square: &mut entries,
-                cross: None,
-            },
-            &mut scratch,
-        );
-        block.entries = entries;
-    }
-    Ok(reduction)
+    Reduction::of_mean(mean, rank)
 }
 
 /// log det of every matrix, or the first that is not positive definite.
 fn factorize(mean: &Matrix, blocks: &[Block], workers: &Workers) -> Result<Vec<f64>, Error> {
     let p = mean.rows();
-    // A pivot below this share of its diagonal entry is rounding.
-    let floor = p as f64 * f64::EPSILON;
-    let factorized = workers.map(blocks, |_, block| {
-        let lanes = block.lanes();
-        let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
-        kernels::cholesky_pivots(p, &block.entries, lanes, floor, &mut pivots, &mut smallest);
-        let mut log_dets = vec![0.0; lanes];
-        kernels::sum_of_logs(&pivots, lanes, &mut log_dets);
-        log_dets.truncate(block.matrices);
-        // Written so that a share that is NaN does not pass either.
-        let definite = |l: usize| smallest[l] > floor;
-        let singular = (0..block.matrices).find(|&l| !definite(l));
-        (log_dets, singular)
-    });
+    let factorized = workers.map(blocks, |_, block| factorize_block(p, block));
     let mut all = Vec::new();
     for (block, (log_dets, singular)) in blocks.iter().zip(factorized) {
         if let Some(lane) = singular {
-            return Err(not_positive_definite(mean, block, lane, all.len() + lane));
+            let eigenvalue = smallest_eigenvalue(p, block, lane);
+            return Err(not_positive_definite(mean, all.len() + lane, eigenvalue));
         }
         all.extend(log_dets);
     }
     Ok(all)
 }
 
-fn not_positive_definite(mean: &Matrix, block: &Block, lane: usize, matrix: usize) -> Error {
-    let p = mean.rows();
+/// log det of every matrix of a block, and the first lane whose matrix is not positive definite.
+pub(super) fn factorize_block(p: usize, block: &Block) -> (Vec<f64>, Option<usize>) {
+    // A pivot below this share of its diagonal entry is rounding.
+    let floor = p as f64 * f64::EPSILON;
+    let lanes = block.lanes();
+    let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
+    kernels::cholesky_pivots(p, &block.entries, lanes, floor, &mut pivots, &mut smallest);
+    let mut log_dets = vec![0.0; lanes];
+    kernels::sum_of_logs(&pivots, lanes, &mut log_dets);
+    log_dets.truncate(block.matrices);
+    // Written so that a share that is NaN does not pass either.
+    let definite = |l: usize| smallest[l] > floor;
+    let singular = (0..block.matrices).find(|&l| !definite(l));
+    (log_dets, singular)
+}
+
+/// The smallest eigenvalue of the matrix in one lane.
+pub(super) fn smallest_eigenvalue(p: usize, block: &Block, lane: usize) -> f64 {
     let mut entries = vec![0.0; p * p];
     block.unpack(p, lane, &mut entries);
     let eigenvalues = linalg::symmetric_eigenvalues(&Matrix::from_rows(p, p, entries));
+    eigenvalues.map_or(f64::NAN, |values| values[0])
+}
+
+/// The complaint about a matrix of a set with that mean.
+pub(super) fn not_positive_definite(mean: &Matrix, matrix: usize, eigenvalue: f64) -> Error {
     let rank = reduction::rank_of_mean(mean);
     Error::NotPositiveDefinite {
         matrix,
-        eigenvalue: eigenvalues.map_or(f64::NAN, |values| values[0]),
-        shared_rank: rank.filter(|&r| 0 < r && r < p),
+        eigenvalue,
+        shared_rank: rank.filter(|&r| 0 < r && r < mean.rows()),
     }
 }
 
 /// Σ_i w_i Cⁱ.
-pub(super) fn weighted_mean<'a>(p: usize, blocks: impl IntoIterator<Item = &'a Block>) -> Matrix {
-    let mut sums = vec![0.0; packed_len(p)];
-    for block in blocks {
-        kernels::combine(&block.entries, &block.weights, &mut sums);
-    }
-    Matrix::from_fn(p, p, |a, b| sums[packed(a, b)])
+pub(super) fn weighted_mean<B: Borrow<Block> + Sync>(
+    p: usize,
+    blocks: &[B],
+    workers: &Workers,
+) -> Matrix {
+    let lanes = blocks.iter().map(|b| b.borrow().lanes()).sum();
+    let groups = groups::deal(blocks.len(), lanes, p);
+    let sums = workers.map(&groups, |_, range| {
+        let mut sums = vec![0.0; packed_len(p)];
+        for block in &blocks[range.clone()] {
+            kernels::combine(&block.borrow().entries, &block.borrow().weights, &mut sums);
+        }
+        sums
+    });
+    let total = sums.into_iter().reduce(|mut total, sums| {
+        groups::add_slices(&mut total, &sums);
+        total
+    });
+    groups::symmetric(p, &total.expect("a set has at least one group"))
 }

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod build;
+mod groups;
 mod in_memory;
 mod options;
 mod reduction;
@@ -19,7 +20,6 @@ pub use working_set::{Ending, PairSums, Pairs, Probe, Slope, Tables, WorkingSet}
 use std::sync::Arc;
 
 use crate::linalg::Matrix;
-use crate::linalg::kernels::{self, packed_len};
 
 /// A set of n positive definite p×p matrices, checked once and for all.
 ///
@@ -122,21 +122,7 @@ impl MatrixSet {
         let mut out = vec![0.0; self.len() * r * r];
         let (mut scratch, mut rest) = (Vec::new(), &mut out[..]);
         for block in &self.blocks {
-            let mut result = Block {
-                entries: vec![0.0; packed_len(r) * block.lanes()],
-                weights: block.weights.clone(),
-                matrices: block.matrices,
-            };
-            kernels::congruence(
-                kernels::Congruence {
-                    transform: &inner,
-                    input: &block.entries,
-                    lanes: block.lanes(),
-                    square: &mut result.entries,
-                    cross: None,
-                },
-                &mut scratch,
-            );
+            let result = block.reduced(&inner, &mut scratch);
             let (own, others) = rest.split_at_mut(block.matrices * r * r);
             for (lane, matrix) in own.chunks_exact_mut(r * r).enumerate() {
                 result.unpack(r, lane, matrix);

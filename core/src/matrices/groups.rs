@@ -1,0 +1,61 @@
+//! How blocks are dealt out to groups, and what is summed over a block, wherever it is kept.
+//!
+//! A group sums over its blocks in order, and the groups' sums are added in order. Which blocks make
+//! a group depends on the set's size alone, so that the sums have the same bits on one thread or
+//! many, in memory or from disk.
+
+use std::ops::Range;
+
+use crate::linalg::kernels::{self, packed, packed_len};
+use crate::linalg::{self, Matrix};
+
+/// At most this many groups of blocks are summed apart, whatever the number of threads.
+const GROUPS: usize = 32;
+
+/// The groups of that many blocks, which hold so many lanes together.
+pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
+    // Each group sums a Hessian of its own: together they should not weigh more than the set.
+    let bytes = 8 * packed_len(dimension) * lanes;
+    let hessian_bytes = 8 * kernels::hessian_len(dimension);
+    let affordable = bytes.max(64 << 20) / hessian_bytes;
+    let groups = affordable.clamp(1, GROUPS).min(blocks);
+    let edge = |g: usize| g * blocks / groups;
+    (0..groups).map(|g| edge(g)..edge(g + 1)).collect()
+}
+
+/// A symmetric matrix from the packed sums of its entries.
+pub fn symmetric(p: usize, sums: &[f64]) -> Matrix {
+    Matrix::from_fn(p, p, |a, b| sums[packed(a, b)])
+}
+
+/// Σ_i w_i Σ_a log Dⁱ_aa over a block.
+pub fn log_powers(p: usize, entries: &[f64], weights: &[f64]) -> f64 {
+    let mut logs = vec![0.0; weights.len()];
+    kernels::diagonal_logs(p, entries, weights.len(), &mut logs);
+    linalg::dot(weights, &logs)
+}
+
+/// Adds Σ_i w_i (Dⁱ_aa / m_a − 1)² over a block, for the mean powers m_a.
+pub fn add_variations(entries: &[f64], weights: &[f64], mean_powers: &[f64], sums: &mut [f64]) {
+    let lanes = weights.len();
+    for (a, (sum, mean)) in sums.iter_mut().zip(mean_powers).enumerate() {
+        let row = &entries[packed(a, a) * lanes..][..lanes];
+        let squares = row.iter().zip(weights);
+        *sum += squares
+            .map(|(x, w)| w * (x / mean - 1.0).powi(2))
+            .sum::<f64>();
+    }
+}
+
+/// Appends Dⁱ_aa, one row a matrix, of a block.
+pub fn extend_powers(p: usize, entries: &[f64], lanes: usize, matrices: usize, out: &mut Vec<f64>) {
+    for lane in 0..matrices {
+        out.extend((0..p).map(|a| entries[packed(a, a) * lanes + lane]));
+    }
+}
+
+/// Adds the sums of one group to those of others.
+#[allow(clippy::ptr_arg)] // what the groups' sums are
+pub fn add_slices(total: &mut Vec<f64>, part: &Vec<f64>) {
+    linalg::add_multiple(total, 1.0, part);
+}
