@@ -75,6 +75,8 @@ mod update;
 mod criterion;
 mod report;
 mod solver;
+mod tracker;
+
 pub mod synthetic;
 pub mod working;
 
@@ -86,6 +88,7 @@ pub use report::{Diagonalization, Identifiability, Observer, Record, Status, Ste
 pub use settings::{Method, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};
 pub use statistics::Hessian;
+pub use tracker::{Tracker, TrackerSettings};
 
 /// For the project's own benchmarks; not part of the interface.
 #[doc(hidden)]

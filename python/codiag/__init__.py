@@ -20,6 +20,7 @@ from ._errors import ConvergenceError, ConvergenceWarning
 from ._many import BootstrapResult, bootstrap, diagonalize_many
 from ._result import Identifiability, Record, Result, load
 from ._solve import amari_distance, diagonalize, gradient, loss
+from ._tracker import Tracker
 
 if TYPE_CHECKING:
     from .estimator import JointDiagonalizer
@@ -28,6 +29,7 @@ __all__ = [
     "diagonalize",
     "diagonalize_many",
     "bootstrap",
+    "Tracker",
     "loss",
     "gradient",
     "amari_distance",

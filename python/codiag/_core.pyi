@@ -1,12 +1,13 @@
 """The extension module. Everything here is called by the package; its signatures may change."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Tracker",
     "__version__",
     "amari_distance",
     "criterion",
@@ -42,6 +43,33 @@ def criterion(
     single_thread: bool,
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the loss and the relative gradient at B."""
+
+@final
+class Tracker:
+    """Matrices that keep arriving, and the B that follows them."""
+
+    def __new__(cls, p: int, options: Mapping[str, Any]) -> Tracker: ...
+    @staticmethod
+    def resume(
+        options: Mapping[str, Any],
+        c: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        b: NDArray[np.float64] | None,
+    ) -> Tracker:
+        """Go on from a state, or from any other window and B."""
+
+    def push(
+        self, c: NDArray[np.float64], weights: Sequence[float] | NDArray[np.float64] | None
+    ) -> dict[str, Any]:
+        """Take matrices in and update B; return the fields of a result by name."""
+
+    def state(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the matrices of the window, their own weights, and B."""
+
+    def decayed_weights(self) -> NDArray[np.float64]:
+        """Return the weights with which the matrices of the window count."""
 
 def amari_distance(b: NDArray[np.float64], a: NDArray[np.float64]) -> float:
     """Return Amari's distance of B A to a scaled permutation."""

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._errors import OnFailure
-from ._input import Floats, matrix_set, real_array
+from ._input import Floats, matrix_set, real_array, start_choice, weight_vector
 from ._result import Result
 from ._solve import diagonalize
+from ._tracker import Tracker
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -37,6 +38,8 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     ----------
     method, start, orthogonal, rank, shrinkage, tol, max_iter, restarts, threads, on_failure
         As in :func:`codiag.diagonalize`.
+    window, forgetting
+        As in :class:`codiag.Tracker`: what :meth:`partial_fit` remembers. :meth:`fit` does without.
 
     Attributes
     ----------
@@ -45,11 +48,13 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     patterns_ : ndarray, shape (p, r)
         The patterns, one a column.
     result_ : Result
-        The whole answer.
+        The whole answer; after :meth:`partial_fit`, that of the window.
     n_features_in_ : int
         The size p of the matrices.
     n_iter_ : int
         The number of iterations.
+    n_samples_seen_ : int
+        The number of matrices seen.
 
     Examples
     --------
@@ -64,6 +69,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     result_: Result
     n_features_in_: int
     n_iter_: int
+    n_samples_seen_: int
 
     def __init__(
         self,
@@ -76,6 +82,8 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tol: float = 1e-8,
         max_iter: int = 1000,
         restarts: int = 0,
+        window: int = 200,
+        forgetting: float = 0.98,
         threads: int | None = None,
         on_failure: OnFailure = "warn",
     ) -> None:
@@ -87,6 +95,8 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.tol = tol
         self.max_iter = max_iter
         self.restarts = restarts
+        self.window = window
+        self.forgetting = forgetting
         self.threads = threads
         self.on_failure = on_failure
 
@@ -106,55 +116,80 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         self
         """
-        return self._fit(X, sample_weight, self.start)
+        data = matrix_set(X, "X")
+        weights = weight_vector(sample_weight, "sample_weight")
+        result = diagonalize(
+            data,
+            weights=weights,
+            **self._options(),
+            restarts=self.restarts,
+            threads=self.threads,
+            on_failure=self.on_failure,
+        )
+        # What partial_fit goes on with.
+        own = np.ones(len(data)) if weights is None else weights
+        self._window = (data[-self.window :].copy(), own[-self.window :].copy())
+        return self._accept(result, data, before=0)
 
     def partial_fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Diagonalise a set of matrices, starting from the present filters.
+        """Take in new matrices and update the filters, as :class:`codiag.Tracker` does.
 
-        For matrices that come in batches and change slowly: the answer is that of the batch given,
-        found in few iterations. Without present filters the same as :meth:`fit`.
+        Minimises the criterion over the last `window` matrices, those of :meth:`fit` included, with
+        weights that fall by the factor `forgetting` for each matrix that came later, starting from
+        the present filters: their order and signs stay. The cost does not depend on how many
+        matrices came before. On a fresh estimator it is the first solve, as :meth:`fit`.
 
         Parameters
         ----------
         X : array-like, shape (n, p, p)
-            The matrices.
+            The new matrices, the oldest first.
         y : ignored
             For scikit-learn.
         sample_weight : array-like, shape (n,), optional
-            How much each matrix counts.
+            How much each matrix counts by itself.
 
         Returns
         -------
         self
         """
-        present = getattr(self, "components_", None)
-        if present is None:
-            return self.fit(X, y, sample_weight)
-        self._check_size(matrix_set(X, "X"))
-        return self._fit(X, sample_weight, present)
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None, start: str | ArrayLike) -> Self:
         data = matrix_set(X, "X")
-        self.result_ = diagonalize(
-            data,
-            weights=sample_weight,
-            method=self.method,
-            start=start,
-            orthogonal=self.orthogonal,
-            rank=self.rank,
-            shrinkage=self.shrinkage,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            restarts=self.restarts,
+        weights = weight_vector(sample_weight, "sample_weight")
+        tracker = Tracker(
+            **self._options(),
+            window=self.window,
+            forgetting=self.forgetting,
             threads=self.threads,
             on_failure=self.on_failure,
         )
+        before = 0
+        if hasattr(self, "components_"):
+            self._check_size(data)
+            tracker._stand(*self._window, self.components_)
+            before = self.n_samples_seen_
+        result = tracker._push(data, weights, depth=4)
+        self._window = tracker._state()[:2]
+        return self._accept(result, data, before)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "start": start_choice(self.start),
+            "orthogonal": self.orthogonal,
+            "rank": self.rank,
+            "shrinkage": self.shrinkage,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
+
+    def _accept(self, result: Result, data: Floats, before: int) -> Self:
+        self.result_ = result
         self.n_features_in_ = data.shape[1]
-        self.components_ = self.result_.B
-        self.patterns_ = self.result_.A
-        self.n_iter_ = self.result_.n_iter
+        self.n_samples_seen_ = before + len(data)
+        self.components_ = result.B
+        self.patterns_ = result.A
+        self.n_iter_ = result.n_iter
         return self
 
     def transform(self, X: ArrayLike) -> Floats:

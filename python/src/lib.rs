@@ -6,6 +6,7 @@ mod many;
 mod observer;
 mod options;
 mod program;
+mod tracker;
 
 use std::time::Instant;
 
@@ -136,6 +137,8 @@ mod _core {
     use super::many::solve_many;
     #[pymodule_export]
     use super::program::program;
+    #[pymodule_export]
+    use super::tracker::Tracker;
     #[pymodule_export]
     use super::{amari_distance, criterion, meg, solve, synthetic_set};
 

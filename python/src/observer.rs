@@ -32,6 +32,17 @@ impl Watch {
         }
     }
 
+    /// Looks for nothing but signals.
+    pub fn for_signals() -> Self {
+        Self {
+            callback: None,
+            stop_decrement: None,
+            iterates: None,
+            error: None,
+            looked: Instant::now(),
+        }
+    }
+
     /// What was raised on the way, or the iterates if they were to be kept.
     pub fn finish(self) -> PyResult<Option<Vec<Matrix>>> {
         self.error.map_or(Ok(self.iterates), Err)

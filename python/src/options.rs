@@ -1,6 +1,6 @@
 //! From the keyword arguments of Python to the settings of the library.
 
-use codiag::{Rank, SetOptions, Settings, Start};
+use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,6 +59,18 @@ impl Options {
             shrinkage: self.shrinkage,
             threads: self.settings.threads,
         }
+    }
+
+    /// What concerns a tracker, from the same dictionary.
+    pub fn for_tracker(self, options: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
+        let defaults = TrackerSettings::default();
+        Ok(TrackerSettings {
+            window: count(options, "window")?.unwrap_or(defaults.window),
+            forgetting: get(options, "forgetting")?.unwrap_or(defaults.forgetting),
+            rank: self.rank,
+            shrinkage: self.shrinkage,
+            solve: self.settings,
+        })
     }
 }
 

@@ -92,22 +92,47 @@ def test_rank(noisy):
     assert model.inverse_transform(model.transform(C)).shape == (40, 9, 9)
     assert model.score(C) == pytest.approx(-model.result_.loss, abs=1e-9)
     assert len(model.get_feature_names_out()) == 6
-    model.partial_fit(C)
-    assert model.components_.shape == (6, 9) and model.n_iter_ == 0
+    model.partial_fit(C[:3])
+    assert model.components_.shape == (6, 9)
 
 
-def test_partial_fit_starts_where_it_stands(noisy):
-    model = codiag.JointDiagonalizer()
-    assert model.partial_fit(noisy) is model
-    fresh = codiag.JointDiagonalizer().fit(noisy[:35])
-    assert fresh.n_iter_ > 0
-    model.partial_fit(noisy[:35])
-    assert model.n_iter_ < fresh.n_iter_
-    np.testing.assert_allclose(model.components_, fresh.components_, rtol=1e-5, atol=1e-6)
-    model.partial_fit(noisy[:35])
-    assert model.n_iter_ == 0
+def test_partial_fit_is_a_tracker(noisy, weights):
+    choices = {"window": 25, "forgetting": 0.95, "tol": 1e-8}
+    model = codiag.JointDiagonalizer(**choices)
+    tracker = codiag.Tracker(**choices)
+    for part, own in zip(np.split(noisy, 8), np.split(weights, 8)):
+        assert model.partial_fit(part, sample_weight=own) is model
+        assert (model.components_ == tracker.push(part, own).B).all()
+    assert (model.patterns_ == tracker.A).all() and model.n_samples_seen_ == 40
+    assert len(model.result_.residuals) == 25
+    again = pickle.loads(pickle.dumps(model))
+    more = noisy[:1] * 2
+    assert (again.partial_fit(more).components_ == model.partial_fit(more).components_).all()
     with pytest.raises(ValueError, match="5 features"):
         model.partial_fit(noisy[:, :5, :5])
+
+
+def test_partial_fit_goes_on_from_fit(noisy):
+    model = codiag.JointDiagonalizer(window=30, forgetting=1.0).fit(noisy[:35])
+    fitted = model.components_
+    model.partial_fit(noisy[35:])
+    assert model.n_samples_seen_ == 40
+    # The last 30 matrices, in the order of the components before.
+    last = codiag.diagonalize(noisy[10:], start=fitted, canonical=False)
+    np.testing.assert_allclose(model.components_, last.B, atol=1e-6)
+    # Parameters may change on the way.
+    model.set_params(window=10, max_iter=0, on_failure="ignore").partial_fit(noisy[:1])
+    assert len(model.result_.residuals) == 10 and model.n_iter_ == 0
+
+
+def test_a_refused_partial_fit_fits_nothing(noisy):
+    model = codiag.JointDiagonalizer()
+    with pytest.raises(ValueError, match="matrix 0"):
+        model.partial_fit(noisy * np.nan)
+    with pytest.raises(NotFittedError):
+        model.transform(noisy)
+    with pytest.raises(ValueError, match="forgetting"):
+        codiag.JointDiagonalizer(forgetting=0).partial_fit(noisy)
 
 
 def test_score_is_minus_the_loss(noisy):

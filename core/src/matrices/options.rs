@@ -45,22 +45,28 @@ impl SetOptions {
         let Some(weights) = &self.weights else {
             return Ok(());
         };
+        Self::check_weights(weights, n)?;
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(Error::WeightsZero);
+        }
+        Ok(())
+    }
+
+    /// That there are n weights, none of them negative.
+    pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<(), Error> {
         if weights.len() != n {
             return Err(Error::WeightsLength {
                 expected: n,
                 actual: weights.len(),
             });
         }
-        if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::Weight {
+        match weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            Some(index) => Err(Error::Weight {
                 index,
                 value: weights[index],
-            });
+            }),
+            None => Ok(()),
         }
-        if weights.iter().all(|w| *w == 0.0) {
-            return Err(Error::WeightsZero);
-        }
-        Ok(())
     }
 
     pub(super) fn normalized_weights(&self, n: usize) -> Vec<f64> {

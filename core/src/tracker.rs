@@ -1,0 +1,279 @@
+//! B for matrices that keep arriving.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use crate::linalg::Matrix;
+use crate::matrices::{MatrixSet, Rank, SetOptions};
+use crate::report::{Diagonalization, Observer, Record};
+use crate::settings::{Settings, Start};
+use crate::{Error, diagonalize_with};
+
+/// How a [`Tracker`] remembers and solves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrackerSettings {
+    /// How many matrices are kept.
+    pub window: usize,
+    /// λ, above 0 and at most 1: how much less a matrix counts for each one that came after it.
+    /// About 1/(1 − λ) matrices count; with 1, all of the window alike.
+    pub forgetting: f64,
+    /// As for a set. [`Rank::Auto`] is decided by the first push.
+    pub rank: Rank,
+    /// As for a set.
+    pub shrinkage: f64,
+    /// How each update is solved; the start is that of the first one, later ones go on from B.
+    pub solve: Settings,
+}
+
+impl Default for TrackerSettings {
+    fn default() -> Self {
+        Self {
+            window: 200,
+            forgetting: 0.98,
+            rank: Rank::Full,
+            shrinkage: 0.0,
+            solve: Settings {
+                tolerance: 1e-6,
+                max_iterations: 100,
+                ..Settings::default()
+            },
+        }
+    }
+}
+
+impl TrackerSettings {
+    fn check(&self) -> Result<(), Error> {
+        let out_of_range = |name, expected, value: String| {
+            Err(Error::Setting {
+                name,
+                expected,
+                value,
+            })
+        };
+        if self.window == 0 {
+            return out_of_range("window", "at least 1", "0".to_owned());
+        }
+        if !(self.forgetting > 0.0 && self.forgetting <= 1.0) {
+            let value = self.forgetting.to_string();
+            return out_of_range("forgetting", "above 0 and at most 1", value);
+        }
+        self.solve.check()
+    }
+}
+
+/// Follows the diagonaliser of matrices that keep arriving.
+///
+/// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B to
+/// the minimiser of
+///
+/// ```text
+/// L_t(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ],   Dⁱ = B Cⁱ Bᵀ,   w_i ∝ u_i λ^(t−i),   t−m < i ≤ t
+/// ```
+///
+/// the criterion of the window under weights that decay with age: λ ([`TrackerSettings::forgetting`])
+/// for each matrix that came later, times the matrix's own u_i, which is 1 unless given. Running
+/// sums in place of the matrices would not do: every Dⁱ enters through the logarithms of its own
+/// diagonal, so the criterion is not a function of any fixed number of sums. Nor does it depend on
+/// how the matrices were grouped when they were pushed.
+///
+/// Each update starts at the B before it. One matrix among m moves the minimiser by O(1/m), well
+/// within the reach of Newton's quadratic convergence: two or three iterations. What an update costs,
+/// in time and memory, depends on the window, never on how many matrices came before. Components
+/// keep their rows and signs, because each B is a few short steps I + E away from the last; their
+/// scale follows the window, in which their mean power is 1.
+///
+/// ```
+/// use codiag::{Tracker, TrackerSettings, synthetic};
+///
+/// let made = synthetic::Synthetic::new(60, 5, 0.0, 0);
+/// let mut tracker = Tracker::new(5, TrackerSettings::default())?;
+/// for matrix in made.data.chunks_exact(25) {
+///     let answer = tracker.push(matrix)?;
+///     assert!(answer.status.converged());
+/// }
+/// let b = tracker.b().expect("matrices have been pushed");
+/// assert!(synthetic::amari_distance(b, &made.mixing) < 1e-6);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    p: usize,
+    settings: TrackerSettings,
+    window: VecDeque<Kept>,
+    b: Option<Matrix>,
+}
+
+/// A matrix of the window with its own weight.
+#[derive(Clone, Debug)]
+struct Kept {
+    entries: Box<[f64]>,
+    weight: f64,
+}
+
+impl Tracker {
+    /// A tracker of p×p matrices that has seen none.
+    ///
+    /// # Errors
+    /// If a setting is out of its range.
+    pub fn new(p: usize, settings: TrackerSettings) -> Result<Self, Error> {
+        settings.check()?;
+        Ok(Self {
+            p,
+            settings,
+            window: VecDeque::new(),
+            b: None,
+        })
+    }
+
+    /// A tracker as another one left off, from what [`matrices`](Self::matrices),
+    /// [`weights`](Self::weights) and [`b`](Self::b) said: it goes on with the same numbers. Any
+    /// other B to start from, such as that of an earlier recording, will do too.
+    ///
+    /// # Errors
+    /// If a setting is out of its range, or the matrices or weights are not as they should be. B is
+    /// looked at when the next matrix comes.
+    pub fn resume(
+        p: usize,
+        settings: TrackerSettings,
+        matrices: &[f64],
+        weights: &[f64],
+        b: Option<Matrix>,
+    ) -> Result<Self, Error> {
+        let mut tracker = Self::new(p, settings)?;
+        if !matrices.is_empty() {
+            tracker.window = tracker.checked(matrices, Some(weights))?.into();
+        }
+        tracker.b = b;
+        Ok(tracker)
+    }
+
+    /// Takes one matrix or several, p·p numbers each, the oldest first, and updates B once. Returns
+    /// the answer for the window, whose matrices are counted from the oldest.
+    ///
+    /// # Errors
+    /// If the matrices are not as they should be; the tracker is then as it was.
+    pub fn push(&mut self, matrices: &[f64]) -> Result<Diagonalization, Error> {
+        let mut unobserved = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+        self.push_with(matrices, None, &mut unobserved)
+    }
+
+    /// As [`push`](Self::push), with a weight u_i a matrix and an observer. If that one stops the
+    /// solve, the matrices have been taken in, and B is the best so far.
+    ///
+    /// # Errors
+    /// If the matrices or weights are not as they should be; the tracker is then as it was.
+    pub fn push_with(
+        &mut self,
+        matrices: &[f64],
+        weights: Option<&[f64]>,
+        observer: &mut dyn Observer,
+    ) -> Result<Diagonalization, Error> {
+        let fresh = self.checked(matrices, weights)?;
+        let leaving = (self.window.len() + fresh.len()).saturating_sub(self.settings.window);
+        let window = || self.window.iter().skip(leaving).chain(&fresh);
+        let options = SetOptions {
+            weights: Some(self.decayed(window())),
+            ..self.set_options()
+        };
+        let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
+        let answer = diagonalize_with(&set, &self.solve_settings(), observer)?;
+        self.window.drain(..leaving);
+        self.window.extend(fresh);
+        self.b = Some(answer.b.clone());
+        Ok(answer)
+    }
+
+    /// The matrices that the window has room for. All are checked, apart from those before them, so
+    /// that an error counts them from the first given.
+    fn checked(&self, matrices: &[f64], weights: Option<&[f64]>) -> Result<Vec<Kept>, Error> {
+        let size = self.p * self.p;
+        let n = matrices.len().checked_div(size).unwrap_or(0);
+        MatrixSet::with_options(matrices, n, self.p, &self.set_options())?;
+        if let Some(weights) = weights {
+            SetOptions::check_weights(weights, n)?;
+        }
+        let kept = matrices
+            .chunks_exact(size)
+            .enumerate()
+            .map(|(i, entries)| Kept {
+                entries: entries.into(),
+                weight: weights.map_or(1.0, |w| w[i]),
+            });
+        Ok(kept.skip(n.saturating_sub(self.settings.window)).collect())
+    }
+
+    /// u_i λ^age, the age of the last being 0.
+    fn decayed<'a>(&self, window: impl Iterator<Item = &'a Kept>) -> Vec<f64> {
+        let mut weights: Vec<f64> = window.map(|kept| kept.weight).collect();
+        let mut decay = 1.0;
+        for weight in weights.iter_mut().rev() {
+            *weight *= decay;
+            decay *= self.settings.forgetting;
+        }
+        weights
+    }
+
+    fn set_options(&self) -> SetOptions {
+        let rank = match (&self.b, self.settings.rank) {
+            // What the first matrices decided.
+            (Some(b), Rank::Auto) => Rank::Exactly(b.rows()),
+            (_, rank) => rank,
+        };
+        SetOptions {
+            weights: None,
+            rank,
+            shrinkage: self.settings.shrinkage,
+            threads: self.settings.solve.threads,
+        }
+    }
+
+    /// The first update is a solve like any other; later ones go on from B.
+    fn solve_settings(&self) -> Settings {
+        let mut settings = self.settings.solve.clone();
+        if let Some(b) = &self.b {
+            settings.start = Start::Given(b.clone());
+            settings.restarts = 0;
+        }
+        // Another order or sign would be another component.
+        settings.canonical &= !matches!(settings.start, Start::Given(_));
+        settings
+    }
+
+    /// The size p of the matrices.
+    pub fn channels(&self) -> usize {
+        self.p
+    }
+
+    /// How many matrices the window holds.
+    pub fn len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Whether the window holds none, as before the first push.
+    pub fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    /// The matrices of the window, the oldest first, row-major one after the other.
+    pub fn matrices(&self) -> Vec<f64> {
+        self.window
+            .iter()
+            .flat_map(|k| k.entries.iter().copied())
+            .collect()
+    }
+
+    /// The own weights u_i of the window's matrices.
+    pub fn weights(&self) -> Vec<f64> {
+        self.window.iter().map(|kept| kept.weight).collect()
+    }
+
+    /// The weights u_i λ^age with which they count.
+    pub fn decayed_weights(&self) -> Vec<f64> {
+        self.decayed(self.window.iter())
+    }
+
+    /// The filters, one a row, after the last push.
+    pub fn b(&self) -> Option<&Matrix> {
+        self.b.as_ref()
+    }
+}

@@ -1,0 +1,413 @@
+//! Matrices that keep arriving.
+
+use std::ops::ControlFlow;
+
+use codiag::synthetic::{Synthetic, amari_distance};
+use codiag::{
+    Diagonalization, Error, Matrix, MatrixSet, Rank, Record, SetOptions, Settings, Status, Tracker,
+    TrackerSettings, diagonalize,
+};
+
+fn product(x: &Matrix, y: &Matrix) -> Matrix {
+    Matrix::from_fn(x.rows(), y.columns(), |a, b| {
+        (0..x.columns()).map(|k| x[(a, k)] * y[(k, b)]).sum()
+    })
+}
+
+/// Turns neighbouring channels into each other, all by the same angle.
+fn turn(p: usize, angle: f64) -> Matrix {
+    let mut all = Matrix::identity(p);
+    for a in 0..p - 1 {
+        let mut one = Matrix::identity(p);
+        (one[(a, a)], one[(a + 1, a + 1)]) = (angle.cos(), angle.cos());
+        (one[(a, a + 1)], one[(a + 1, a)]) = (angle.sin(), -angle.sin());
+        all = product(&one, &all);
+    }
+    all
+}
+
+/// Noisy matrices whose mixing turns by a right angle on their way, and the mixing of each.
+fn drifting(n: usize, p: usize) -> (Vec<Vec<f64>>, Vec<Matrix>) {
+    let still = Synthetic::new(n, p, 0.05, 3);
+    let turns = (0..n).map(|t| turn(p, std::f64::consts::FRAC_PI_2 * t as f64 / n as f64));
+    let matrices = still.data.chunks_exact(p * p);
+    turns
+        .zip(matrices)
+        .map(|(turn, c)| {
+            let c = Matrix::from_rows(p, p, c.to_vec());
+            let moved = product(&product(&turn, &c), &turn.transpose());
+            (moved.into_vec(), product(&turn, &still.mixing))
+        })
+        .unzip()
+}
+
+fn remembering(window: usize, forgetting: f64) -> TrackerSettings {
+    TrackerSettings {
+        window,
+        forgetting,
+        ..TrackerSettings::default()
+    }
+}
+
+/// The answers of a tracker that is given one matrix after the other.
+fn follow(tracker: &mut Tracker, matrices: &[Vec<f64>]) -> Vec<Diagonalization> {
+    let push = |c: &Vec<f64>| tracker.push(c).unwrap();
+    matrices.iter().map(push).collect()
+}
+
+#[test]
+fn b_follows_a_mixing_that_no_single_b_undoes() {
+    let (n, p) = (1200, 6);
+    let (matrices, mixings) = drifting(n, p);
+    let mut tracker = Tracker::new(p, remembering(120, 0.96)).unwrap();
+    let answers = follow(&mut tracker, &matrices);
+    let distances = |of: &dyn Fn(usize) -> Matrix| -> Vec<f64> {
+        (120..n)
+            .map(|t| amari_distance(&of(t), &mixings[t]))
+            .collect()
+    };
+    let tracked = distances(&|t| answers[t].b.clone());
+    assert!(
+        tracked.iter().all(|d| *d < 0.06),
+        "{:?}",
+        tracked.iter().fold(0.0_f64, |m, x| m.max(*x))
+    );
+    let everything = MatrixSet::new(&matrices.concat(), n, p).unwrap();
+    let batch = diagonalize(&everything, &Settings::default()).unwrap().b;
+    let batch = distances(&|_| batch.clone());
+    assert!(
+        batch.iter().all(|d| *d > 0.06),
+        "{:?}",
+        batch.iter().fold(1.0_f64, |m, x| m.min(*x))
+    );
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    assert!(
+        mean(&batch) > 8.0 * mean(&tracked),
+        "{} {}",
+        mean(&batch),
+        mean(&tracked)
+    );
+}
+
+#[test]
+fn an_update_costs_the_same_however_many_came_before() {
+    let (n, p) = (1200, 6);
+    let (matrices, _) = drifting(n, p);
+    let mut tracker = Tracker::new(p, remembering(120, 0.96)).unwrap();
+    let answers = follow(&mut tracker, &matrices);
+    assert_eq!(
+        (tracker.len(), tracker.matrices().len()),
+        (120, 120 * p * p)
+    );
+    let passes = |answer: &Diagonalization| answer.history.last().map_or(0.0, |r| r.passes);
+    let most = |range: &[Diagonalization]| range.iter().map(passes).fold(0.0, f64::max);
+    assert!(
+        answers
+            .iter()
+            .all(|a| a.status.converged() && a.powers.rows() <= 120)
+    );
+    // In transforms of the window: one to get there, and 5/3 an iteration.
+    assert!(most(&answers[120..]) < 1.0 + 4.5 * 5.0 / 3.0);
+    assert!(most(&answers[n - 120..]) <= most(&answers[120..n - 120]));
+}
+
+#[test]
+fn components_keep_their_order_and_sign() {
+    let p = 6;
+    let (matrices, _) = drifting(1200, p);
+    let mut tracker = Tracker::new(p, remembering(120, 0.96)).unwrap();
+    let answers = follow(&mut tracker, &matrices);
+    for pair in answers[20..].windows(2) {
+        // The new filters applied to the old patterns: nearly the identity, not another permutation.
+        let relative = product(&pair[1].b, &pair[0].a);
+        for a in 0..p {
+            for b in 0..p {
+                let expected = f64::from(u8::from(a == b));
+                assert!((relative[(a, b)] - expected).abs() < 0.25, "{relative:?}");
+            }
+        }
+    }
+    // By the end the first and the last B are far apart all the same.
+    let relative = product(&answers[1199].b, &answers[120].a);
+    assert!((0..p).any(|a| (0..p).any(|b| a != b && relative[(a, b)].abs() > 0.5)));
+}
+
+#[test]
+fn a_mixing_that_stands_still_is_that_of_a_batch_solve_of_the_window() {
+    for seed in 0..3 {
+        let (n, p, window) = (150, 5, 60);
+        let made = Synthetic::new(n, p, 0.1, seed);
+        let mut tracker = Tracker::new(p, remembering(window, 0.95)).unwrap();
+        let mut last = None;
+        for c in made.data.chunks_exact(p * p) {
+            last = Some(tracker.push(c).unwrap());
+        }
+        let tracked = last.unwrap();
+        let weights: Vec<f64> = (0..window)
+            .rev()
+            .map(|age| 0.95_f64.powi(age as i32))
+            .collect();
+        for (w, v) in tracker.decayed_weights().iter().zip(&weights) {
+            assert!((w - v).abs() < 1e-14);
+        }
+        let options = SetOptions {
+            weights: Some(weights),
+            ..SetOptions::default()
+        };
+        let newest = &made.data[(n - window) * p * p..];
+        assert_eq!(tracker.matrices(), newest);
+        let set = MatrixSet::with_options(newest, window, p, &options).unwrap();
+        let batch = diagonalize(&set, &Settings::default()).unwrap();
+        assert!((tracked.loss - batch.loss).abs() < 1e-10);
+        assert!(amari_distance(&tracked.b, &batch.a) < 1e-6);
+        // Unit mean power in the window.
+        for a in 0..p {
+            let power: f64 = (0..window)
+                .map(|i| set.weights()[i] * tracked.powers[(i, a)])
+                .sum();
+            assert!((power - 1.0).abs() < 1e-10);
+        }
+    }
+}
+
+#[test]
+fn groups_of_matrices_lead_to_the_same_b() {
+    let p = 5;
+    let made = Synthetic::new(90, p, 0.1, 1);
+    let mut one_by_one = Tracker::new(p, remembering(40, 0.97)).unwrap();
+    let mut together = one_by_one.clone();
+    for c in made.data.chunks_exact(p * p) {
+        one_by_one.push(c).unwrap();
+    }
+    for group in made.data.chunks(7 * p * p) {
+        together.push(group).unwrap();
+    }
+    assert_eq!(one_by_one.matrices(), together.matrices());
+    let inverse = {
+        let set = MatrixSet::new(&made.data, 90, p).unwrap();
+        let settings = Settings {
+            start: codiag::Start::Given(one_by_one.b().unwrap().clone()),
+            canonical: false,
+            max_iterations: 0,
+            rescale: false,
+            ..Settings::default()
+        };
+        diagonalize(&set, &settings).unwrap().a
+    };
+    assert!(amari_distance(together.b().unwrap(), &inverse) < 1e-6);
+    // More at once than the window holds: the last of them, a batch solve.
+    let mut at_once = Tracker::new(p, remembering(40, 0.97)).unwrap();
+    let answer = at_once.push(&made.data).unwrap();
+    assert_eq!(at_once.matrices(), together.matrices());
+    assert!(answer.powers.rows() == 40 && amari_distance(&answer.b, &inverse) < 1e-6);
+}
+
+#[test]
+fn a_resumed_tracker_goes_on_with_the_same_bits() {
+    let (matrices, _) = drifting(90, 4);
+    let weights = |t: usize| [0.5 + (t % 3) as f64];
+    let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    let mut whole = Tracker::new(4, remembering(30, 0.9)).unwrap();
+    for (t, c) in matrices[..50].iter().enumerate() {
+        whole.push_with(c, Some(&weights(t)), &mut silent).unwrap();
+    }
+    let b = whole.b().cloned();
+    let settings = remembering(30, 0.9);
+    let mut resumed = Tracker::resume(4, settings, &whole.matrices(), &whole.weights(), b).unwrap();
+    for (t, c) in matrices.iter().enumerate().skip(50) {
+        let one = whole.push_with(c, Some(&weights(t)), &mut silent).unwrap();
+        let other = resumed
+            .push_with(c, Some(&weights(t)), &mut silent)
+            .unwrap();
+        assert_eq!((one.b, one.loss.to_bits()), (other.b, other.loss.to_bits()));
+    }
+}
+
+#[test]
+fn weights_of_zero_leave_a_matrix_out() {
+    let made = Synthetic::new(30, 4, 0.1, 2);
+    let set = MatrixSet::new(&made.data[..20 * 16], 20, 4).unwrap();
+    let alone = diagonalize(&set, &Settings::default()).unwrap();
+    let mut tracker = Tracker::new(4, remembering(30, 1.0)).unwrap();
+    let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    tracker.push(&made.data[..20 * 16]).unwrap();
+    for c in made.data[20 * 16..].chunks_exact(16) {
+        tracker.push_with(c, Some(&[0.0]), &mut silent).unwrap();
+    }
+    assert_eq!(tracker.len(), 30);
+    assert!(amari_distance(tracker.b().unwrap(), &alone.a) < 1e-6);
+}
+
+#[test]
+fn rank_and_rotations_are_those_of_the_first_matrices() {
+    // Five dimensions in seven channels.
+    let made = Synthetic::new(40, 5, 0.1, 4);
+    let lift = Matrix::from_fn(7, 5, |a, b| ((a * 3 + b * 5) % 7) as f64 / 3.0 - 1.0);
+    let lifted: Vec<Vec<f64>> = made
+        .data
+        .chunks_exact(25)
+        .map(|c| {
+            let c = Matrix::from_rows(5, 5, c.to_vec());
+            product(&product(&lift, &c), &lift.transpose()).into_vec()
+        })
+        .collect();
+    let settings = TrackerSettings {
+        rank: Rank::Auto,
+        ..remembering(20, 0.95)
+    };
+    let mut tracker = Tracker::new(7, settings).unwrap();
+    let answers = follow(&mut tracker, &lifted);
+    assert!(
+        answers
+            .iter()
+            .all(|a| (a.b.rows(), a.b.columns()) == (5, 7))
+    );
+    let plain: Vec<Vec<f64>> = made.data.chunks_exact(25).map(<[f64]>::to_vec).collect();
+    let mut flat = Tracker::new(5, remembering(20, 0.95)).unwrap();
+    let flat = follow(&mut flat, &plain);
+    let unlifted = product(tracker.b().unwrap(), &lift);
+    assert!(amari_distance(&unlifted, &flat[39].a) < 1e-6);
+
+    let settings = TrackerSettings {
+        solve: Settings {
+            orthogonal: true,
+            ..Settings::default()
+        },
+        ..remembering(20, 0.95)
+    };
+    let mut tracker = Tracker::new(5, settings).unwrap();
+    for c in made.data.chunks_exact(25) {
+        let b = tracker.push(c).unwrap().b;
+        let gram = product(&b, &b.transpose());
+        let identity = Matrix::identity(5);
+        for (x, y) in gram.as_slice().iter().zip(identity.as_slice()) {
+            assert!((x - y).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn an_observer_stops_an_update_and_the_next_one_goes_on() {
+    let made = Synthetic::new(60, 6, 0.3, 0);
+    let mut tracker = Tracker::new(6, TrackerSettings::default()).unwrap();
+    let mut stop = |_: &Record, _: &Matrix| ControlFlow::Break(());
+    let stopped = tracker
+        .push_with(&made.data[..59 * 36], None, &mut stop)
+        .unwrap();
+    assert_eq!(
+        (stopped.status, stopped.iterations, tracker.len()),
+        (Status::Stopped, 0, 59)
+    );
+    assert!(
+        tracker
+            .push(&made.data[59 * 36..])
+            .unwrap()
+            .status
+            .converged()
+    );
+}
+
+#[test]
+fn bad_input_leaves_the_tracker_as_it_was() {
+    let made = Synthetic::new(12, 3, 0.1, 0);
+    let mut tracker = Tracker::new(3, TrackerSettings::default()).unwrap();
+    tracker.push(&made.data[..10 * 9]).unwrap();
+    let before = (tracker.b().cloned(), tracker.matrices());
+    let mut with_nan = made.data[10 * 9..].to_vec();
+    with_nan[9 + 4] = f64::NAN;
+    let mut indefinite = made.data[10 * 9..].to_vec();
+    indefinite[9..].iter_mut().for_each(|x| *x = -*x);
+    let asymmetric = [2.0, 0.1, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0];
+    // Matrices are counted from the first of those given.
+    let nan = tracker.push(&with_nan).unwrap_err();
+    assert!(matches!(
+        nan,
+        Error::NotFinite {
+            matrix: 1,
+            row: 1,
+            column: 1,
+            ..
+        }
+    ));
+    let singular = tracker.push(&indefinite).unwrap_err();
+    assert!(matches!(
+        singular,
+        Error::NotPositiveDefinite { matrix: 1, .. }
+    ));
+    let skewed = tracker.push(&asymmetric).unwrap_err();
+    assert!(matches!(skewed, Error::Asymmetric { matrix: 0, .. }));
+    assert!(matches!(tracker.push(&[]), Err(Error::Shape { .. })));
+    assert!(matches!(
+        tracker.push(&[1.0; 10]),
+        Err(Error::Length { .. })
+    ));
+    let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    let two = &made.data[10 * 9..];
+    let mut weighted = |w: &[f64]| tracker.push_with(two, Some(w), &mut silent).unwrap_err();
+    assert!(matches!(
+        weighted(&[1.0]),
+        Error::WeightsLength {
+            expected: 2,
+            actual: 1
+        }
+    ));
+    assert!(matches!(
+        weighted(&[1.0, -1.0]),
+        Error::Weight { index: 1, .. }
+    ));
+    assert!(matches!(
+        weighted(&[f64::NAN, 1.0]),
+        Error::Weight { index: 0, .. }
+    ));
+    assert_eq!(before, (tracker.b().cloned(), tracker.matrices()));
+}
+
+#[test]
+fn settings_out_of_their_ranges_are_named() {
+    let named = |settings: TrackerSettings| match Tracker::new(3, settings) {
+        Err(Error::Setting { name, .. }) => name,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(named(remembering(0, 0.9)), "window");
+    for forgetting in [0.0, -0.5, 1.01, f64::NAN] {
+        assert_eq!(named(remembering(10, forgetting)), "forgetting");
+    }
+    let solve = Settings {
+        tolerance: 0.0,
+        ..Settings::default()
+    };
+    assert_eq!(
+        named(TrackerSettings {
+            solve,
+            ..remembering(10, 0.9)
+        }),
+        "tol"
+    );
+    let settings = TrackerSettings {
+        shrinkage: 2.0,
+        ..remembering(10, 0.9)
+    };
+    let mut tracker = Tracker::new(1, settings).unwrap();
+    let error = tracker.push(&[1.0]).unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Setting {
+            name: "shrinkage",
+            ..
+        }
+    ));
+    // No matrix yet, or nothing but weights of zero.
+    let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    let mut tracker = Tracker::new(1, remembering(10, 0.9)).unwrap();
+    assert!(tracker.is_empty() && tracker.b().is_none());
+    let none = tracker
+        .push_with(&[1.0], Some(&[0.0]), &mut silent)
+        .unwrap_err();
+    assert_eq!(none, Error::WeightsZero);
+    assert!(matches!(
+        Tracker::new(0, TrackerSettings::default())
+            .unwrap()
+            .push(&[]),
+        Err(Error::Shape { .. })
+    ));
+}
