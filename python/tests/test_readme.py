@@ -1,8 +1,12 @@
 """What the README and the pages in docs/ show runs as it is shown, and comes out as they say."""
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
+
+import codiag
 
 
 @pytest.fixture
@@ -27,6 +31,21 @@ def run(root, tmp_path, monkeypatch):
     return run
 
 
+@pytest.fixture
+def picture(root):
+    """How many shapes the picture has that a page has just drawn, and the one that it shows."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+
+    def shapes(name):
+        files = Path(name), root / "docs" / name
+        return [file.read_text(encoding="utf-8").count("<path") for file in files]
+
+    with plt.rc_context():
+        yield shapes
+    plt.close("all")
+
+
 def test_readme(run):
     run("README.md")
 
@@ -34,3 +53,39 @@ def test_readme(run):
 def test_tracking(run):
     page = run("docs/tracking.md")
     assert max(page["tracked"][100:]) < 0.05 and 0.18 < min(page["fixed"][100:])
+
+
+def test_multiclass_csp(run, picture):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("pyriemann")
+    page = run("docs/multiclass-csp.md")
+    result, best, mixing = page["result"], page["best"], page["mixing"]
+    quiet = result.powers[:, best].argmin(axis=0)
+    assert sorted(quiet) == [0, 1, 2, 3]
+    for component, k in zip(best, quiet):
+        assert abs(np.corrcoef(result.A[:, component], mixing[:, k])[0, 1]) > 0.98
+    ranked = np.sort(page["separability"])[::-1]
+    assert ranked[-1] > -1e-12 and ranked[3] > 3 * ranked[4]
+    pham, newton, uwedge, unlabelled = page["accuracy"].values()
+    assert abs(pham - newton) < 0.02 and abs(uwedge - newton) < 0.02
+    assert newton > 0.65 > 0.25 and newton > unlabelled + 0.02
+    drawn, kept = picture("multiclass-csp.svg")
+    assert drawn == pytest.approx(kept, rel=0.1)
+
+
+def test_common_principal_components(run, picture):
+    pytest.importorskip("sklearn")
+    page = run("docs/common-principal-components.md")
+    assert (page["B"][0] > 0).all()
+    variances = page["variances"]
+    assert (variances[:, 0] == variances.max(axis=1)).all()
+    assert 4 < variances[2, 0] / variances[0, 0] < 5
+    assert page["test"]([0, 1, 2])[0] == pytest.approx(63.9, abs=0.05)
+    assert page["test"]([1, 2]) == pytest.approx((13.5, 0.04), abs=0.05)
+    assert page["result"].residuals.argmax() == 0
+    losses = dict(page["losses"], free=codiag.diagonalize(page["C"]).loss)
+    assert list(losses.values()) == pytest.approx([0.92, 0.29, 0.22, 0.04], abs=0.006)
+    separate, pooled, common = (np.mean(angles) for angles in page["angles"].values())
+    assert common < 18 and min(separate, pooled) > 35
+    drawn, kept = picture("common-principal-components.svg")
+    assert drawn == pytest.approx(kept, rel=0.1)
