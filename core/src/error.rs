@@ -114,6 +114,55 @@ pub enum Error {
         /// What it was.
         value: String,
     },
+    /// A recording has no channels or no samples, or epochs none of one of the three.
+    #[error("expected {expected}, none of them 0, got shape {shape:?}")]
+    RecordingShape {
+        /// "channels x samples" or "epochs x channels x samples".
+        expected: &'static str,
+        /// The shape received.
+        shape: Vec<usize>,
+    },
+    /// A recording has another number of channels than it should.
+    #[error("expected {expected} channels, got {actual}")]
+    Channels {
+        /// How many it should have.
+        expected: usize,
+        /// How many it has.
+        actual: usize,
+    },
+    /// A sample is NaN or infinite.
+    #[error(
+        "channel {channel}, sample {sample} is {value}, not a finite number: mend it, or exclude the \
+         span it lies in"
+    )]
+    SampleNotFinite {
+        /// The channel, counted from 0.
+        channel: usize,
+        /// The sample, counted from 0.
+        sample: usize,
+        /// The number found.
+        value: f64,
+    },
+    /// A covariance would be singular for want of samples.
+    #[error(
+        "{what} has {samples} {unit}, but a {dimension} x {dimension} matrix needs at least {needed}: \
+         {advice}, ask for at most {} components, or for shrinkage",
+        dimension.saturating_sub(needed - samples)
+    )]
+    TooFewSamples {
+        /// What is too short: a segment, an epoch, a class or a band.
+        what: String,
+        /// How many samples it has.
+        samples: usize,
+        /// What they are.
+        unit: &'static str,
+        /// The size of the matrix.
+        dimension: usize,
+        /// How many samples would do.
+        needed: usize,
+        /// What helps.
+        advice: &'static str,
+    },
     /// The matrices could not be read any more, long after the input was accepted.
     #[error("{0}")]
     Source(String),

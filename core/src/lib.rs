@@ -77,6 +77,7 @@ mod report;
 mod solver;
 mod tracker;
 
+pub mod signals;
 pub mod synthetic;
 pub mod working;
 

@@ -27,7 +27,13 @@ impl Workers {
     /// At most as many as asked for, and one alone where more would not pay for n matrices of size
     /// p×p.
     pub fn new(threads: Option<usize>, n: usize, p: usize) -> Self {
-        if n * p * p * p < WORTHWHILE {
+        Self::for_work(threads, n * p * p * p)
+    }
+
+    /// At most as many as asked for, and one alone where more would not pay for so many
+    /// multiply-adds.
+    pub fn for_work(threads: Option<usize>, multiply_adds: usize) -> Self {
+        if multiply_adds < WORTHWHILE {
             return Self::One;
         }
         match threads {

@@ -1,6 +1,6 @@
 //! Decompositions of single p×p matrices. The only file that names faer.
 
-use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
@@ -51,6 +51,46 @@ pub fn add_symmetric_product(out: &mut Matrix, factor: f64, x: &Matrix, y: &Matr
     let (x, y) = (view(x), view(y).transpose());
     matmul(out.rb_mut(), Accum::Add, x, y, factor, Par::Seq);
     matmul(out, Accum::Add, y, x, factor, Par::Seq);
+}
+
+/// `left · right` for a `right` given as rows of `columns` numbers, into rows likewise.
+pub fn product_into(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
+    product_onto(left, right, columns, out, Accum::Replace);
+}
+
+/// The same, added to what is there.
+pub fn add_product(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
+    product_onto(left, right, columns, out, Accum::Add);
+}
+
+fn product_onto(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64], onto: Accum) {
+    let (rows, inner) = (left.rows(), left.columns());
+    matmul(
+        MatMut::from_row_major_slice_mut(out, rows, columns),
+        onto,
+        view(left),
+        MatRef::from_row_major_slice(right, inner, columns),
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// The lower triangle of out += factor · x xᵀ, for an x of `columns` columns whose rows begin
+/// `stride` numbers apart.
+pub fn add_gram(out: &mut [f64], p: usize, factor: f64, x: &[f64], stride: usize, columns: usize) {
+    use triangular::BlockStructure::{Rectangular, TriangularLower};
+    let x = MatRef::from_row_major_slice_with_stride(x, p, columns, stride);
+    triangular::matmul(
+        MatMut::from_row_major_slice_mut(out, p, p),
+        TriangularLower,
+        Accum::Add,
+        x,
+        Rectangular,
+        x.transpose(),
+        Rectangular,
+        factor,
+        Par::Seq,
+    );
 }
 
 /// `left · rightᵀ`.
@@ -181,6 +221,27 @@ mod tests {
         assert!((log_det_and_inverse(&cycle).0 - 2.0_f64.ln()).abs() < 1e-15);
         let flipped = Matrix::diagonal(&[-1.0, -3.0, 1.0]);
         assert!((log_det_and_inverse(&flipped).0 - 3.0_f64.ln()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn grams_of_strided_rows_agree_with_products() {
+        let (p, stride, columns) = (13, 40, 29);
+        let x: Vec<f64> = (0..p * stride)
+            .map(|k| ((k * 37) % 101) as f64 - 50.0)
+            .collect();
+        let narrow = Matrix::from_fn(p, columns, |a, t| x[a * stride + t]);
+        let expected = product_transposed(&narrow, &narrow);
+        let mut out = Matrix::identity(p);
+        add_gram(out.as_mut_slice(), p, 0.5, &x, stride, columns);
+        for a in 0..p {
+            for b in 0..=a {
+                let one = f64::from(u8::from(a == b));
+                assert!((out[(a, b)] - one - 0.5 * expected[(a, b)]).abs() < 1e-9);
+            }
+        }
+        let mut image = vec![0.0; 13 * columns];
+        product_into(&example(13), narrow.as_slice(), columns, &mut image);
+        assert_eq!(image, product(&example(13), &narrow).into_vec());
     }
 
     #[test]

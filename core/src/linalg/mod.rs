@@ -7,9 +7,9 @@ pub mod kernels;
 mod matrix;
 
 pub use dense::{
-    add_symmetric_product, cholesky, from_faer, inverse, log_abs_det, log_det_and_inverse, product,
-    product_transposed, reorthogonalize, rotation_exponential, singular_values, symmetric_eigen,
-    symmetric_eigenvalues,
+    add_gram, add_product, add_symmetric_product, cholesky, from_faer, inverse, log_abs_det,
+    log_det_and_inverse, product, product_into, product_transposed, reorthogonalize,
+    rotation_exponential, singular_values, symmetric_eigen, symmetric_eigenvalues,
 };
 pub use faer::MatRef;
 pub use matrix::Matrix;
@@ -31,6 +31,23 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     );
     let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
     sums.iter().sum::<f64>() + rest
+}
+
+/// Σ x_k, in eight independent sums so that it vectorises.
+pub fn sum(x: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (eights, rest) = x.as_chunks::<8>();
+    kernels::dispatch(
+        #[inline(always)]
+        || {
+            for x in eights {
+                for k in 0..8 {
+                    sums[k] += x[k];
+                }
+            }
+        },
+    );
+    sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
 
 /// y ← y + factor · x.

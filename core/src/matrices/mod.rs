@@ -13,6 +13,7 @@ mod working_set;
 pub use blocks::Block;
 pub use in_memory::InMemory;
 pub use options::{Rank, SetOptions};
+pub(crate) use reduction::RANK_TOLERANCE;
 pub use reduction::Reduction;
 pub use summary::Summary;
 pub use working_set::{Ending, PairSums, Pairs, Probe, Slope, Tables, WorkingSet};
@@ -93,6 +94,12 @@ impl MatrixSet {
         &self.blocks
     }
 
+    /// The set as one of channels, if its matrices came in the coordinates of a reduction.
+    pub(crate) fn with_reduction(mut self, reduction: Option<Reduction>) -> Self {
+        self.summary.reduction = reduction;
+        self
+    }
+
     /// What a solver knows of the set before it asks.
     pub(crate) fn summary(&self) -> &Summary {
         &self.summary
@@ -104,7 +111,8 @@ impl MatrixSet {
     /// If there is no such matrix.
     pub fn matrix(&self, i: usize) -> Matrix {
         assert!(i < self.len(), "there is no matrix {i}");
-        let capacity = Block::capacity(self.channels());
+        // All blocks but the last are full.
+        let capacity = self.blocks[0].matrices;
         let p = self.dimension();
         let mut entries = vec![0.0; p * p];
         self.blocks[i / capacity].unpack(p, i % capacity, &mut entries);

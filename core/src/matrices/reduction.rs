@@ -5,7 +5,7 @@ use crate::Error;
 use crate::linalg::{self, Matrix};
 
 /// Eigenvalues of the mean's correlations below this share of the largest are rounding.
-const RANK_TOLERANCE: f64 = 1e-11;
+pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 
 /// Coordinates on the range of the mean: r filters and r patterns, filters · patterns = I.
 #[derive(Clone, Debug)]
@@ -15,9 +15,14 @@ pub struct Reduction {
 }
 
 impl Reduction {
+    /// Coordinates found elsewhere.
+    pub(crate) fn new(filters: Matrix, patterns: Matrix) -> Self {
+        Self { filters, patterns }
+    }
+
     /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
     /// that the units of the channels change nothing.
-    pub(super) fn of_mean(mean: &Matrix, rank: Rank) -> Result<Self, Error> {
+    pub(crate) fn of_mean(mean: &Matrix, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
         let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::StartSingular {
             problem: "not finite",

@@ -1,0 +1,35 @@
+//! Blinks in an electroencephalogram: find them, and take them out.
+//!
+//! ```text
+//! cargo run --release --example remove_artefact
+//! ```
+#![allow(clippy::print_stdout)]
+
+use codiag::signals::{ArtefactKind, Separation, View, artefacts, simulate};
+
+fn main() -> Result<(), codiag::Error> {
+    // In your program: channels · samples numbers, one channel after the other.
+    let made = simulate::eeg_with_blinks(16, 8, 120.0, 0);
+    let recording = View::new(&made.data, made.channels, made.samples)?;
+
+    let found = Separation::default().fit(&recording)?;
+    let sources = found.sources(&recording)?;
+    let mut blinks = Vec::new();
+    for k in 0..found.components() {
+        for artefact in artefacts(sources.row(k), made.rate, &[]) {
+            println!("source {k}: {}, {}", artefact.kind.name(), artefact.reason);
+            if artefact.kind == ArtefactKind::Blink {
+                blinks.push(k);
+            }
+        }
+    }
+
+    let clean = found.remove(&recording, &blinks)?;
+    let largest = |x: &[f64]| x.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    println!(
+        "the first channel reached {:.0} µV, and reaches {:.0} µV now",
+        largest(&made.data[..made.samples]),
+        largest(clean.row(0)),
+    );
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! Cospectra: the real parts of cross-spectra, in frequency bands.
+
+use std::ops::Range;
+
+use super::covariance::{fourth_powers, mirror};
+use super::segments::good_spans;
+use super::sweep::{Coordinates, Sweep};
+use super::welch::Welch;
+use super::{CovarianceOptions, Covariances, Recording, Shrinkage, Window};
+use crate::Error;
+use crate::linalg::{self, Matrix};
+use crate::threads::Workers;
+
+/// Frequency bands, and the windows in which spectra are taken.
+///
+/// ```
+/// use codiag::signals::Bands;
+/// let bands = Bands { window_length: Some(256), ..Bands::new(vec![(1.0, 4.0), (8.0, 12.0)], 250.0) };
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bands {
+    /// From this frequency to below that, in hertz; one matrix each.
+    pub bands: Vec<(f64, f64)>,
+    /// Samples per second.
+    pub rate: f64,
+    /// The samples of a window; the power of two that is a second or a little more if None, which
+    /// makes frequencies a hertz or a little less apart.
+    pub window_length: Option<usize>,
+    /// The taper.
+    pub window: Window,
+    /// The share of a window that the next one repeats, from 0 to below 1.
+    pub overlap: f64,
+    /// Spans of samples that no window touches, in any order.
+    pub exclude: Vec<Range<usize>>,
+}
+
+impl Bands {
+    /// Hann windows that overlap by half.
+    pub fn new(bands: Vec<(f64, f64)>, rate: f64) -> Self {
+        Self {
+            bands,
+            rate,
+            window_length: None,
+            window: Window::Hann,
+            overlap: 0.5,
+            exclude: Vec::new(),
+        }
+    }
+
+    /// So many bands of equal width between two frequencies.
+    pub fn even(from: f64, to: f64, count: usize, rate: f64) -> Self {
+        let edge = |k: usize| from + (to - from) * k as f64 / count as f64;
+        Self::new((0..count).map(|k| (edge(k), edge(k + 1))).collect(), rate)
+    }
+
+    fn length(&self) -> usize {
+        let second = self.rate.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
+        self.window_length.unwrap_or(second.next_power_of_two())
+    }
+
+    /// The frequencies of each band, as numbers of multiples of rate / length.
+    fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
+        let refused = |name, expected, value: String| {
+            Err(Error::Setting {
+                name,
+                expected,
+                value,
+            })
+        };
+        if !(self.rate.is_finite() && self.rate > 0.0) {
+            return refused(
+                "rate",
+                "a positive number of samples per second",
+                self.rate.to_string(),
+            );
+        }
+        if !(0.0..1.0).contains(&self.overlap) {
+            return refused(
+                "overlap",
+                "at least 0 and below 1",
+                self.overlap.to_string(),
+            );
+        }
+        if self.bands.is_empty() {
+            return refused(
+                "bands",
+                "at least one pair of frequencies",
+                "none".to_owned(),
+            );
+        }
+        let length = self.length();
+        if length == 0 {
+            return refused("window_length", "at least 1", "0".to_owned());
+        }
+        let (resolution, half) = (self.rate / length as f64, 0.5 * self.rate);
+        let mut bins = Vec::new();
+        for &(low, high) in &self.bands {
+            let value = || format!("{low}-{high} Hz at {} samples per second", self.rate);
+            if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
+                let expected = "pairs of rising frequencies up to half the rate";
+                return refused("bands", expected, value());
+            }
+            // A hair below, so that an edge which is a frequency belongs to the band above it.
+            let first = (low / resolution - 1e-9).ceil().max(0.0) as usize;
+            let end = (high / resolution - 1e-9).ceil() as usize;
+            let last = if high >= half { length / 2 + 1 } else { end };
+            if first >= last {
+                let value = format!("{}, in windows of {length}", value());
+                let expected = "as wide as frequencies are apart, rate / window_length";
+                return refused("bands", expected, value);
+            }
+            bins.push(first..last);
+        }
+        Ok(bins)
+    }
+}
+
+/// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, the mean over
+/// all windows, scaled such that the diagonal is each channel's power in the band. The cospectra of
+/// bands that cover all frequencies sum to the covariance of the tapered windows.
+///
+/// # Errors
+/// If a band holds no frequency or too few, no window fits into the recording, a sample is not
+/// finite, or an option is out of its range.
+pub fn cospectra(
+    recording: &dyn Recording,
+    bands: &Bands,
+    options: &CovarianceOptions,
+) -> Result<Covariances, Error> {
+    let spans = good_spans(recording.samples(), &bands.exclude)?;
+    let p = recording.channels();
+    let mut welch = Cospectra::new(recording, bands, &spans, options)?;
+    welch.check_samples(p, options.shrinkage)?;
+    let powers = || {
+        let mean = welch.mean()?;
+        Ok((0..p).map(|a| mean[(a, a)]).collect())
+    };
+    if let Some(factors) = options.scale.factors(p, powers)? {
+        welch.sweep.coordinates = Coordinates::Scaled(factors);
+    }
+    welch.estimate(options.shrinkage)
+}
+
+/// One sweep of Welch's method.
+pub(super) struct Cospectra<'a> {
+    pub sweep: Sweep<'a>,
+    bands: &'a Bands,
+    bins: Vec<Range<usize>>,
+    welch: Welch,
+    /// Where windows start: one list for each span without a gap.
+    starts: Vec<Vec<usize>>,
+    windows: usize,
+    workers: Workers,
+}
+
+impl<'a> Cospectra<'a> {
+    pub fn new(
+        recording: &'a dyn Recording,
+        bands: &'a Bands,
+        spans: &[Range<usize>],
+        options: &CovarianceOptions,
+    ) -> Result<Self, Error> {
+        options.shrinkage.check()?;
+        let bins = bands.bins()?;
+        let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
+        let starts: Vec<Vec<usize>> = spans.iter().map(|s| welch.starts(s).collect()).collect();
+        let windows: usize = starts.iter().map(Vec::len).sum();
+        if windows == 0 {
+            let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+            return Err(Error::Setting {
+                name: "window_length",
+                expected: "at most the samples of the longest span",
+                value: format!("{} for {longest} samples", welch.length),
+            });
+        }
+        let (p, columns) = (
+            recording.channels(),
+            2 * bins.iter().map(Range::len).sum::<usize>(),
+        );
+        let work = (windows * p).saturating_mul(p * columns / 2 + welch.length * 20);
+        Ok(Self {
+            sweep: Sweep {
+                recording,
+                coordinates: Coordinates::Channels,
+                center: false,
+            },
+            workers: Workers::for_work(options.threads, work),
+            bands,
+            bins,
+            welch,
+            starts,
+            windows,
+        })
+    }
+
+    /// Whether every band has the Fourier coefficients it needs to be positive definite.
+    pub fn check_samples(&self, dimension: usize, shrinkage: Shrinkage) -> Result<(), Error> {
+        if !shrinkage.is_none() {
+            return Ok(());
+        }
+        for (bins, (low, high)) in self.bins.iter().zip(&self.bands.bands) {
+            // The coefficients at zero and half the rate are real.
+            let real =
+                usize::from(bins.start == 0) + usize::from(2 * (bins.end - 1) == self.welch.length);
+            let coefficients = self.windows * (2 * bins.len() - real);
+            if coefficients < dimension {
+                return Err(Error::TooFewSamples {
+                    what: format!("the band {low}-{high} Hz"),
+                    samples: coefficients,
+                    unit: "Fourier coefficients",
+                    dimension,
+                    needed: dimension,
+                    advice: "take wider bands",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The cospectra in the sweep's coordinates.
+    pub fn estimate(&self, shrinkage: Shrinkage) -> Result<Covariances, Error> {
+        let p = self.sweep.dimension();
+        let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
+        let matrices = data
+            .chunks_exact_mut(p * p)
+            .zip(self.bins.iter().zip(fourths));
+        let shrinkages = matrices.map(|(matrix, (bins, fourth))| {
+            // A cospectrum is the mean of m x̂ x̂ᵀ over the windows and its m columns x̂, real and
+            // imaginary parts: √m x̂ are its samples.
+            let width = 2 * bins.len();
+            let samples = self.windows * width;
+            shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
+        });
+        Ok(Covariances {
+            n: self.bins.len(),
+            p,
+            shrinkages: shrinkages.collect(),
+            data,
+        })
+    }
+
+    /// The mean of all cospectra.
+    pub fn mean(&self) -> Result<Matrix, Error> {
+        let p = self.sweep.dimension();
+        Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
+    }
+
+    /// The cospectra of all bands one after the other, or their mean; Σ ‖x̂‖⁴ of each, if asked.
+    fn sum(&self, merged: bool, fourth: bool) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let p = self.sweep.dimension();
+        let widths: Vec<usize> = self.bins.iter().map(|bins| 2 * bins.len()).collect();
+        let width: usize = widths.iter().sum();
+        let (matrices, factor) = if merged {
+            (1, 1.0 / (self.windows * self.bins.len()) as f64)
+        } else {
+            (self.bins.len(), 1.0 / self.windows as f64)
+        };
+        let mut sums = vec![0.0; matrices * p * p];
+        let mut fourths = vec![0.0; matrices];
+        let (mut raw, mut image, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for starts in self.starts.iter().flat_map(|s| s.chunks(self.batch())) {
+            let (count, first) = (starts.len(), starts[0]);
+            let span = first..starts[count - 1] + self.welch.length;
+            let x = self.sweep.span(&span, &mut raw, &mut image)?;
+            columns.resize(p * width * count, 0.0);
+            let mut rows: Vec<(&[f64], &mut [f64])> = x
+                .chunks_exact(span.len())
+                .zip(columns.chunks_exact_mut(width * count))
+                .collect();
+            self.workers.each(&mut rows, |(x, out)| {
+                self.transform(x, starts, out);
+            });
+            let mut at = 0;
+            let mut jobs: Vec<(Range<usize>, &mut [f64], &mut f64)> = Vec::new();
+            let outputs = sums.chunks_exact_mut(p * p).zip(&mut fourths);
+            for (matrix, (sum, fourths)) in outputs.enumerate() {
+                let own = if merged { width } else { widths[matrix] } * count;
+                jobs.push((at..at + own, sum, fourths));
+                at += own;
+            }
+            let stride = width * count;
+            self.workers.each(&mut jobs, |(own, sum, fourths)| {
+                linalg::add_gram(sum, p, factor, &columns[own.start..], stride, own.len());
+                if fourth {
+                    let rows = columns.chunks_exact(stride).map(|row| &row[own.clone()]);
+                    **fourths += fourth_powers(rows, own.len());
+                }
+            });
+        }
+        sums.chunks_exact_mut(p * p).for_each(|sum| mirror(sum, p));
+        Ok((sums, fourths))
+    }
+
+    /// How many windows are transformed at once: some eight megabytes.
+    fn batch(&self) -> usize {
+        let samples = (1 << 20) / self.sweep.recording.channels();
+        (samples.saturating_sub(self.welch.length) / self.welch.step).clamp(1, 64)
+    }
+
+    /// The coefficients of some windows of one channel: those of the first band, window after
+    /// window, then those of the next.
+    fn transform(&self, samples: &[f64], starts: &[usize], out: &mut [f64]) {
+        let mut scratch = self.welch.scratch();
+        for (w, start) in starts.iter().enumerate() {
+            let window = &samples[start - starts[0]..][..self.welch.length];
+            self.welch.transform(window, &mut scratch);
+            let mut at = 0;
+            for bins in &self.bins {
+                let width = 2 * bins.len();
+                let own = &mut out[at + w * width..][..width];
+                for (out, x) in own
+                    .chunks_exact_mut(2)
+                    .zip(&scratch.frequency[bins.clone()])
+                {
+                    out[0] = x.re;
+                    out[1] = x.im;
+                }
+                at += width * starts.len();
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Reduction of a recording to its principal components.
+
+use crate::linalg::{self, Matrix};
+use crate::matrices::RANK_TOLERANCE;
+use crate::{Error, Rank, Reduction};
+
+/// How many principal components of a recording are separated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Components {
+    /// As many as there are: all channels, or the rank of the recording if that is less, as after
+    /// an average reference or a projection.
+    #[default]
+    All,
+    /// This many.
+    Number(usize),
+    /// As few as together have this share of the variance.
+    Share(f64),
+}
+
+/// The coordinates in which a recording of this covariance is separated, and the share of its
+/// variance that they keep. None if they are the channels.
+pub(super) fn reduce(
+    covariance: &Matrix,
+    scale: Option<&[f64]>,
+    components: Components,
+) -> Result<(Option<Reduction>, f64), Error> {
+    let p = covariance.rows();
+    let refused = |expected, value: String| {
+        Err(Error::Setting {
+            name: "components",
+            expected,
+            value,
+        })
+    };
+    match components {
+        Components::Number(r) if r == 0 || r > p => {
+            return refused("a number from 1 to that of the channels", r.to_string());
+        }
+        Components::Share(share) if !(share > 0.0 && share <= 1.0) => {
+            return refused("a share above 0 and at most 1", share.to_string());
+        }
+        Components::All => {
+            // The rank is that of the correlations: it does not depend on units.
+            let range = Reduction::of_mean(covariance, Rank::Auto)?;
+            let kept = if range.rank() < p {
+                Some(range)
+            } else {
+                scale.map(diagonal)
+            };
+            return Ok((kept, 1.0));
+        }
+        _ => {}
+    }
+    let factor = |a: usize| scale.map_or(1.0, |s| s[a]);
+    let scaled = Matrix::from_fn(p, p, |a, b| covariance[(a, b)] * factor(a) * factor(b));
+    let (mut values, vectors) = linalg::symmetric_eigen(&scaled).ok_or(Error::StartSingular {
+        problem: "without eigenvalues",
+    })?;
+    values.iter_mut().for_each(|v| *v = v.max(0.0));
+    let total: f64 = values.iter().sum();
+    let rank = values
+        .iter()
+        .filter(|v| **v > RANK_TOLERANCE * values[p - 1])
+        .count();
+    let leading = |k: usize| p - 1 - k;
+    let share = |r: usize| values[p - r..].iter().rev().sum::<f64>() / total;
+    let r = match components {
+        Components::Number(r) if r > rank => {
+            return refused(
+                "at most the rank of the recording",
+                format!("{r} for rank {rank}"),
+            );
+        }
+        Components::Number(r) => r,
+        Components::Share(wanted) => (1..rank).find(|&r| share(r) >= wanted).unwrap_or(rank),
+        Components::All => rank,
+    };
+    if r == 0 {
+        return refused(
+            "components of a recording that is not zero",
+            "a recording of zeros".to_owned(),
+        );
+    }
+    let root = |k: usize| values[leading(k)].sqrt();
+    let filters = Matrix::from_fn(r, p, |k, c| vectors[(leading(k), c)] * factor(c) / root(k));
+    let patterns = Matrix::from_fn(p, r, |c, k| vectors[(leading(k), c)] / factor(c) * root(k));
+    Ok((Some(Reduction::new(filters, patterns)), share(r)))
+}
+
+fn diagonal(scale: &[f64]) -> Reduction {
+    let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
+    Reduction::new(Matrix::diagonal(scale), Matrix::diagonal(&inverse))
+}

@@ -1,0 +1,198 @@
+//! Recordings of which the sources are known, to try things on.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::StandardNormal;
+
+use crate::linalg::{self, Matrix};
+
+/// A recording with the sources it was mixed from.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// Channels · samples numbers, one channel after the other: A s, and noise where there is any.
+    pub data: Vec<f64>,
+    /// The number of channels.
+    pub channels: usize,
+    /// The number of samples.
+    pub samples: usize,
+    /// A: channels x sources.
+    pub mixing: Matrix,
+    /// s: sources x samples.
+    pub sources: Matrix,
+    /// Samples per second.
+    pub rate: f64,
+}
+
+impl Simulation {
+    fn mix(sources: Matrix, mixing: Matrix, rate: f64) -> Self {
+        Self {
+            data: linalg::product(&mixing, &sources).into_vec(),
+            channels: mixing.rows(),
+            samples: sources.columns(),
+            mixing,
+            sources,
+            rate,
+        }
+    }
+
+    /// How far each source stands above all others in what B makes of the recording, in decibels:
+    /// the signal to interference ratio. Each true source is looked for in the row of B A where it
+    /// is strongest.
+    pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
+        let gain = linalg::product(b, &self.mixing);
+        let k = self.sources.rows();
+        let powers: Vec<f64> = (0..k)
+            .map(|j| linalg::dot(self.sources.row(j), self.sources.row(j)))
+            .collect();
+        let power = |i: usize, j: usize| gain[(i, j)].powi(2) * powers[j];
+        let ratio = |i: usize, j: usize| {
+            let all: f64 = (0..k).map(|l| power(i, l)).sum();
+            power(i, j) / (all - power(i, j))
+        };
+        (0..k)
+            .map(|j| {
+                let best = (0..gain.rows()).map(|i| ratio(i, j)).fold(0.0, f64::max);
+                10.0 * best.log10()
+            })
+            .collect()
+    }
+}
+
+fn normal(rng: &mut StdRng) -> f64 {
+    rng.sample(StandardNormal)
+}
+
+fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
+    Matrix::from_fn(rows, columns, |_, _| normal(rng))
+}
+
+/// p Gaussian sources of which the power changes at random from one stretch of so many samples to
+/// the next, by a factor of e either way, mixed at random to p channels.
+pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Simulation {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mixing = random_mixing(p, p, &mut rng);
+    let mut sources = Matrix::zeros(p, stretches * length);
+    for k in 0..p {
+        for stretch in sources.row_mut(k).chunks_exact_mut(length.max(1)) {
+            let amplitude = (0.5 * normal(&mut rng)).exp();
+            stretch
+                .iter_mut()
+                .for_each(|x| *x = amplitude * normal(&mut rng));
+        }
+    }
+    Simulation::mix(sources, mixing, 100.0)
+}
+
+/// Sounds like speech, 8000 samples a second, so many of them mixed to as many microphones:
+/// syllables, some four a second, voiced at a pitch of their own or hissed, with pauses.
+pub fn voices(count: usize, seconds: f64, seed: u64) -> Simulation {
+    let rate = 8000.0;
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mixing = random_mixing(count, count, &mut rng);
+    let mut sources = Matrix::zeros(count, (seconds * rate) as usize);
+    for k in 0..count {
+        speak(sources.row_mut(k), rate, &mut rng);
+    }
+    Simulation::mix(sources, mixing, rate)
+}
+
+fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
+    let pitch = 90.0 + 150.0 * rng.random::<f64>();
+    let mut at = 0;
+    while at < out.len() {
+        let length = ((0.12 + 0.2 * rng.random::<f64>()) * rate) as usize;
+        let end = out.len().min(at + length);
+        let kind: f64 = rng.random();
+        let loudness = (0.6 * normal(rng)).exp();
+        let (formant, drift) = (300.0 + 1500.0 * rng.random::<f64>(), 0.2 * normal(rng));
+        let mut phase = 0.0;
+        let mut hiss = [0.0; 2];
+        for (t, x) in out[at..end].iter_mut().enumerate() {
+            let place = t as f64 / length as f64;
+            let envelope = loudness * (std::f64::consts::PI * place).sin().powi(2);
+            phase += std::f64::consts::TAU * pitch * (1.0 + drift * place) / rate;
+            hiss = [normal(rng), hiss[0]];
+            *x = envelope
+                * match kind {
+                    k if k < 0.2 => 0.0,
+                    // Harmonics of the pitch, strongest near the formant.
+                    k if k < 0.8 => (1..=12)
+                        .map(|h| {
+                            let h = f64::from(h);
+                            let distance = (h * pitch - formant) / 400.0;
+                            (h * phase).sin() * (-distance * distance).exp()
+                        })
+                        .sum(),
+                    _ => 0.3 * (hiss[0] - hiss[1]),
+                };
+            // A room is never silent.
+            *x += 1e-3 * normal(rng);
+        }
+        at = end;
+    }
+}
+
+/// An electroencephalogram in microvolts with the blinks of an eye, 250 samples a second: the first
+/// source is the blinks, strong at the first channels and weak at the last; the others are rhythms
+/// that come and go, of which the channels pick up mixtures, and each channel has noise of its own.
+///
+/// # Panics
+/// If there are no sources or fewer channels than sources.
+pub fn eeg_with_blinks(channels: usize, sources: usize, seconds: f64, seed: u64) -> Simulation {
+    assert!(
+        0 < sources && sources <= channels,
+        "as many channels as sources, or more"
+    );
+    let rate = 250.0;
+    let samples = (seconds * rate) as usize;
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut mixing = random_mixing(channels, sources, &mut rng);
+    for c in 0..channels {
+        mixing[(c, 0)] = 150.0 * (-4.0 * c as f64 / channels as f64).exp();
+    }
+    let mut made = Matrix::zeros(sources, samples);
+    blink(made.row_mut(0), rate, &mut rng);
+    for k in 1..sources {
+        rhythm(
+            made.row_mut(k),
+            4.0 + 26.0 * k as f64 / sources as f64,
+            rate,
+            &mut rng,
+        );
+    }
+    let mut simulation = Simulation::mix(made, mixing, rate);
+    simulation
+        .data
+        .iter_mut()
+        .for_each(|x| *x += 0.5 * normal(&mut rng));
+    simulation
+}
+
+/// Bumps of a third of a second, one every three seconds or so.
+fn blink(out: &mut [f64], rate: f64, rng: &mut StdRng) {
+    let mut next = 1.0;
+    while ((next + 0.4) * rate) < out.len() as f64 {
+        let height = 1.0 + 0.2 * normal(rng);
+        let first = (next * rate) as usize;
+        let width = (0.35 * rate) as usize;
+        for (t, x) in out[first..first + width].iter_mut().enumerate() {
+            let place = t as f64 / width as f64;
+            *x += height * (std::f64::consts::PI * place).sin().powi(2);
+        }
+        next += 1.5 + 3.0 * rng.random::<f64>();
+    }
+}
+
+/// Noise about one frequency, of a few microvolts, swelling and fading.
+fn rhythm(out: &mut [f64], frequency: f64, rate: f64, rng: &mut StdRng) {
+    let angle = std::f64::consts::TAU * frequency / rate;
+    let radius = 0.97_f64;
+    let (mut before, mut last, mut level) = (0.0, 0.0, 0.0);
+    for x in out {
+        // The level wanders over some seconds.
+        level = 0.998 * level + 0.063 * normal(rng);
+        let next = 2.0 * radius * angle.cos() * last - radius * radius * before + normal(rng);
+        (before, last) = (last, next);
+        *x = next * (0.7 * level).exp();
+    }
+}

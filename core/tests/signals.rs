@@ -1,0 +1,434 @@
+//! From recordings to sources: what was mixed is found again.
+
+use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary, voices};
+use codiag::signals::{
+    Bands, Components, Contrast, Cut, Epochs, Scale, Segments, Separated, Separation, Shrinkage,
+    View,
+};
+use codiag::synthetic::amari_distance;
+use codiag::{Error, Matrix, Record, Start};
+use std::ops::ControlFlow;
+
+fn view(made: &Simulation) -> View<'_> {
+    View::new(&made.data, made.channels, made.samples).unwrap()
+}
+
+fn segments(count: usize) -> Contrast {
+    Contrast::Segments(Segments {
+        cut: Cut::Count(count),
+        ..Segments::default()
+    })
+}
+
+fn fit(made: &Simulation, separation: &Separation) -> Separated {
+    let found = separation.fit(&view(made)).unwrap();
+    assert!(found.diagonalization.status.converged());
+    found
+}
+
+fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn variance(row: &[f64]) -> f64 {
+    let n = row.len() as f64;
+    let mean = row.iter().sum::<f64>() / n;
+    row.iter().map(|x| (x - mean).powi(2) / n).sum()
+}
+
+fn correlation(x: &[f64], y: &[f64]) -> f64 {
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let (mx, my) = (mean(x), mean(y));
+    let covariance: f64 = x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum();
+    covariance / (x.len() as f64 * (variance(x) * variance(y)).sqrt())
+}
+
+/// The whitener of the covariance: principal components of unit variance.
+fn principal_components(made: &Simulation) -> Matrix {
+    let p = made.channels;
+    let whole = Separation {
+        contrast: segments(1),
+        ..Separation::default()
+    };
+    let found = whole.fit(&view(made)).unwrap();
+    assert_eq!(found.components(), p);
+    found.filters().clone()
+}
+
+#[test]
+fn sources_of_changing_power_are_found() {
+    for seed in 0..5 {
+        let made = nonstationary(10, 100, 500, seed);
+        let found = fit(&made, &Separation::default());
+        let distance = amari_distance(found.filters(), &made.mixing);
+        assert!(distance < 0.02, "seed {seed}: {distance}");
+        let untouched = amari_distance(&Matrix::identity(10), &made.mixing);
+        let whitened = amari_distance(&principal_components(&made), &made.mixing);
+        assert!(
+            untouched > 20.0 * distance && whitened > 20.0 * distance,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn voices_are_told_apart() {
+    for seed in 0..3 {
+        let made = voices(3, 10.0, seed);
+        let found = fit(&made, &Separation::default());
+        let ratios = made.interference_ratios(found.filters());
+        assert!(
+            ratios.iter().all(|ratio| *ratio > 20.0),
+            "seed {seed}: {ratios:?}"
+        );
+        let before = made.interference_ratios(&Matrix::identity(3));
+        assert!(
+            before.iter().all(|ratio| *ratio < 15.0),
+            "seed {seed}: {before:?}"
+        );
+    }
+}
+
+/// Of all sources, the blinks are found, and taken out without touching anything else.
+#[test]
+fn blinks_are_removed_and_nothing_else() {
+    let made = eeg_with_blinks(16, 8, 120.0, 4);
+    let found = fit(&made, &Separation::default());
+    let sources = found.sources(&view(&made)).unwrap();
+    let blinks = made.sources.row(0);
+    let (source, match_) = (0..found.components())
+        .map(|k| (k, correlation(sources.row(k), blinks).abs()))
+        .max_by(|x, y| x.1.total_cmp(&y.1))
+        .unwrap();
+    assert!(match_ > 0.99, "{match_}");
+    let clean = found.remove(&view(&made), &[source]).unwrap();
+    for c in 0..made.channels {
+        let channel = &made.data[c * made.samples..][..made.samples];
+        let blinkless: Vec<f64> = channel
+            .iter()
+            .zip(blinks)
+            .map(|(x, blink)| x - made.mixing[(c, 0)] * blink)
+            .collect();
+        let ratio = variance(clean.row(c)) / variance(&blinkless);
+        assert!((ratio - 1.0).abs() < 0.05, "channel {c}: {ratio}");
+        assert!(correlation(clean.row(c), blinks).abs() < 0.1, "channel {c}");
+    }
+}
+
+#[test]
+fn spectra_tell_stationary_sources_apart() {
+    // Rhythms of constant power: only their frequencies differ.
+    let (p, samples, rate) = (4, 30_000, 100.0);
+    let mut made = nonstationary(p, 1, samples, 3);
+    for k in 0..p {
+        let angle = std::f64::consts::TAU * (8.5 + 9.0 * k as f64) / rate;
+        let (mut before, mut last) = (0.0, 0.0);
+        for x in made.sources.row_mut(k) {
+            let next = 1.8 * angle.cos() * last - 0.81 * before + *x;
+            (before, last) = (last, next);
+            *x = next;
+        }
+    }
+    for c in 0..p {
+        for t in 0..samples {
+            made.data[c * samples + t] = (0..p)
+                .map(|k| made.mixing[(c, k)] * made.sources[(k, t)])
+                .sum();
+        }
+    }
+    let separation = Separation {
+        contrast: Contrast::Bands(Bands::even(1.0, 49.0, 16, rate)),
+        ..Separation::default()
+    };
+    let found = fit(&made, &separation);
+    let distance = amari_distance(found.filters(), &made.mixing);
+    assert!(distance < 0.02, "{distance}");
+    assert_eq!(found.diagonalization.powers.rows(), 16);
+    // The spectrum of each source over the bands has its peak where the source was made.
+    let mut peaks: Vec<usize> = (0..p)
+        .map(|k| {
+            let power = |band: &usize| found.diagonalization.powers[(*band, k)];
+            (0..16)
+                .max_by(|x, y| power(x).total_cmp(&power(y)))
+                .unwrap()
+        })
+        .collect();
+    peaks.sort_unstable();
+    assert_eq!(peaks, [2, 5, 8, 11]);
+}
+
+#[test]
+fn units_of_channels_change_filters_and_nothing_else() {
+    let made = nonstationary(8, 60, 300, 7);
+    let mut scaled = made.clone();
+    let units: Vec<f64> = (0..8)
+        .map(|c| if c % 2 == 0 { 1e-12 } else { 1e3 })
+        .collect();
+    for (channel, unit) in scaled.data.chunks_exact_mut(made.samples).zip(&units) {
+        channel.iter_mut().for_each(|x| *x *= unit);
+    }
+    for components in [
+        Components::All,
+        Components::Number(5),
+        Components::Share(0.9),
+    ] {
+        let separation = Separation {
+            components,
+            contrast: segments(60),
+            scale: Scale::UnitRms,
+            ..Separation::default()
+        };
+        let (x, y) = (fit(&made, &separation), fit(&scaled, &separation));
+        assert_eq!(x.components(), y.components());
+        for k in 0..x.components() {
+            assert!((x.variance_shares[k] - y.variance_shares[k]).abs() < 1e-6);
+            assert!((x.nonstationarity[k] - y.nonstationarity[k]).abs() < 1e-6);
+            // The largest entry of a pattern decides the sign, and units decide which is largest.
+            let sign = (x.filters()[(k, 0)] * y.filters()[(k, 0)] * units[0]).signum();
+            for c in 0..8 {
+                let (b, a) = (x.filters()[(k, c)], x.patterns()[(c, k)]);
+                assert!((sign * y.filters()[(k, c)] * units[c] - b).abs() < 1e-5);
+                assert!((sign * y.patterns()[(c, k)] / units[c] - a).abs() < 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn reduction_keeps_what_was_asked_for() {
+    // 12 channels of 4 sources, and noise a thousand times weaker.
+    let four = nonstationary(4, 50, 200, 1);
+    let noise = nonstationary(12, 50, 200, 2);
+    let wide = Matrix::from_fn(12, 4, |c, k| noise.mixing[(c, k)]);
+    let samples = four.samples;
+    let mut made = noise.clone();
+    for c in 0..12 {
+        for t in 0..samples {
+            let sum: f64 = (0..4).map(|k| wide[(c, k)] * four.sources[(k, t)]).sum();
+            made.data[c * samples + t] = sum + 1e-3 * noise.sources[(c, t)];
+        }
+    }
+    for components in [Components::Number(4), Components::Share(0.999)] {
+        let separation = Separation {
+            components,
+            contrast: segments(50),
+            ..Separation::default()
+        };
+        let found = fit(&made, &separation);
+        assert_eq!((found.components(), found.channels()), (4, 12));
+        assert!(found.kept_variance > 0.999);
+        assert!(amari_distance(found.filters(), &wide) < 0.05);
+        assert!((found.variance_shares.iter().sum::<f64>() - 1.0).abs() < 0.05);
+        // B A = I, though A is not square.
+        for a in 0..4 {
+            for b in 0..4 {
+                let sum: f64 = (0..12)
+                    .map(|c| found.filters()[(a, c)] * found.patterns()[(c, b)])
+                    .sum();
+                assert!((sum - f64::from(u8::from(a == b))).abs() < 1e-9);
+            }
+        }
+        // Removing nothing leaves all, removing everything leaves the rest outside.
+        assert_eq!(
+            found.remove(&view(&made), &[]).unwrap().as_slice(),
+            made.data
+        );
+        let rest = found.remove(&view(&made), &[0, 1, 2, 3]).unwrap();
+        for c in 0..12 {
+            let before = &made.data[c * samples..][..samples];
+            assert!(variance(rest.row(c)) < 1e-4 * variance(before));
+            assert!(variance(rest.row(c)) > 1e-8 * variance(before));
+        }
+    }
+}
+
+/// An average reference takes one dimension away.
+#[test]
+fn a_recording_without_full_rank_is_separated_in_its_range() {
+    let mut made = nonstationary(6, 100, 200, 5);
+    let samples = made.samples;
+    for t in 0..samples {
+        let mean = (0..6).map(|c| made.data[c * samples + t]).sum::<f64>() / 6.0;
+        (0..6).for_each(|c| made.data[c * samples + t] -= mean);
+    }
+    let found = fit(&made, &Separation::default());
+    assert_eq!((found.components(), found.channels()), (5, 6));
+    let too_many = Separation {
+        components: Components::Number(6),
+        ..Separation::default()
+    };
+    let error = too_many.fit(&view(&made)).unwrap_err();
+    assert!(error.to_string().contains("6 for rank 5"), "{error}");
+}
+
+#[test]
+fn filters_of_one_recording_start_another_and_apply_to_it() {
+    let made = nonstationary(6, 100, 300, 11);
+    let half = made.samples / 2;
+    let part = |from: usize| -> Vec<f64> {
+        let channels = made.data.chunks_exact(made.samples);
+        channels
+            .flat_map(|c| c[from..from + half].to_vec())
+            .collect()
+    };
+    let (first, second) = (part(0), part(half));
+    let (first, second) = (
+        View::new(&first, 6, half).unwrap(),
+        View::new(&second, 6, half).unwrap(),
+    );
+    let mut separation = Separation {
+        contrast: segments(50),
+        ..Separation::default()
+    };
+    let trained = separation.fit(&first).unwrap();
+    let sources = trained.sources(&second).unwrap();
+    assert_eq!((sources.rows(), sources.columns()), (6, half));
+    let cold = separation.fit(&second).unwrap();
+    separation.solver.start = Start::Given(trained.filters().clone());
+    let warm = separation.fit(&second).unwrap();
+    assert!(warm.diagonalization.status.converged());
+    assert!((warm.diagonalization.loss - cold.diagonalization.loss).abs() < 1e-9);
+    let first_gradient = |s: &Separated| s.diagonalization.history[0].gradient_norm;
+    assert!(first_gradient(&warm) < 0.2, "{}", first_gradient(&warm));
+    // The same with fewer components than channels.
+    separation.components = Components::Number(4);
+    separation.solver.start = Start::Spectral;
+    let reduced = separation.fit(&first).unwrap();
+    separation.solver.start = Start::Given(reduced.filters().clone());
+    let again = separation.fit(&first).unwrap();
+    assert_eq!(again.diagonalization.iterations, 0);
+    separation.solver.start = Start::Given(trained.filters().clone());
+    assert!(matches!(
+        separation.fit(&first),
+        Err(Error::StartShape {
+            expected: (4, 6),
+            ..
+        })
+    ));
+    let narrow = vec![0.0; 5 * 10];
+    let narrow = View::new(&narrow, 5, 10).unwrap();
+    assert!(matches!(
+        trained.sources(&narrow),
+        Err(Error::Channels {
+            expected: 6,
+            actual: 5
+        })
+    ));
+}
+
+#[test]
+fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
+    let (epochs, p, samples) = (60, 5, 200);
+    let made = nonstationary(p, epochs, samples, 9);
+    let mut data = Vec::new();
+    for e in 0..epochs {
+        for c in 0..p {
+            data.extend_from_slice(&made.data[c * made.samples + e * samples..][..samples]);
+        }
+    }
+    let cut = Epochs::new(&data, epochs, p, samples).unwrap();
+    let separation = Separation::default();
+    let found = separation.fit_epochs(&cut, None, &mut unobserved).unwrap();
+    // The same as segments of the whole recording.
+    let whole = Separation {
+        contrast: segments(epochs),
+        ..Separation::default()
+    };
+    let expected = whole.fit(&view(&made)).unwrap();
+    assert_eq!(found.filters(), expected.filters());
+    assert_eq!(found.segments.len(), epochs);
+    let labels: Vec<usize> = (0..epochs).map(|e| e % 10).collect();
+    let classes = separation
+        .fit_epochs(&cut, Some(&labels), &mut unobserved)
+        .unwrap();
+    assert_eq!(classes.diagonalization.powers.rows(), 10);
+    assert_eq!(classes.segments[3].len(), 6);
+    let bands = Separation {
+        contrast: Contrast::Bands(Bands::even(1.0, 50.0, 8, 100.0)),
+        ..Separation::default()
+    };
+    let bands = bands.fit_epochs(&cut, None, &mut unobserved).unwrap();
+    assert_eq!(bands.diagonalization.powers.rows(), 8);
+}
+
+#[test]
+fn rivals_and_scores_say_what_is_known() {
+    let made = nonstationary(4, 100, 400, 2);
+    let mut alike = made.clone();
+    // Sources 0 and 1 take the same course.
+    let samples = made.samples;
+    for stretch in 0..100 {
+        let power = |k: usize| variance(&made.sources.row(k)[stretch * 400..][..400]);
+        let factor = (power(0) / power(1)).sqrt();
+        alike.sources.row_mut(1)[stretch * 400..][..400]
+            .iter_mut()
+            .for_each(|x| *x *= factor);
+    }
+    for c in 0..4 {
+        for t in 0..samples {
+            alike.data[c * samples + t] = (0..4)
+                .map(|k| made.mixing[(c, k)] * alike.sources[(k, t)])
+                .sum();
+        }
+    }
+    let found = fit(&alike, &Separation::default());
+    let worst = found.diagonalization.identifiability.unwrap();
+    let (a, b) = worst.pair;
+    let (x, y) = (found.rivals[a].unwrap(), found.rivals[b].unwrap());
+    assert_eq!((x.source, y.source), (b, a));
+    assert!((x.margin - worst.margin).abs() < 1e-9 && (y.margin - worst.margin).abs() < 1e-9);
+    assert!(
+        found
+            .rivals
+            .iter()
+            .flatten()
+            .filter(|r| r.margin > 10.0 * worst.margin)
+            .count()
+            == 2
+    );
+    // The solver's order is that of the scores.
+    assert!(found.nonstationarity.windows(2).all(|w| w[0] >= w[1]));
+    let alone = Separation {
+        components: Components::Number(1),
+        ..Separation::default()
+    };
+    assert_eq!(fit(&made, &alone).rivals, [None]);
+}
+
+#[test]
+fn stationary_noise_scores_as_chance_says() {
+    let made = nonstationary(3, 1, 50_000, 6);
+    let found = Separation::default().fit(&view(&made)).unwrap();
+    let chance = (2.0 / 500.0_f64).sqrt();
+    for score in &found.nonstationarity {
+        assert!((0.7..1.5).contains(&(score / chance)), "{score}");
+    }
+}
+
+#[test]
+fn automatic_shrinkage_makes_short_segments_work() {
+    let made = nonstationary(20, 100, 25, 8);
+    let plain = Separation {
+        contrast: segments(200),
+        ..Separation::default()
+    };
+    assert!(matches!(
+        plain.fit(&view(&made)),
+        Err(Error::TooFewSamples {
+            samples: 12,
+            dimension: 20,
+            needed: 21,
+            ..
+        })
+    ));
+    for shrinkage in [Shrinkage::LedoitWolf, Shrinkage::Oas, Shrinkage::Fixed(0.2)] {
+        let found = fit(
+            &made,
+            &Separation {
+                shrinkage,
+                ..plain.clone()
+            },
+        );
+        assert!(found.shrinkages.iter().all(|s| *s > 0.0 && *s <= 1.0));
+    }
+}
