@@ -66,7 +66,7 @@ const BLINK_SKEWNESS: f64 = 1.0;
 /// Hertz below which blinks have most of their power, and the share of it.
 const SLOW: (f64, f64) = (8.0, 0.7);
 const BEAT_KURTOSIS: f64 = 2.0;
-/// How alike the courses of energy must be one beat apart.
+/// How far the autocorrelation of the energy must rise one beat apart.
 const BEAT_REGULARITY: f64 = 0.3;
 /// The shortest and longest time between beats, in seconds.
 const BEAT_PERIODS: (f64, f64) = (0.4, 1.5);
@@ -99,11 +99,12 @@ pub fn artefacts(source: &[f64], rate: f64, references: &[Reference<'_>]) -> Vec
         .filter_map(|reference| by_reference(source, rate, reference))
         .collect();
     let moments = Moments::of(source);
+    let beat = heartbeat(source, rate, &moments);
     let by_form = [
         blink(&moments, &spectrum),
-        heartbeat(source, rate, &moments),
         line_noise(&spectrum),
-        muscle(source, rate, &spectrum),
+        // The peaks of a heart are bursts of high frequencies too.
+        beat.or_else(|| muscle(source, rate, &spectrum)),
     ];
     // What a reference channel shows needs no second reason.
     for artefact in by_form.into_iter().flatten() {
@@ -207,15 +208,15 @@ fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> Option<Artefact> {
         score: regularity.min(1.0),
         reason: format!(
             "sharp peaks {:.0} times a minute: its energy repeats itself after {period:.2} s \
-             (autocorrelation {regularity:.2}), kurtosis {:.1}",
+             (its autocorrelation rises by {regularity:.2}), kurtosis {:.1}",
             60.0 / period,
             moments.kurtosis,
         ),
     })
 }
 
-/// The highest peak of the autocorrelation of the energy of a signal's changes, and its lag in
-/// seconds, among the lags that a heart may have.
+/// The highest peak of the autocorrelation of the energy of a signal's changes, counted from the
+/// trough before it, and its lag in seconds, among the lags that a heart may have.
 fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
     // Energies of bins of 20 ms or a sample: fine enough for a period, coarse enough to be quick.
     let bin = ((0.02 * rate) as usize).max(1);
@@ -238,15 +239,19 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
         let pairs = energy.len() - lag;
         linalg::dot(&energy[..pairs], &energy[lag..]) / total * energy.len() as f64 / pairs as f64
     };
-    let course: Vec<f64> = (first - 1..=last + 1).map(at).collect();
-    let peaks = course
-        .windows(3)
-        .enumerate()
-        .filter(|(_, w)| w[1] > w[0] && w[1] > w[2]);
-    let (k, height) = peaks
-        .map(|(k, w)| (k, w[1]))
-        .max_by(|x, y| x.1.total_cmp(&y.1))?;
-    Some((height, (first + k) as f64 * bin as f64 / rate))
+    // Energy that swells and fades slowly is alike at all lags: a beat must rise from a trough.
+    let course: Vec<f64> = (first / 3..=last + 1).map(at).collect();
+    let mut trough = f64::INFINITY;
+    let mut best: Option<(f64, usize)> = None;
+    for (k, w) in course.windows(3).enumerate() {
+        trough = trough.min(w[0]);
+        let (lag, height) = (first / 3 + k + 1, w[1] - trough);
+        let peak = lag >= first && w[1] > w[0] && w[1] >= w[2];
+        if peak && best.is_none_or(|(highest, _)| height > highest) {
+            best = Some((height, lag));
+        }
+    }
+    best.map(|(height, lag)| (height, lag as f64 * bin as f64 / rate))
 }
 
 fn line_noise(spectrum: &Spectrum) -> Option<Artefact> {
