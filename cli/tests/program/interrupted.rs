@@ -19,9 +19,8 @@ fn place() -> Place {
     place
 }
 
-/// Starts a solve, and waits until it has saved its first checkpoint.
-fn start(place: &Place, output: &str) -> Child {
-    let args = format!("{RUN} --checkpoint b.npy --checkpoint-every 0 -o {output}");
+/// Starts the program, and waits until it has made `sign`.
+fn start(place: &Place, args: &str, sign: &str) -> Child {
     let child = Command::new(env!("CARGO_BIN_EXE_codiag"))
         .current_dir(place.folder.path())
         .args(args.split_whitespace())
@@ -30,11 +29,30 @@ fn start(place: &Place, output: &str) -> Child {
         .spawn()
         .unwrap();
     let clock = Instant::now();
-    while !place.path("b.npy").exists() {
-        assert!(clock.elapsed() < Duration::from_secs(60), "no checkpoint");
+    while !place.path(sign).exists() {
+        assert!(clock.elapsed() < Duration::from_secs(60), "no {sign}");
         std::thread::sleep(Duration::from_millis(1));
     }
     child
+}
+
+/// Starts a solve, and waits until it has saved its first checkpoint.
+fn start_solve(place: &Place, output: &str) -> Child {
+    let args = format!("{RUN} --checkpoint b.npy --checkpoint-every 0 -o {output}");
+    start(place, &args, "b.npy")
+}
+
+/// Presses Ctrl-C, expects exit code 130, and returns what the program said to it.
+fn interrupt(child: Child) -> String {
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    text
 }
 
 #[test]
@@ -43,7 +61,7 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
     place.codiag(&format!("{RUN} -o whole")).assert().success();
     for delay in [0, 20, 60] {
         let _ = std::fs::remove_file(place.path("b.npy"));
-        let mut child = start(&place, "killed");
+        let mut child = start_solve(&place, "killed");
         std::thread::sleep(Duration::from_millis(delay));
         child.kill().unwrap();
         assert_eq!(
@@ -74,15 +92,7 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
 #[test]
 fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
     let place = place();
-    let child = start(&place, "stopped");
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{text}");
+    let text = interrupt(start_solve(&place, "stopped"));
     assert!(
         text.contains("interrupted") && text.contains("stopped"),
         "{text}"
@@ -104,26 +114,8 @@ fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
 #[test]
 fn ctrl_c_during_the_experiments_writes_nothing() {
     let place = Place::new();
-    let child = Command::new(env!("CARGO_BIN_EXE_codiag"))
-        .current_dir(place.folder.path())
-        .args(["reproduce", "-o", "r", "--max-iter", "1000000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let clock = Instant::now();
     // The folder is made first: by then the handler is in its place.
-    while !place.path("r").exists() {
-        assert!(clock.elapsed() < Duration::from_secs(60), "never started");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was written"));
+    let child = start(&place, "reproduce -o r --max-iter 1000000", "r");
+    assert!(interrupt(child).contains("nothing was written"));
     assert_eq!(place.files("r"), [""; 0]);
 }

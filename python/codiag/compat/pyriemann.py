@@ -90,23 +90,19 @@ def ajd_newton(
 
     Parameters
     ----------
-    X : array-like, shape (n_matrices, n, n)
-        The matrices.
+    X, sample_weight
+        As in :func:`ajd_pham`.
     init : array-like, shape (n, n), optional
         The start; the spectral one by default.
     eps : float
         The gradient norm at which the solve has converged.
     n_iter_max : int
         The largest number of iterations.
-    sample_weight : array-like, shape (n_matrices,), optional
-        How much each matrix counts.
 
     Returns
     -------
-    V : ndarray, shape (n, n)
-        The filters, one a row.
-    D : ndarray, shape (n_matrices, n, n)
-        V X V'.
+    V, D
+        As those of :func:`ajd_pham`.
 
     Examples
     --------
