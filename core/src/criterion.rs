@@ -61,9 +61,7 @@ impl Hessian {
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
         let (mut working, b) = at(set, b)?;
         working.reset(&b)?;
-        let mut hessian = Self::zeros(set.dimension());
-        working.hessian(&mut hessian)?;
-        Ok(hessian)
+        Ok(working.exact_hessian())
     }
 }
 

@@ -8,7 +8,7 @@
 //!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ.
 
 use crate::linalg::Matrix;
-use crate::linalg::kernels::{self, LANES, packed, packed_len};
+use crate::linalg::kernels::{self, LANES, Real, packed, packed_len};
 
 /// Gradient and Γ at the current point.
 #[derive(Clone, Debug)]
@@ -42,77 +42,88 @@ impl Statistics {
     }
 }
 
-/// The exact Hessian as its p row blocks M^a.
+/// The exact Hessian as its p row blocks M^a, in double or single precision.
 #[derive(Clone, Debug)]
-pub struct Hessian {
+pub struct Hessian<T = f64> {
     p: usize,
-    rows: Vec<f64>,
+    rows: Vec<T>,
     /// The operands of a product, in the layout of the row blocks.
-    operand: Vec<f64>,
-    result: Vec<f64>,
+    operand: Vec<T>,
+    result: Vec<T>,
 }
 
-impl Hessian {
+impl<T: Real> Hessian<T> {
     /// Zero, for p×p matrices.
-    pub(crate) fn zeros(p: usize) -> Self {
+    pub fn zeros(p: usize) -> Self {
         let len = p.div_ceil(LANES) * p * LANES;
         Self {
             p,
-            rows: vec![0.0; kernels::hessian_len(p)],
-            operand: vec![0.0; len],
-            result: vec![0.0; len],
+            rows: vec![T::default(); kernels::hessian_len(p)],
+            operand: vec![T::default(); len],
+            result: vec![T::default(); len],
         }
     }
 
-    /// The sums of [`kernels::accumulate_hessian`], to be written.
-    pub(crate) fn rows_mut(&mut self) -> &mut [f64] {
+    /// The row blocks as the numbers in which parts of a set pass them on; the sum of the numbers
+    /// of the parts, weighed by their shares, is that of the whole.
+    pub fn rows(&self) -> &[T] {
+        &self.rows
+    }
+
+    /// The same, to be written.
+    pub fn rows_mut(&mut self) -> &mut [T] {
         &mut self.rows
     }
 
     /// How many bytes the row blocks of p×p matrices take.
     pub(crate) fn bytes(p: usize) -> usize {
-        8 * kernels::hessian_len(p)
+        size_of::<T>() * kernels::hessian_len(p)
     }
 
     /// Entry (b, c) of M^a.
     pub fn entry(&self, a: usize, b: usize, c: usize) -> f64 {
         let group = a / LANES * packed_len(self.p) * LANES;
-        self.rows[group + packed(b, c) * LANES + a % LANES]
+        self.rows[group + packed(b, c) * LANES + a % LANES].widen()
     }
 
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
     pub fn product(&mut self, e: &Matrix) -> Matrix {
+        let mut product = Matrix::zeros(self.p, self.p);
+        self.product_into(e, &mut product);
+        product
+    }
+
+    /// As [`product`](Self::product), into a matrix that is there already.
+    pub(crate) fn product_into(&mut self, e: &Matrix, product: &mut Matrix) {
         let p = self.p;
         let groups = self.operand.chunks_exact_mut(p * LANES);
         for (rows, group) in e.as_slice().chunks(p * LANES).zip(groups) {
             for (l, row) in rows.chunks_exact(p).enumerate() {
                 for (x, place) in row.iter().zip(group.chunks_exact_mut(LANES)) {
-                    place[l] = *x;
+                    place[l] = T::round(*x);
                 }
             }
         }
         kernels::hessian_times(p, &self.rows, &self.operand, &mut self.result);
-        let mut product = Matrix::zeros(p, p);
         let groups = self.result.chunks_exact(p * LANES);
         for (rows, group) in product.as_mut_slice().chunks_mut(p * LANES).zip(groups) {
             for (l, row) in rows.chunks_exact_mut(p).enumerate() {
                 for (x, place) in row.iter_mut().zip(group.chunks_exact(LANES)) {
-                    *x = place[l];
+                    *x = place[l].widen();
                 }
             }
         }
-        Self::add_transposed(&mut product, e);
-        product
+        add_transposed(product, e);
     }
+}
 
-    /// Adds the term δ_ad δ_bc of the Hessian, and clears the diagonal.
-    pub(crate) fn add_transposed(product: &mut Matrix, e: &Matrix) {
-        for a in 0..e.rows() {
-            for b in 0..e.rows() {
-                product[(a, b)] += e[(b, a)];
-            }
-            product[(a, a)] = 0.0;
+/// Adds the term δ_ad δ_bc of the Hessian, and clears the diagonal.
+pub(crate) fn add_transposed(product: &mut Matrix, e: &Matrix) {
+    for a in 0..e.rows() {
+        for b in 0..e.rows() {
+            product[(a, b)] += e[(b, a)];
         }
+        product[(a, a)] = 0.0;
     }
 }
 
@@ -179,12 +190,19 @@ mod tests {
         let (set, b, e, _) = problem();
         let mut working = InMemory::new(&set, Some(1));
         working.reset(&b).unwrap();
-        let mut hessian = Hessian::zeros(6);
-        working.hessian(&mut hessian).unwrap();
-        let rows = hessian.product(&e);
+        let mut single = Hessian::zeros(6);
+        working.hessian(&mut single).unwrap();
+        let single = single.product(&e);
+        let rows = working.exact_hessian().product(&e);
         let sweep = working.hessian_product(&e).unwrap();
-        for (x, y) in rows.as_slice().iter().zip(sweep.as_slice()) {
+        for ((x, y), single) in rows
+            .as_slice()
+            .iter()
+            .zip(sweep.as_slice())
+            .zip(single.as_slice())
+        {
             assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
+            assert!((x - single).abs() < 1e-5 * (1.0 + x.abs()));
         }
     }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::linalg::kernels::{self, packed, packed_len};
 use crate::linalg::{self, Matrix};
+use crate::statistics::Hessian;
 
 /// At most this many groups of blocks are summed apart, whatever the number of threads.
 const GROUPS: usize = 32;
@@ -16,7 +17,7 @@ const GROUPS: usize = 32;
 pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
     // Each group sums a Hessian of its own: together they should not weigh more than the set.
     let bytes = 8 * packed_len(dimension) * lanes;
-    let hessian_bytes = 8 * kernels::hessian_len(dimension);
+    let hessian_bytes = Hessian::<f32>::bytes(dimension);
     let affordable = bytes.max(64 << 20) / hessian_bytes;
     let groups = affordable.clamp(1, GROUPS).min(blocks);
     let edge = |g: usize| g * blocks / groups;

@@ -6,10 +6,10 @@
 //! run over a: no horizontal sums, and each number of the block is loaded once for many a.
 #![allow(unsafe_code)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::combine::add_products;
-use super::{LANES, packed, packed_len};
+use super::{LANES, Real, packed, packed_len};
 
 /// How many numbers the row blocks of a p×p problem take.
 pub fn hessian_len(p: usize) -> usize {
@@ -24,49 +24,64 @@ fn depth(p: usize, lanes: usize) -> usize {
         .clamp(2 * LANES, lanes.max(2 * LANES))
 }
 
+/// The largest number of one matrix that goes into a sum: squares of it stay within single
+/// precision, whatever the ratio of powers.
+const LARGEST: f64 = 1e17;
+
+/// What [`accumulate_hessian`] works in: worth keeping between calls.
+#[derive(Clone, Debug, Default)]
+pub struct HessianScratch<T> {
+    scale: Vec<f64>,
+    rounded: Vec<T>,
+}
+
 /// Adds one block's share to `hessian`.
-/// `scratch` grows as needed and is worth keeping between calls.
-pub fn accumulate_hessian(
+pub fn accumulate_hessian<T: Real>(
     p: usize,
     block: &[f64],
     weights: &[f64],
-    hessian: &mut [f64],
-    scratch: &mut Vec<f64>,
+    hessian: &mut [T],
+    scratch: &mut HessianScratch<T>,
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(hessian.len(), hessian_len(p));
-    scratch.resize(lanes * (2 * width + 1) + depth(p, lanes) * width * p, 0.0);
-    let (inverse, rest) = scratch.split_at_mut(width * lanes);
-    let (inverse_transposed, rest) = rest.split_at_mut(width * lanes);
-    let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
-    Arch::new().dispatch(Accumulate {
+    scratch.scale.resize(lanes * (width + 1), 0.0);
+    let len = block.len() + width * lanes + depth(p, lanes) * width * p;
+    scratch.rounded.resize(len, T::default());
+    let (inverse, root_weights) = scratch.scale.split_at_mut(width * lanes);
+    let (entries, rest) = scratch.rounded.split_at_mut(block.len());
+    let (inverse_transposed, scaled_rows) = rest.split_at_mut(width * lanes);
+    T::dispatch(Accumulate {
         p,
         block,
         weights,
         hessian,
         inverse,
-        inverse_transposed,
         root_weights,
+        entries,
+        inverse_transposed,
         scaled_rows,
     });
 }
 
-struct Accumulate<'a> {
+struct Accumulate<'a, T> {
     p: usize,
     block: &'a [f64],
     weights: &'a [f64],
-    hessian: &'a mut [f64],
+    hessian: &'a mut [T],
     /// 1 / D_aa, row a; rows beyond p are zero.
     inverse: &'a mut [f64],
-    /// u = w_i / D_aa, number (g, i, l) for a = g·LANES + l.
-    inverse_transposed: &'a mut [f64],
     root_weights: &'a mut [f64],
-    scaled_rows: &'a mut [f64],
+    /// The block, rounded.
+    entries: &'a mut [T],
+    /// u = w_i / D_aa, number (g, i, l) for a = g·LANES + l.
+    inverse_transposed: &'a mut [T],
+    scaled_rows: &'a mut [T],
 }
 
-impl WithSimd for Accumulate<'_> {
+impl<T: Real> WithSimd for Accumulate<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -74,6 +89,9 @@ impl WithSimd for Accumulate<'_> {
         let lanes = self.weights.len();
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = (2.0 * w).sqrt();
+        }
+        for (x, d) in self.entries.iter_mut().zip(self.block) {
+            *x = T::round(*d);
         }
         for (a, row) in self.inverse.chunks_exact_mut(lanes).enumerate() {
             if a < self.p {
@@ -85,34 +103,26 @@ impl WithSimd for Accumulate<'_> {
             let group = &mut self.inverse_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
             let (group, _) = group.as_chunks_mut::<LANES>();
             for ((u, x), w) in group.iter_mut().zip(&*row).zip(self.weights) {
-                u[a % LANES] = x * w;
+                u[a % LANES] = T::round((x * w).min(LARGEST));
             }
         }
-        let (hessian, _) = S::as_mut_simd_f64s(self.hessian);
-        let (u, _) = S::as_simd_f64s(self.inverse_transposed);
+        let hessian = T::vectors_mut::<S>(self.hessian);
+        let u = T::vectors::<S>(self.inverse_transposed);
         // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-        add_products(simd, self.block, lanes, u, hessian);
+        add_products::<S, T>(simd, self.entries, lanes, u, hessian);
         let most = depth(self.p, lanes);
         for start in (0..lanes).step_by(most) {
             let range = start..lanes.min(start + most);
             let depth = range.len();
             let scale = (&*self.inverse, &*self.root_weights);
-            scale_rows(
-                simd,
-                self.p,
-                self.block,
-                lanes,
-                scale,
-                range,
-                self.scaled_rows,
-            );
-            let (z, _) = S::as_simd_f64s(self.scaled_rows);
-            let halves = LANES / S::F64_LANES;
+            scale_rows::<S, T>(self.p, self.block, lanes, scale, range, self.scaled_rows);
+            let z = T::vectors::<S>(self.scaled_rows);
+            let halves = LANES / T::lanes::<S>();
             let group_len = packed_len(self.p) * halves;
-            for (v, z) in z[..].chunks_exact(self.p * depth).enumerate() {
+            for (v, z) in z.chunks_exact(self.p * depth).enumerate() {
                 if v / halves < self.p.div_ceil(LANES) {
                     let group = &mut hessian[v / halves * group_len..][..group_len];
-                    subtract_squares(simd, self.p, depth, z, group, v % halves);
+                    subtract_squares::<S, T>(simd, self.p, depth, z, group, v % halves);
                 }
             }
         }
@@ -121,32 +131,30 @@ impl WithSimd for Accumulate<'_> {
 
 /// Z = √(2w_i) D_ab / D_aa for the matrices of `range`, as z[(v, b, i, l)], a = v·width + l.
 #[inline(always)]
-fn scale_rows<S: Simd>(
-    simd: S,
+fn scale_rows<S: Simd, T: Real>(
     p: usize,
     block: &[f64],
     lanes: usize,
     scale: (&[f64], &[f64]),
     range: std::ops::Range<usize>,
-    z: &mut [f64],
+    z: &mut [T],
 ) {
-    match S::F64_LANES {
-        8 => scale_rows_by::<8>(p, block, lanes, scale, range, z),
-        4 => scale_rows_by::<4>(p, block, lanes, scale, range, z),
-        2 => scale_rows_by::<2>(p, block, lanes, scale, range, z),
-        _ => scale_rows_by::<1>(p, block, lanes, scale, range, z),
+    match T::lanes::<S>() {
+        8 => scale_rows_by::<T, 8>(p, block, lanes, scale, range, z),
+        4 => scale_rows_by::<T, 4>(p, block, lanes, scale, range, z),
+        2 => scale_rows_by::<T, 2>(p, block, lanes, scale, range, z),
+        _ => scale_rows_by::<T, 1>(p, block, lanes, scale, range, z),
     }
-    let _ = simd;
 }
 
 #[inline(always)]
-fn scale_rows_by<const L: usize>(
+fn scale_rows_by<T: Real, const L: usize>(
     p: usize,
     block: &[f64],
     lanes: usize,
     (inverse, root_weights): (&[f64], &[f64]),
     range: std::ops::Range<usize>,
-    z: &mut [f64],
+    z: &mut [T],
 ) {
     let depth = range.len();
     for v in 0..p.next_multiple_of(LANES) / L {
@@ -163,13 +171,13 @@ fn scale_rows_by<const L: usize>(
                 }
             }
             for b in 0..p {
-                let mut tile = [[0.0; L]; L];
+                let mut tile = [[T::default(); L]; L];
                 for l in 0..L {
                     let row: &[f64; L] = block[packed(component[l], b) * lanes + at..]
                         .first_chunk()
                         .unwrap();
                     for k in 0..L {
-                        tile[l][k] = row[k] * scale[l][k];
+                        tile[l][k] = T::round((row[k] * scale[l][k]).clamp(-LARGEST, LARGEST));
                     }
                 }
                 let out = &mut z[((v * p + b) * depth + i) * L..][..L * L];
@@ -186,15 +194,15 @@ fn scale_rows_by<const L: usize>(
 
 /// The second sum, for one vector of a's: hessian[bc] −= Σ_i z[b, i] z[c, i].
 #[inline(always)]
-fn subtract_squares<S: Simd>(
+fn subtract_squares<S: Simd, T: Real>(
     simd: S,
     p: usize,
     depth: usize,
-    z: &[S::f64s],
-    hessian: &mut [S::f64s],
+    z: &[T::Vector<S>],
+    hessian: &mut [T::Vector<S>],
     half: usize,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let halves = LANES / T::lanes::<S>();
     assert_eq!(z.len(), p * depth);
     assert_eq!(hessian.len(), packed_len(p) * halves);
     let mut b = 0;
@@ -207,7 +215,7 @@ fn subtract_squares<S: Simd>(
                 ($r:literal, $c:literal) => {
                     // SAFETY: rows b..b+$r and c..c+$c exist in z; of the Hessian only c ≤ b.
                     unsafe {
-                        inner::<S, $r, $c>(
+                        inner::<S, T, $r, $c>(
                             simd,
                             z.as_ptr(),
                             depth,
@@ -241,25 +249,26 @@ fn subtract_squares<S: Simd>(
 /// `z` must have rows b..b+R and c..c+C of `depth` vectors, `hessian` the packed rows of these
 /// pairs with c ≤ b.
 #[inline(always)]
-unsafe fn inner<S: Simd, const R: usize, const C: usize>(
+unsafe fn inner<S: Simd, T: Real, const R: usize, const C: usize>(
     simd: S,
-    z: *const S::f64s,
+    z: *const T::Vector<S>,
     depth: usize,
     (b, c): (usize, usize),
-    hessian: *mut S::f64s,
+    hessian: *mut T::Vector<S>,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let halves = LANES / T::lanes::<S>();
     let (left, right) = unsafe { (z.add(b * depth), z.add(c * depth)) };
-    let mut sums = [[simd.splat_f64s(0.0); C]; R];
+    let zero = T::splat(simd, T::default());
+    let mut sums = [[zero; C]; R];
     for i in 0..depth {
-        let mut columns = [simd.splat_f64s(0.0); C];
+        let mut columns = [zero; C];
         for k in 0..C {
             columns[k] = unsafe { *right.add(k * depth + i) };
         }
         for r in 0..R {
             let row = unsafe { *left.add(r * depth + i) };
             for k in 0..C {
-                sums[r][k] = simd.mul_add_e_f64s(row, columns[k], sums[r][k]);
+                sums[r][k] = T::mul_add(simd, row, columns[k], sums[r][k]);
             }
         }
     }
@@ -270,43 +279,67 @@ unsafe fn inner<S: Simd, const R: usize, const C: usize>(
             if whole || c + k <= b + r {
                 unsafe {
                     let out = out.add(k * halves);
-                    *out = simd.sub_f64s(*out, sums[r][k]);
+                    *out = T::sub(simd, *out, sums[r][k]);
                 }
             }
         }
     }
 }
 
+/// sums += part.
+pub fn add_to<T: Real>(sums: &mut [T], part: &[T]) {
+    assert_eq!(sums.len(), part.len());
+    T::dispatch(Add { sums, part });
+}
+
+struct Add<'a, T> {
+    sums: &'a mut [T],
+    part: &'a [T],
+}
+
+impl<T: Real> WithSimd for Add<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let part = T::vectors::<S>(self.part);
+        for (x, y) in T::vectors_mut::<S>(self.sums).iter_mut().zip(part) {
+            *x = T::add(simd, *x, *y);
+        }
+    }
+}
+
 /// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a with column a of `e`.
 /// Both are laid out in groups like the Hessian: number (g, b, l).
-pub fn hessian_times(p: usize, hessian: &[f64], e: &[f64], out: &mut [f64]) {
+pub fn hessian_times<T: Real>(p: usize, hessian: &[T], e: &[T], out: &mut [T]) {
     let groups = p.div_ceil(LANES);
     assert_eq!(hessian.len(), hessian_len(p));
     assert_eq!(
         (e.len(), out.len()),
         (groups * p * LANES, groups * p * LANES)
     );
-    Arch::new().dispatch(Times { p, hessian, e, out });
+    T::dispatch(Times { p, hessian, e, out });
 }
 
-struct Times<'a> {
+struct Times<'a, T> {
     p: usize,
-    hessian: &'a [f64],
-    e: &'a [f64],
-    out: &'a mut [f64],
+    hessian: &'a [T],
+    e: &'a [T],
+    out: &'a mut [T],
 }
 
-impl WithSimd for Times<'_> {
+impl<T: Real> WithSimd for Times<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.p;
-        let halves = LANES / S::F64_LANES;
-        let (hessian, _) = S::as_simd_f64s(self.hessian);
-        let (e, _) = S::as_simd_f64s(self.e);
-        let (out, _) = S::as_mut_simd_f64s(self.out);
-        out.fill(simd.splat_f64s(0.0));
+        let halves = LANES / T::lanes::<S>();
+        let zero = T::splat(simd, T::default());
+        let hessian = T::vectors::<S>(self.hessian);
+        let e = T::vectors::<S>(self.e);
+        let out = T::vectors_mut::<S>(self.out);
+        out.fill(zero);
         let groups = hessian
             .chunks_exact(packed_len(p) * halves)
             .zip(e.chunks_exact(p * halves))
@@ -319,14 +352,14 @@ impl WithSimd for Times<'_> {
                 row += end;
                 for half in 0..halves {
                     let e_b = e_below[b * halves + half];
-                    let mut own = simd.splat_f64s(0.0);
+                    let mut own = zero;
                     for k in (half..b * halves).step_by(halves) {
-                        own = simd.mul_add_e_f64s(m[k], e_below[k], own);
-                        out_below[k] = simd.mul_add_e_f64s(m[k], e_b, out_below[k]);
+                        own = T::mul_add(simd, m[k], e_below[k], own);
+                        out_below[k] = T::mul_add(simd, m[k], e_b, out_below[k]);
                     }
                     let last = b * halves + half;
-                    own = simd.mul_add_e_f64s(m[last], e_b, own);
-                    out_below[last] = simd.add_f64s(out_below[last], own);
+                    own = T::mul_add(simd, m[last], e_b, own);
+                    out_below[last] = T::add(simd, out_below[last], own);
                 }
             }
         }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Group, InMemory};
+use super::{Group, InMemory, hessian};
 use crate::Error;
 use crate::linalg::kernels::{self, Slope, packed, packed_len};
 use crate::linalg::{self, Matrix};
 use crate::matrices::build::weighted_mean;
 use crate::matrices::groups::{self, add_slices, symmetric};
 use crate::matrices::{Block, Ending, Pairs, Probe, Summary, Tables, WorkingSet, start_sums};
-use crate::statistics::{Hessian, Statistics};
+use crate::statistics::{Hessian, Statistics, add_transposed};
 
 impl WorkingSet for InMemory {
     fn summary(&self) -> &Summary {
@@ -110,22 +110,13 @@ impl WorkingSet for InMemory {
         Ok(self.moments(None))
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian<f32>) -> Result<(), Error> {
         let p = self.dimension();
         self.workers.each(&mut self.groups, |group| {
-            group.hessian.clear();
-            group.hessian.resize(kernels::hessian_len(p), 0.0);
-            for block in &group.blocks {
-                let (entries, weights) = (&block.entries, &block.original.weights);
-                let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
-                kernels::accumulate_hessian(p, entries, weights, rows, scratch);
-            }
+            group.hessian.sum(p, &group.blocks);
         });
-        let rows = hessian.rows_mut();
-        rows.copy_from_slice(&self.groups[0].hessian);
-        for group in &self.groups[1..] {
-            linalg::add_multiple(rows, 1.0, &group.hessian);
-        }
+        let parts = self.groups.iter().map(|group| &group.hessian);
+        hessian::add_up(parts, hessian);
         Ok(())
     }
 
@@ -145,7 +136,7 @@ impl WorkingSet for InMemory {
                 linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice());
             },
         );
-        Hessian::add_transposed(&mut product, e);
+        add_transposed(&mut product, e);
         Ok(product)
     }
 

@@ -1,9 +1,12 @@
 //! The working set whose matrices are all in memory, shared out among threads.
 
 mod answers;
+mod hessian;
 mod pairs;
 
 use std::sync::Arc;
+
+use hessian::HessianSums;
 
 use crate::linalg::kernels::{self, MomentSums};
 use crate::matrices::{Block, MatrixSet, Summary, groups};
@@ -25,7 +28,7 @@ struct Group {
     blocks: Vec<Moving>,
     // Kept from sweep to sweep, so that none allocates.
     scratch: Vec<f64>,
-    hessian: Vec<f64>,
+    hessian: HessianSums<f32>,
 }
 
 /// A block of the set on its way.
@@ -42,8 +45,8 @@ struct Moving {
 }
 
 impl InMemory {
-    /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that concerns D. At most
-    /// that many threads are used, as many as pay if None.
+    /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that
+    /// concerns D. At most that many threads are used, as many as pay if None.
     pub fn new(set: &MatrixSet, threads: Option<usize>) -> Self {
         let workers = Workers::new(threads, set.len(), set.dimension());
         let log_dets = Arc::clone(&set.log_dets);
@@ -69,7 +72,7 @@ impl InMemory {
             Group {
                 blocks: blocks.collect(),
                 scratch: Vec::new(),
-                hessian: Vec::new(),
+                hessian: HessianSums::default(),
             }
         });
         Self {
