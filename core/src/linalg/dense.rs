@@ -9,6 +9,8 @@ use super::Matrix;
 
 /// Up to this size a plain loop is faster than preparing the call of a library.
 const SMALL: usize = 8;
+/// Up to this size plain elimination is faster than factors in blocks.
+const GAUSS_JORDAN: usize = 128;
 
 fn view(m: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
@@ -135,6 +137,9 @@ pub fn log_abs_det(m: &Matrix) -> f64 {
 
 /// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorisation.
 pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
+    if m.rows() <= GAUSS_JORDAN {
+        return super::gauss_jordan::log_det_and_inverse(m);
+    }
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
     let (order, _) = lu.P().arrays();
@@ -221,6 +226,29 @@ mod tests {
         assert!((log_det_and_inverse(&cycle).0 - 2.0_f64.ln()).abs() < 1e-15);
         let flipped = Matrix::diagonal(&[-1.0, -3.0, 1.0]);
         assert!((log_det_and_inverse(&flipped).0 - 3.0_f64.ln()).abs() < 1e-15);
+        let singular = Matrix::from_fn(4, 4, |a, b| (a + b) as f64);
+        assert!(log_det_and_inverse(&singular).0 < -30.0);
+    }
+
+    #[test]
+    fn both_ways_to_an_inverse_agree() {
+        for p in [1, 7, 40, GAUSS_JORDAN, GAUSS_JORDAN + 1] {
+            // Rows in an order that needs pivots.
+            let shift = Matrix::from_fn(p, p, |a, b| f64::from(u8::from(b == (a + 1) % p)));
+            let m = product(&shift, &product_transposed(&example(p), &example(p)));
+            let m = product(&shift.transpose(), &product(&m, &shift));
+            let (log_det, inverse) = log_det_and_inverse(&m);
+            if log_det.is_finite() {
+                assert!((log_det - log_abs_det(&m)).abs() < 1e-9, "{p}");
+                let identity = product(&m, &inverse);
+                for a in 0..p {
+                    for b in 0..p {
+                        let expected = f64::from(u8::from(a == b));
+                        assert!((identity[(a, b)] - expected).abs() < 1e-8, "{p}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

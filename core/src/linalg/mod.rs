@@ -3,6 +3,7 @@
 //! Nothing outside this module names faer or pulp, and nothing outside it is `unsafe`.
 
 mod dense;
+mod gauss_jordan;
 pub mod kernels;
 mod matrix;
 

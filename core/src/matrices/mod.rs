@@ -5,6 +5,7 @@ mod build;
 mod groups;
 mod in_memory;
 mod options;
+mod recycled;
 mod reduction;
 mod start_sums;
 mod summary;

@@ -65,7 +65,7 @@ impl WithSimd for CombineEight<'_> {
         let lanes = self.coefficients.len() / LANES;
         let (u, _) = S::as_simd_f64s(self.coefficients);
         let (out, _) = S::as_mut_simd_f64s(self.out);
-        add_products::<S, f64>(simd, self.block, lanes, u, out);
+        add_products::<S, f64>(simd, self.block, lanes, &mut Vec::new(), u, out);
     }
 }
 
@@ -126,13 +126,17 @@ fn correlate_slice<S: Simd, const W: usize>(
     });
 }
 
+/// The rows of a block that are worked on at once.
+const TILE: usize = 6;
+
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
-/// columns of u.
+/// columns of u. `rounded` is room for a tile of rows in the precision of the rest.
 #[inline(always)]
 pub(super) fn add_products<S: Simd, T: Real>(
     simd: S,
-    block: &[T],
+    block: &[f64],
     lanes: usize,
+    rounded: &mut Vec<T>,
     u: &[T::Vector<S>],
     out: &mut [T::Vector<S>],
 ) {
@@ -141,6 +145,7 @@ pub(super) fn add_products<S: Simd, T: Real>(
     assert_eq!(block.len(), rows * lanes);
     assert_eq!(u.len(), groups * lanes * halves);
     assert_eq!(out.len(), groups * rows * halves);
+    rounded.resize(TILE * lanes, T::default());
     // Vector v of all columns, in u and in the given row of out.
     let place = |v: usize, row: usize| {
         let (group, half) = (v / halves, v % halves);
@@ -153,22 +158,26 @@ pub(super) fn add_products<S: Simd, T: Real>(
     let mut row = 0;
     while row < rows {
         let tile = match rows - row {
-            left @ 1..=6 => left,
+            left @ 1..=TILE => left,
             7 | 8 => 4,
             9 => 5,
-            _ => 6,
+            _ => TILE,
         };
+        let entries = &block[row * lanes..(row + tile) * lanes];
+        for (x, d) in rounded.iter_mut().zip(entries) {
+            *x = T::round(*d);
+        }
         // Two vectors at a time, so that their sums need not wait for each other.
         for v in (0..vectors).step_by(2) {
             let (u_0, out_0) = place(v, row);
             let (u_1, out_1) = place((v + 1).min(vectors - 1), row);
             macro_rules! outer {
                 ($r:literal) => {
-                    // SAFETY: rows row..row+$r exist in block and in each group of out, and each
+                    // SAFETY: the tile has $r rows, which exist in each group of out, and each
                     // group of u has `lanes` times `halves` vectors.
                     unsafe {
                         let (u, out) = (u.as_ptr(), out.as_mut_ptr());
-                        let rows = (block.as_ptr().add(row * lanes), lanes);
+                        let rows = (rounded.as_ptr(), lanes);
                         let u = [u.add(u_0), u.add(u_1)];
                         let out = [out.add(out_0), out.add(out_1)];
                         if v + 1 < vectors {

@@ -24,14 +24,11 @@ fn depth(p: usize, lanes: usize) -> usize {
         .clamp(2 * LANES, lanes.max(2 * LANES))
 }
 
-/// The largest number of one matrix that goes into a sum: squares of it stay within single
-/// precision, whatever the ratio of powers.
-const LARGEST: f64 = 1e17;
-
 /// What [`accumulate_hessian`] works in: worth keeping between calls.
 #[derive(Clone, Debug, Default)]
 pub struct HessianScratch<T> {
     scale: Vec<f64>,
+    scaled: Vec<T>,
     rounded: Vec<T>,
 }
 
@@ -48,11 +45,10 @@ pub fn accumulate_hessian<T: Real>(
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(hessian.len(), hessian_len(p));
     scratch.scale.resize(lanes * (width + 1), 0.0);
-    let len = block.len() + width * lanes + depth(p, lanes) * width * p;
-    scratch.rounded.resize(len, T::default());
+    let len = width * lanes + depth(p, lanes) * width * p;
+    scratch.scaled.resize(len, T::default());
     let (inverse, root_weights) = scratch.scale.split_at_mut(width * lanes);
-    let (entries, rest) = scratch.rounded.split_at_mut(block.len());
-    let (inverse_transposed, scaled_rows) = rest.split_at_mut(width * lanes);
+    let (inverse_transposed, scaled_rows) = scratch.scaled.split_at_mut(width * lanes);
     T::dispatch(Accumulate {
         p,
         block,
@@ -60,7 +56,7 @@ pub fn accumulate_hessian<T: Real>(
         hessian,
         inverse,
         root_weights,
-        entries,
+        rounded: &mut scratch.rounded,
         inverse_transposed,
         scaled_rows,
     });
@@ -74,8 +70,7 @@ struct Accumulate<'a, T> {
     /// 1 / D_aa, row a; rows beyond p are zero.
     inverse: &'a mut [f64],
     root_weights: &'a mut [f64],
-    /// The block, rounded.
-    entries: &'a mut [T],
+    rounded: &'a mut Vec<T>,
     /// u = w_i / D_aa, number (g, i, l) for a = g·LANES + l.
     inverse_transposed: &'a mut [T],
     scaled_rows: &'a mut [T],
@@ -90,9 +85,6 @@ impl<T: Real> WithSimd for Accumulate<'_, T> {
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = (2.0 * w).sqrt();
         }
-        for (x, d) in self.entries.iter_mut().zip(self.block) {
-            *x = T::round(*d);
-        }
         for (a, row) in self.inverse.chunks_exact_mut(lanes).enumerate() {
             if a < self.p {
                 let power = &self.block[packed(a, a) * lanes..][..lanes];
@@ -103,13 +95,13 @@ impl<T: Real> WithSimd for Accumulate<'_, T> {
             let group = &mut self.inverse_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
             let (group, _) = group.as_chunks_mut::<LANES>();
             for ((u, x), w) in group.iter_mut().zip(&*row).zip(self.weights) {
-                u[a % LANES] = T::round((x * w).min(LARGEST));
+                u[a % LANES] = T::round(x * w);
             }
         }
         let hessian = T::vectors_mut::<S>(self.hessian);
         let u = T::vectors::<S>(self.inverse_transposed);
         // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-        add_products::<S, T>(simd, self.entries, lanes, u, hessian);
+        add_products(simd, self.block, lanes, self.rounded, u, hessian);
         let most = depth(self.p, lanes);
         for start in (0..lanes).step_by(most) {
             let range = start..lanes.min(start + most);
@@ -177,7 +169,7 @@ fn scale_rows_by<T: Real, const L: usize>(
                         .first_chunk()
                         .unwrap();
                     for k in 0..L {
-                        tile[l][k] = T::round((row[k] * scale[l][k]).clamp(-LARGEST, LARGEST));
+                        tile[l][k] = T::round(row[k] * scale[l][k]);
                     }
                 }
                 let out = &mut z[((v * p + b) * depth + i) * L..][..L * L];

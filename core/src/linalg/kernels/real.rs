@@ -9,7 +9,9 @@ pub trait Real: Copy + Default + PartialEq + Send + Sync + std::fmt::Debug + 'st
 
     /// How many numbers a vector has.
     fn lanes<S: Simd>() -> usize;
-    /// The nearest number.
+    /// The nearest number; in single precision, the nearest one whose products with others still
+    /// have room for a sum. Only powers that differ by as much, and the padding of a block, whose
+    /// weight is zero, are ever that large.
     fn round(x: f64) -> Self;
     /// The number itself.
     fn widen(self) -> f64;
@@ -36,7 +38,7 @@ pub trait Real: Copy + Default + PartialEq + Send + Sync + std::fmt::Debug + 'st
 
 macro_rules! real {
     ($real:ty, $vector:ident, $lanes:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident,
-     $mul_add:ident, $add:ident, $sub:ident, $dispatch:expr) => {
+     $mul_add:ident, $add:ident, $sub:ident, $round:expr, $dispatch:expr) => {
         impl Real for $real {
             type Vector<S: Simd> = S::$vector;
 
@@ -46,7 +48,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn round(x: f64) -> Self {
-                x as Self
+                $round(x)
             }
             #[inline(always)]
             fn widen(self) -> f64 {
@@ -99,6 +101,7 @@ real!(
     mul_add_e_f64s,
     add_f64s,
     sub_f64s,
+    |x| x,
     |op| Arch::new().dispatch(op)
 );
 real!(
@@ -111,6 +114,7 @@ real!(
     mul_add_e_f32s,
     add_f32s,
     sub_f32s,
+    |x: f64| x.clamp(-1e17, 1e17) as f32,
     dispatch_f32
 );
 

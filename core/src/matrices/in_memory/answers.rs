@@ -8,6 +8,7 @@ use crate::linalg::kernels::{self, Slope, packed, packed_len};
 use crate::linalg::{self, Matrix};
 use crate::matrices::build::weighted_mean;
 use crate::matrices::groups::{self, add_slices, symmetric};
+use crate::matrices::recycled::Recycled;
 use crate::matrices::{Block, Ending, Pairs, Probe, Summary, Tables, WorkingSet, start_sums};
 use crate::statistics::{Hessian, Statistics, add_transposed};
 
@@ -75,9 +76,11 @@ impl WorkingSet for InMemory {
     }
 
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+        for block in self.blocks_mut().filter(|b| b.entries.is_empty()) {
+            block.entries = Recycled::of_len(block.original.entries.len());
+        }
         self.workers.each(&mut self.groups, |group| {
             for block in &mut group.blocks {
-                block.entries.resize(block.original.entries.len(), 0.0);
                 let task = kernels::Congruence {
                     transform: b,
                     input: &block.original.entries,
@@ -142,12 +145,14 @@ impl WorkingSet for InMemory {
 
     fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
         let p = self.dimension();
+        for block in self.blocks_mut().filter(|b| b.cross.is_empty()) {
+            block.cross = Recycled::of_len(block.entries.len());
+            block.square = Recycled::of_len(block.entries.len());
+        }
         let (linear, quadratic) = self.sum(
             |group| {
                 let mut sums = (vec![0.0; p], vec![0.0; p]);
                 for block in &mut group.blocks {
-                    block.cross.resize(block.entries.len(), 0.0);
-                    block.square.resize(block.entries.len(), 0.0);
                     let weights = &block.original.weights;
                     let lanes = weights.len();
                     let task = kernels::Congruence {

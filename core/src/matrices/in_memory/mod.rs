@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hessian::HessianSums;
 
 use crate::linalg::kernels::{self, MomentSums};
+use crate::matrices::recycled::Recycled;
 use crate::matrices::{Block, MatrixSet, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
@@ -37,11 +38,11 @@ struct Moving {
     /// 1 / s_i, once the matrices have been balanced.
     inverse_sizes: Vec<f64>,
     /// Dⁱ.
-    entries: Vec<f64>,
+    entries: Recycled,
     /// E Dⁱ + (E Dⁱ)ᵀ of the probed direction.
-    cross: Vec<f64>,
+    cross: Recycled,
     /// E Dⁱ Eᵀ of the probed direction.
-    square: Vec<f64>,
+    square: Recycled,
 }
 
 impl InMemory {
@@ -65,9 +66,9 @@ impl InMemory {
             let blocks = blocks[range].iter().map(|original| Moving {
                 original: Arc::clone(original),
                 inverse_sizes: Vec::new(),
-                entries: Vec::new(),
-                cross: Vec::new(),
-                square: Vec::new(),
+                entries: Recycled::default(),
+                cross: Recycled::default(),
+                square: Recycled::default(),
             });
             Group {
                 blocks: blocks.collect(),
@@ -85,6 +86,10 @@ impl InMemory {
 
     fn dimension(&self) -> usize {
         self.summary.dimension()
+    }
+
+    fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Moving> {
+        self.groups.iter_mut().flat_map(|group| &mut group.blocks)
     }
 
     fn blocks(&self) -> impl Iterator<Item = &Moving> {

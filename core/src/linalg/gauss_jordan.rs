@@ -1,0 +1,64 @@
+//! Inverses of small matrices, by elimination with pivots.
+
+use super::{Matrix, kernels};
+
+/// log det m, −∞ unless the determinant is positive, and m⁻¹.
+pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
+    let p = m.rows();
+    let mut inverse = m.clone();
+    let mut log_det = 0.0;
+    kernels::dispatch(
+        #[inline(always)]
+        || log_det = eliminate(inverse.as_mut_slice(), p),
+    );
+    if log_det == f64::NEG_INFINITY {
+        inverse = Matrix::zeros(p, p);
+    }
+    (log_det, inverse)
+}
+
+/// Replaces a row-major p×p matrix by its inverse; returns the logarithm of its determinant, −∞
+/// (with the matrix in disorder) unless that is positive.
+#[inline(always)]
+fn eliminate(m: &mut [f64], p: usize) -> f64 {
+    let (mut log_det, mut negative) = (0.0, false);
+    let mut swaps = vec![0; p];
+    let mut pivot_row = vec![0.0; p];
+    for k in 0..p {
+        let size = |row: usize| m[row * p + k].abs();
+        let mut chosen = k;
+        for row in k + 1..p {
+            if size(row) > size(chosen) {
+                chosen = row;
+            }
+        }
+        swaps[k] = chosen;
+        let pivot = m[chosen * p + k];
+        if !(pivot.abs() > 0.0 && pivot.is_finite()) {
+            return f64::NEG_INFINITY;
+        }
+        log_det += pivot.abs().ln();
+        negative ^= (pivot < 0.0) ^ (chosen != k);
+        pivot_row.copy_from_slice(&m[chosen * p..][..p]);
+        m.copy_within(k * p..(k + 1) * p, chosen * p);
+        pivot_row[k] = 1.0;
+        pivot_row.iter_mut().for_each(|x| *x /= pivot);
+        m[k * p..][..p].copy_from_slice(&pivot_row);
+        for (row, numbers) in m.chunks_exact_mut(p).enumerate() {
+            if row == k {
+                continue;
+            }
+            let factor = -std::mem::take(&mut numbers[k]);
+            for (x, y) in numbers.iter_mut().zip(&pivot_row) {
+                *x += factor * y;
+            }
+        }
+    }
+    // Rows were swapped on the way: the inverse has its columns swapped, the last first.
+    for (k, &chosen) in swaps.iter().enumerate().rev() {
+        if chosen != k {
+            m.chunks_exact_mut(p).for_each(|row| row.swap(k, chosen));
+        }
+    }
+    if negative { f64::NEG_INFINITY } else { log_det }
+}

@@ -1,0 +1,93 @@
+//! Memory that one solve hands on to the next.
+//!
+//! The system gives fresh memory page by page, at the price of an interruption each: for sets of a
+//! few megabytes that takes as long as a pass over them. So what a solve gives back is kept for the
+//! next on the same thread, up to a bound.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+/// At most so many numbers are kept on a thread: 32 MB.
+const MOST_KEPT: usize = 4 << 20;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Numbers whose memory is used again.
+#[derive(Debug, Default)]
+pub struct Recycled(Vec<f64>);
+
+impl Recycled {
+    /// That many numbers, to be overwritten: they are what they were when last used.
+    pub fn of_len(len: usize) -> Self {
+        let kept = KEPT.with_borrow_mut(|kept| {
+            // The smallest that is large enough, unless most of it would lie idle.
+            let fits = |numbers: &Vec<f64>| (len..=2 * len).contains(&numbers.capacity());
+            let candidates = (0..kept.len()).filter(|&k| fits(&kept[k]));
+            let best = candidates.min_by_key(|&k| kept[k].capacity())?;
+            Some(kept.swap_remove(best))
+        });
+        Self(match kept {
+            Some(mut numbers) => {
+                numbers.resize(len, 0.0);
+                numbers
+            }
+            // Zeros from the system cost nothing until they are touched, by whichever thread.
+            None => vec![0.0; len],
+        })
+    }
+}
+
+impl Drop for Recycled {
+    fn drop(&mut self) {
+        let numbers = std::mem::take(&mut self.0);
+        // No keeping while the thread ends.
+        let _ = KEPT.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            let total: usize = kept.iter().map(Vec::capacity).sum();
+            if numbers.capacity() > 0 && total + numbers.capacity() <= MOST_KEPT {
+                kept.push(numbers);
+            }
+        });
+    }
+}
+
+impl Deref for Recycled {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+impl DerefMut for Recycled {
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_handed_on() {
+        let mut first = Recycled::of_len(1000);
+        first.fill(3.0);
+        let place = first.as_ptr();
+        drop(first);
+        let second = Recycled::of_len(900);
+        assert_eq!((second.as_ptr(), second.len()), (place, 900));
+        let third = Recycled::of_len(900);
+        assert_ne!(third.as_ptr(), place);
+    }
+
+    #[test]
+    fn large_memory_is_given_back() {
+        let big = Recycled::of_len(MOST_KEPT + 1);
+        drop(big);
+        let kept: usize = KEPT.with_borrow(|kept| kept.iter().map(Vec::capacity).sum());
+        assert!(kept <= MOST_KEPT);
+    }
+}
