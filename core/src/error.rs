@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::Memory;
+
 /// Bad input. Every variant carries the numbers that a message needs.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
@@ -163,9 +165,28 @@ pub enum Error {
         /// What helps.
         advice: &'static str,
     },
-    /// The matrices could not be read any more, long after the input was accepted.
+    /// A budget of memory within which not even one block could be worked on.
+    #[error("memory must be at least {smallest} for matrices of this size, got {given}")]
+    Memory {
+        /// The smallest budget that works.
+        smallest: Memory,
+        /// The budget.
+        given: Memory,
+    },
+    /// The matrices cannot be read, be it from the beginning or long after the input was accepted.
     #[error("{0}")]
     Source(String),
+    /// What is wrong with the matrices of a file.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: Box<Error>,
+    },
+    /// Whoever watches the reading of a file asked to stop, before there was anything to return.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 fn singular_advice(shared_rank: Option<usize>) -> String {

@@ -62,6 +62,8 @@
 mod error;
 mod linalg;
 mod matrices;
+mod memory;
+pub mod npy;
 mod settings;
 mod threads;
 
@@ -84,7 +86,8 @@ pub mod working;
 pub use criterion::Criterion;
 pub use error::Error;
 pub use linalg::{MatRef, Matrix};
-pub use matrices::{MatrixSet, Rank, Reduction, SetOptions};
+pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions};
+pub use memory::Memory;
 pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind};
 pub use settings::{Method, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};

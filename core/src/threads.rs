@@ -44,6 +44,15 @@ impl Workers {
         }
     }
 
+    /// How many threads work at once.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::All => rayon::current_num_threads().min(MOST),
+            Self::Some(pool) => pool.current_num_threads(),
+        }
+    }
+
     /// Calls `work` on every item, in any order.
     pub fn each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync + Send) {
         match self {

@@ -7,7 +7,7 @@ pub fn write(out: &mut dyn Write, shape: &[usize], data: &[f64]) -> io::Result<(
     debug_assert_eq!(shape.iter().product::<usize>(), data.len());
     let mut header = format!(
         "{{'descr': '<f8', 'fortran_order': False, 'shape': {}, }}",
-        crate::input::shape(shape)
+        codiag::npy::shape(shape)
     );
     // The numbers begin at a multiple of 64 bytes, so that they can be mapped into memory.
     while (10 + header.len() + 1) % 64 != 0 {
@@ -31,7 +31,7 @@ pub fn matrix(out: &mut dyn Write, matrix: &codiag::Matrix) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::input::npy::Header;
+    use codiag::npy::Header;
 
     #[test]
     fn what_is_written_is_read() {

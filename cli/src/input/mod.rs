@@ -1,7 +1,6 @@
 //! From files to matrices. They come one after the other, so that a large file is read once and is
 //! never in memory beside the set made from it.
 
-pub mod npy;
 mod order;
 mod text;
 
@@ -15,7 +14,7 @@ use codiag::{Matrix, MatrixSet, SetOptions};
 
 use crate::args::Source;
 use crate::session::{Interrupted, Session};
-use npy::Header;
+use codiag::npy::{self, Header};
 
 /// Matrices about to be read.
 pub struct Matrices<'a> {
@@ -133,24 +132,14 @@ impl<'a> Matrices<'a> {
 
     fn from_npy(name: String, mut reader: Box<dyn Read + 'a>, size: Option<u64>) -> Result<Self> {
         let header = Header::read(&mut reader)?;
-        let [n, p, columns] = header.shape[..] else {
-            bail!(
-                "expected an array of shape (n, p, p), got {}",
-                shape(&header.shape)
-            );
-        };
-        ensure!(
-            p == columns && n > 0 && p > 0,
-            "expected an array of shape (n, p, p) with n, p > 0, got {}",
-            shape(&header.shape)
-        );
+        let (n, p) = header.matrices()?;
         let (bytes, square) = (header.bytes()?, p * p);
         // Said before reading gigabytes in vain.
         if let Some(size) = size
             && size < bytes
         {
             let width = bytes / (n * square) as u64;
-            return Err(header.truncated((size / width) as usize));
+            return Err(header.truncated((size / width) as usize).into());
         }
         let stream: Box<dyn FnMut(usize) -> Option<Result<Vec<f64>>> + 'a> = if header.fortran_order
         {
@@ -161,7 +150,9 @@ impl<'a> Matrices<'a> {
                 (i < n).then(|| Ok((0..square).map(entry).collect()))
             })
         } else {
-            Box::new(move |i| (i < n).then(|| header.read_numbers(&mut reader, square, i * square)))
+            Box::new(move |i| {
+                (i < n).then(|| Ok(header.read_numbers(&mut reader, square, i * square)?))
+            })
         };
         Ok(Self {
             name,
@@ -237,7 +228,7 @@ pub fn list_file(path: &Path) -> Result<Vec<f64>> {
         "npy" => {
             let mut reader = BufReader::new(open_quietly(path)?);
             let header = Header::read(&mut reader)?;
-            header.read_numbers(&mut reader, header.count()?, 0)
+            Ok(header.read_numbers(&mut reader, header.count()?, 0)?)
         }
         _ => text::list(&std::fs::read_to_string(path).map_err(|e| explain(&e))?),
     };
@@ -253,7 +244,7 @@ fn read_matrix(path: &Path) -> Result<Matrix> {
     let [rows, columns] = header.shape[..] else {
         bail!(
             "expected a matrix, got an array of shape {}",
-            shape(&header.shape)
+            npy::shape(&header.shape)
         );
     };
     let data = header.read_numbers(&mut reader, header.count()?, 0)?;
@@ -309,13 +300,6 @@ pub fn in_our_words(error: &codiag::Error) -> String {
     ]
     .iter()
     .fold(text, |text, (theirs, ours)| text.replace(theirs, ours))
-}
-
-/// (100, 40, 40)
-pub fn shape(shape: &[usize]) -> String {
-    let numbers: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    let comma = if shape.len() == 1 { "," } else { "" };
-    format!("({}{comma})", numbers.join(", "))
 }
 
 fn extension(path: &Path) -> String {

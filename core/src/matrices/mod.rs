@@ -4,6 +4,7 @@ mod blocks;
 mod build;
 mod groups;
 mod in_memory;
+mod on_disk;
 mod options;
 mod recycled;
 mod reduction;
@@ -13,6 +14,7 @@ mod working_set;
 
 pub use blocks::Block;
 pub use in_memory::InMemory;
+pub use on_disk::{MatrixFile, OnDisk, Reading};
 pub use options::{Rank, SetOptions};
 pub(crate) use reduction::RANK_TOLERANCE;
 pub use reduction::Reduction;

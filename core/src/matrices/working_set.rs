@@ -43,7 +43,8 @@ pub struct Tables {
 /// other machines can answer alike. All that must survive a fault is B: [`reset`](Self::reset)
 /// brings any set to it.
 ///
-/// Every call fails, with [`Error::Source`], if the matrices cannot be reached any more.
+/// Every call fails, with [`Error::Source`], if the matrices cannot be reached any more. It may fail
+/// with [`Error::Interrupted`] if whoever watches the set wants the solve to end where it stands.
 #[allow(clippy::missing_errors_doc)] // said above
 pub trait WorkingSet {
     /// What is known of the Cⁱ without a sweep.
@@ -72,6 +73,12 @@ pub trait WorkingSet {
 
     /// The sums that make gradient and Γ at the current D.
     fn statistics(&mut self) -> Result<Statistics, Error>;
+
+    /// Hears that exact Hessians will be asked for at the points to come, so that they may be summed
+    /// together with the statistics; says whether there is room for them.
+    fn expect_hessian(&mut self) -> bool {
+        true
+    }
 
     /// Writes the exact Hessian at the current D, in single precision: it serves to find a
     /// direction, and no error of it is carried along.

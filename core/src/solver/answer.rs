@@ -3,9 +3,10 @@
 use super::Outcome;
 use crate::Error;
 use crate::linalg::{self, Matrix};
-use crate::matrices::{Tables, WorkingSet};
-use crate::report::{Diagonalization, Identifiability};
+use crate::matrices::{Ending, Tables, WorkingSet};
+use crate::report::{Diagonalization, Identifiability, Status};
 use crate::settings::Settings;
+use crate::statistics::Statistics;
 use crate::update;
 
 /// Assembles the answer.
@@ -22,17 +23,21 @@ pub(super) fn assemble<S: WorkingSet>(
         history,
     } = outcome;
     let p = b.rows();
-    let statistics = if let Some(statistics) = statistics {
-        statistics
-    } else {
-        set.reset(&b)?;
-        set.statistics()?
+    let last = history.last().expect("a solve records its start");
+    let statistics = match statistics {
+        Some(statistics) => Some(statistics),
+        None => unless_interrupted(set.reset(&b).and_then(|_| set.statistics()), status)?,
     };
     // The matrices are in the gauge of B, whichever that is.
     let normalizing = update::normalizing_scale(&b, &set.summary().mean);
     let mean_powers: Vec<f64> = normalizing.iter().map(|s| 1.0 / (s * s)).collect();
-    let ending = set.ending(&mean_powers)?;
     let log_det = linalg::log_abs_det(&b);
+    // Without another sweep, the loss is that of the last record, and the order as it was.
+    let ending = unless_interrupted(set.ending(&mean_powers), status)?.unwrap_or_else(|| Ending {
+        log_powers: 2.0 * (last.loss + log_det) + set.summary().mean_log_det,
+        variations: vec![0.0; p],
+        tables: None,
+    });
     let scale = if settings.orthogonal || !settings.canonical {
         vec![1.0; p]
     } else {
@@ -43,12 +48,12 @@ pub(super) fn assemble<S: WorkingSet>(
     } else {
         (0..p).collect()
     };
-    let tables = ending.tables.as_ref();
-    let residuals = tables.map_or(Vec::new(), |t| residuals(t, log_det));
-    let powers = tables.map_or(Matrix::zeros(0, p), |tables| {
-        Matrix::from_fn(tables.log_dets.len(), p, |i, c| {
-            tables.powers[i * p + order[c]] * scale[order[c]].powi(2)
-        })
+    let residuals = ending
+        .tables
+        .as_ref()
+        .map_or(Vec::new(), |t| residuals(t, log_det));
+    let powers = ending.tables.map_or(Matrix::zeros(0, p), |tables| {
+        arranged(tables, &order, &scale)
     });
     let mut b = Matrix::from_fn(p, p, |a, c| b[(order[a], c)] * scale[order[a]]);
     let mut a = linalg::inverse(&b);
@@ -60,7 +65,6 @@ pub(super) fn assemble<S: WorkingSet>(
     if settings.canonical {
         make_largest_positive(&mut b, &mut a);
     }
-    let last = history.last().expect("a solve records its start");
     let place = |component: usize| {
         order
             .iter()
@@ -69,20 +73,25 @@ pub(super) fn assemble<S: WorkingSet>(
     };
     Ok(Diagonalization {
         condition_number: condition_number(&b),
-        identifiability: statistics.identifiability().map(|(margin, (x, y))| {
-            let (x, y) = (place(x), place(y));
-            Identifiability {
-                margin,
-                pair: (x.min(y), x.max(y)),
-            }
-        }),
+        identifiability: statistics
+            .as_ref()
+            .and_then(Statistics::identifiability)
+            .map(|(margin, (x, y))| {
+                let (x, y) = (place(x), place(y));
+                Identifiability {
+                    margin,
+                    pair: (x.min(y), x.max(y)),
+                }
+            }),
         status,
         iterations: last.iteration,
         loss: 0.5 * (ending.log_powers - summary.mean_log_det) - log_det,
-        gradient_norm: if settings.orthogonal {
-            statistics.rotation_gradient().norm() / (p as f64).sqrt()
-        } else {
-            statistics.gradient_norm()
+        gradient_norm: match &statistics {
+            Some(statistics) if settings.orthogonal => {
+                statistics.rotation_gradient().norm() / (p as f64).sqrt()
+            }
+            Some(statistics) => statistics.gradient_norm(),
+            None => last.gradient_norm,
         },
         history,
         residuals,
@@ -91,6 +100,26 @@ pub(super) fn assemble<S: WorkingSet>(
         a,
         start_losses,
     })
+}
+
+/// A solve that was stopped in the middle of a sweep is not kept waiting for another one.
+fn unless_interrupted<T>(asked: Result<T, Error>, status: Status) -> Result<Option<T>, Error> {
+    match asked {
+        Err(Error::Interrupted) if status == Status::Stopped => Ok(None),
+        asked => asked.map(Some),
+    }
+}
+
+/// The powers of the components in their order and scale; in place, for there may be many.
+fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
+    let (n, mut powers) = (tables.log_dets.len(), tables.powers);
+    let mut row = vec![0.0; order.len()];
+    for out in powers.chunks_exact_mut(order.len()) {
+        row.copy_from_slice(out);
+        let places = out.iter_mut().zip(order);
+        places.for_each(|(x, k)| *x = row[*k] * scale[*k].powi(2));
+    }
+    Matrix::from_rows(n, order.len(), powers)
 }
 
 /// Each matrix's share of the loss, at a B of that log |det|.

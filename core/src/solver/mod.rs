@@ -83,12 +83,14 @@ pub fn diagonalize_working<S: WorkingSet>(
         if outcome.status == Status::Stopped {
             break;
         }
-        let further = Begin {
-            b: start::restart(set, k, settings.orthogonal)?,
-            passes: 0.0,
-            clock,
+        let other = match restart(set, settings, k, clock, observer) {
+            Err(Error::Interrupted) => {
+                outcome.statistics = None;
+                outcome.status = Status::Stopped;
+                break;
+            }
+            other => other?,
         };
-        let other = solve(set, settings, further, observer)?;
         start_losses.push(other.loss());
         if other.loss() < outcome.loss() {
             outcome = other;
@@ -101,6 +103,22 @@ pub fn diagonalize_working<S: WorkingSet>(
         }
     }
     answer::assemble(set, settings, outcome, start_losses)
+}
+
+/// The solve from a further start.
+fn restart<S: WorkingSet>(
+    set: &mut S,
+    settings: &Settings,
+    k: usize,
+    clock: Instant,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
+    let begin = Begin {
+        b: start::restart(set, k, settings.orthogonal)?,
+        passes: 0.0,
+        clock,
+    };
+    solve(set, settings, begin, observer)
 }
 
 /// Where and when one solve begins.
@@ -132,11 +150,17 @@ fn solve<S: WorkingSet>(
     begin: Begin,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
+    let stored = settings.method == Method::Newton && newton::stores_hessian(set, settings);
     let mut course = Course::begin(set, settings, begin, observer)?;
     let status = match settings.method {
-        Method::Newton => newton::run(&mut course)?,
-        Method::QuasiNewton => quasi_newton::run(&mut course)?,
-        Method::Pham => pham::run(&mut course)?,
+        Method::Newton => newton::run(&mut course, stored),
+        Method::QuasiNewton => quasi_newton::run(&mut course),
+        Method::Pham => pham::run(&mut course),
+    };
+    let status = match status {
+        // In the middle of a sweep: the last point is still there.
+        Err(Error::Interrupted) if !course.history.is_empty() => Status::Stopped,
+        status => status?,
     };
     let (b, statistics, history) = course.best();
     Ok(Outcome {

@@ -8,6 +8,7 @@ use crate::linalg::Matrix;
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
 use crate::report::{Status, StepKind};
+use crate::settings::Settings;
 use crate::statistics::Hessian;
 
 /// The residual of the Newton system may be this share of the gradient, or ĝ if that is less:
@@ -22,12 +23,20 @@ const SHORTEST: f64 = 0.1;
 /// How often.
 const MAX_HALVINGS: usize = 40;
 
+/// Whether the exact Hessian is stored, as the set is told, or applied by sweeps.
+pub(crate) fn stores_hessian<S: WorkingSet>(set: &mut S, settings: &Settings) -> bool {
+    let (n, p) = (set.summary().len, set.summary().dimension());
+    let fits = Hessian::<f32>::bytes(p) <= settings.hessian_memory;
+    fits && !sweeps_are_cheaper(n, p) && set.expect_hessian()
+}
+
 /// Runs to the end.
-pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
+pub(crate) fn run<S: WorkingSet>(
+    course: &mut Course<'_, S>,
+    stored: bool,
+) -> Result<Status, Error> {
     let summary = course.set.summary();
     let (n, p) = (summary.len, summary.dimension());
-    let fits = Hessian::<f32>::bytes(p) <= course.settings.hessian_memory;
-    let stored = fits && !sweeps_are_cheaper(n, p);
     let mut hessian: Option<Hessian<f32>> = None;
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {

@@ -123,10 +123,40 @@ pub fn slope(
     alpha: f64,
 ) -> Slope {
     let lanes = weights.len();
-    assert_eq!(lanes % LANES, 0);
     for rows in [block, cross, square] {
         assert_eq!(rows.len(), packed_len(p) * lanes);
     }
+    slope_along(p, weights, alpha, |a, at| {
+        let row = packed(a, a) * lanes + at;
+        [group(block, row), group(cross, row), group(square, row)]
+    })
+}
+
+/// As [`slope`], from `ratios` to D_aa of the p diagonals of `cross` and then of `square`: what the
+/// logarithms add to those at α = 0.
+pub fn slope_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> Slope {
+    let lanes = weights.len();
+    assert_eq!(ratios.len(), 2 * p * lanes);
+    slope_along(p, weights, alpha, |a, at| {
+        let row = a * lanes + at;
+        [
+            &[1.0; LANES],
+            group(ratios, row),
+            group(ratios, p * lanes + row),
+        ]
+    })
+}
+
+/// The slope of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.
+#[inline(always)]
+fn slope_along<'a>(
+    p: usize,
+    weights: &[f64],
+    alpha: f64,
+    rows: impl Fn(usize, usize) -> [&'a [f64; LANES]; 3],
+) -> Slope {
+    let lanes = weights.len();
+    assert_eq!(lanes % LANES, 0);
     let mut sums = Slope::default();
     Arch::new().dispatch(
         #[inline(always)]
@@ -135,8 +165,7 @@ pub fn slope(
                 let mut logs = LogSums::new();
                 let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
                 for a in 0..p {
-                    let row = packed(a, a) * lanes + at;
-                    let (d, c, s) = (group(block, row), group(cross, row), group(square, row));
+                    let [d, c, s] = rows(a, at);
                     let mut power = [0.0; LANES];
                     for l in 0..LANES {
                         power[l] = d[l] + alpha * (c[l] + alpha * s[l]);

@@ -11,6 +11,7 @@
 
 mod cholesky;
 mod combine;
+mod diagonals;
 mod hessian;
 mod line;
 mod moments;
@@ -22,8 +23,9 @@ mod transform;
 
 pub use cholesky::cholesky_pivots;
 pub use combine::{combine, combine_eight, correlate_eight};
+pub use diagonals::line_diagonals;
 pub use hessian::{HessianScratch, accumulate_hessian, add_to, hessian_len, hessian_times};
-pub use line::{Slope, advance, diagonal_logs, slope, sum_of_logs};
+pub use line::{Slope, advance, diagonal_logs, slope, slope_of_ratios, sum_of_logs};
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, pair_sums, rotate_pair, turn_pair};
 pub use real::Real;

@@ -267,6 +267,56 @@ fn slope_and_advance_follow_the_quadratics() {
 }
 
 #[test]
+fn diagonals_of_a_line_are_those_of_the_congruences() {
+    for (p, lanes) in SIZES {
+        let (entries, matrices) = block(p, lanes);
+        let w = weights(lanes);
+        let b = Matrix::from_fn(p, p, |a, c| {
+            0.2 * number(5 + a * p + c) + f64::from(u8::from(a == c))
+        });
+        let e = Matrix::from_fn(p, p, |a, c| 0.1 * number(9 + a * p + c));
+        let f = product(&e, &b);
+        let mut out = vec![0.0; 3 * p * lanes];
+        line_diagonals(&b, &f, &entries, lanes, &mut out, &mut Vec::new());
+        for (i, matrix) in matrices.iter().enumerate() {
+            let d = product_transposed(&product(&b, matrix), &b);
+            let (cross, square) = (product(&e, &d), product_transposed(&product(&e, &d), &e));
+            for a in 0..p {
+                assert_close(out[a * lanes + i], d[(a, a)]);
+                assert_close(out[(p + a) * lanes + i], 2.0 * cross[(a, a)]);
+                assert_close(out[(2 * p + a) * lanes + i], square[(a, a)]);
+            }
+        }
+        // The slope of the ratios is that of the whole, but for the logarithms at 0.
+        let (mut d, mut cross) = (vec![0.0; entries.len()], vec![0.0; entries.len()]);
+        let mut square = vec![0.0; entries.len()];
+        let congruent = |m: &Matrix, input: &[f64], out: &mut [f64], cross: Option<&mut [f64]>| {
+            let task = Congruence {
+                transform: m,
+                input,
+                lanes,
+                square: out,
+                cross,
+            };
+            congruence(task, &mut Vec::new());
+        };
+        congruent(&b, &entries, &mut d, None);
+        congruent(&e, &d, &mut square, Some(&mut cross));
+        let (powers, ratios) = out.split_at_mut(p * lanes);
+        let both = ratios.chunks_exact_mut(p * lanes);
+        both.for_each(|rows| rows.iter_mut().zip(&*powers).for_each(|(x, d)| *x /= d));
+        let start = slope(p, &d, &cross, &square, &w, 0.0);
+        for alpha in [0.0, 0.7] {
+            let whole = slope(p, &d, &cross, &square, &w, alpha);
+            let ratios = slope_of_ratios(p, ratios, &w, alpha);
+            assert_close(start.log_powers + ratios.log_powers, whole.log_powers);
+            assert_close(ratios.first, whole.first);
+            assert_close(ratios.second, whole.second);
+        }
+    }
+}
+
+#[test]
 fn a_rotated_pair_is_a_congruence() {
     for (p, lanes) in SIZES.into_iter().filter(|(p, _)| *p > 1) {
         for (a, b) in [(1, 0), (p - 1, 0), (p - 1, p - 2)] {

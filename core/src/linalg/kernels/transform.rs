@@ -97,7 +97,7 @@ impl Sliced<'_, '_> {
 
 /// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices.
 #[inline(always)]
-fn half_product<S: Simd, const W: usize>(
+pub(super) fn half_product<S: Simd, const W: usize>(
     simd: S,
     m: &Matrix,
     input: &[S::f64s],

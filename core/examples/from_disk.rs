@@ -1,0 +1,150 @@
+//! A set on disk against the same set in memory: time, and the largest resident size.
+//!
+//! ```text
+//! cargo run --release --example from_disk -- [n] [p] [threads] [budget as a share of the file]
+//! ```
+//!
+//! Each solve runs in a process of its own, so that its peak is its own; the two take turns, and the
+//! best time of three is kept. The file is in the page cache.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use codiag::synthetic::Synthetic;
+use codiag::working::diagonalize_working;
+use codiag::{Matrix, MatrixFile, Memory, OnDisk, Record, SetOptions, Settings, diagonalize};
+
+const ROUNDS: usize = 3;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [role, path, threads, memory] = &args[..]
+        && (role == "memory" || role == "disk")
+    {
+        return one(role, Path::new(path), threads.parse()?, memory.parse()?);
+    }
+    let number = |k: usize, default: usize| args.get(k).map_or(Ok(default), |x| x.parse());
+    let (n, p, threads) = (number(0, 50_000)?, number(1, 40)?, number(2, 2)?);
+    let share: f64 = args.get(3).map_or(Ok(0.1), |x| x.parse())?;
+    let path = std::env::temp_dir().join(format!("codiag-from-disk-{}.npy", std::process::id()));
+    let outcome = compare(&path, n, p, threads, share);
+    std::fs::remove_file(&path)?;
+    outcome
+}
+
+fn compare(
+    path: &Path,
+    n: usize,
+    p: usize,
+    threads: usize,
+    share: f64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    write(path, n, p)?;
+    let bytes = (n * p * p * 8) as f64;
+    let budget = (share * bytes) as u64;
+    let mut best = [f64::INFINITY; 2];
+    let mut peaks = [0.0_f64; 2];
+    let mut answers = [String::new(), String::new()];
+    for _ in 0..ROUNDS {
+        for (k, role) in ["memory", "disk"].into_iter().enumerate() {
+            let ran = Command::new(std::env::current_exe()?)
+                .args([role, &path.display().to_string()])
+                .args([threads.to_string(), budget.to_string()])
+                .output()?;
+            let text = String::from_utf8(ran.stdout)?;
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let [seconds, peak, rest @ ..] = &words[..] else {
+                return Err(String::from_utf8_lossy(&ran.stderr).into());
+            };
+            best[k] = best[k].min(seconds.parse()?);
+            peaks[k] = peaks[k].max(peak.parse()?);
+            answers[k] = rest.join(" ");
+        }
+    }
+    let out = &mut std::io::stdout();
+    writeln!(
+        out,
+        "n = {n}, p = {p}, {threads} threads: a file of {:.0} MB, a budget of {:.0} MB",
+        bytes / 1e6,
+        budget as f64 / 1e6
+    )?;
+    for (k, role) in ["in memory", "from disk"].into_iter().enumerate() {
+        let (seconds, peak, answer) = (best[k], peaks[k], &answers[k]);
+        writeln!(
+            out,
+            "{role}  {seconds:6.2} s   peak {peak:5.0} MB   {answer}"
+        )?;
+    }
+    writeln!(
+        out,
+        "ratio of times {:.2}, peak above the budget {:.0} MB",
+        best[1] / best[0],
+        peaks[1] - budget as f64 / 1e6
+    )?;
+    Ok(())
+}
+
+/// One solve: seconds from the file to the answer, peak in MB, and how it went.
+fn one(
+    role: &str,
+    path: &Path,
+    threads: usize,
+    memory: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let settings = Settings {
+        threads: Some(threads),
+        ..Settings::default()
+    };
+    let options = SetOptions {
+        threads: Some(threads),
+        ..SetOptions::default()
+    };
+    let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    let clock;
+    let file = MatrixFile::open(path)?;
+    // In memory, the time counts from when the set is there: reading it is not solving.
+    let answer = if role == "memory" {
+        let set = file.read_set(&options)?;
+        clock = Instant::now();
+        diagonalize(&set, &settings)?
+    } else {
+        clock = Instant::now();
+        let mut set = OnDisk::new(file, Memory(memory), &options)?;
+        diagonalize_working(&mut set, &settings, &mut observer)?
+    };
+    writeln!(
+        std::io::stdout(),
+        "{} {} {} after {} iterations, loss {:.12}",
+        clock.elapsed().as_secs_f64(),
+        peak_megabytes(),
+        answer.status,
+        answer.iterations,
+        answer.loss
+    )?;
+    Ok(())
+}
+
+/// The largest resident size so far, where the system tells (Linux).
+fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let number = line.and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok());
+    number.map_or(f64::NAN, |kilobytes| kilobytes * 1024.0 / 1e6)
+}
+
+fn write(path: &Path, n: usize, p: usize) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    let header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({n}, {p}, {p}), }}\n");
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(header.len() as u16).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    for x in Synthetic::new(n, p, 0.1, 0).data {
+        out.write_all(&x.to_le_bytes())?;
+    }
+    out.flush()
+}

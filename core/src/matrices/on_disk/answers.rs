@@ -1,0 +1,163 @@
+//! What the start and the solvers ask, answered by sweeps over the file.
+
+use std::sync::Mutex;
+
+use super::sweep::{Bench, Sums, sweep};
+use super::{Block, OnDisk, transform};
+use crate::Error;
+use crate::linalg::kernels::{self, Slope, packed, packed_len};
+use crate::linalg::{self, Matrix};
+use crate::matrices::build::factorize_block;
+use crate::matrices::groups::{self, add_slices, symmetric};
+use crate::matrices::{Ending, Probe, Summary, Tables, WorkingSet, start_sums};
+use crate::statistics::{Hessian, Statistics, add_transposed};
+use crate::update;
+
+impl WorkingSet for OnDisk<'_> {
+    fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
+        self.every(step)
+    }
+
+    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+        let p = self.dimension();
+        self.metric = start_sums::one_of_eight(metric);
+        let metric = &self.metric;
+        let sums = self.sum(
+            || vec![0.0; packed_len(p)],
+            |sums, block, _| {
+                let inverse_sizes = start_sums::inverse_sizes(p, block, metric);
+                start_sums::add_scaled(block, &inverse_sizes, sums);
+            },
+            add_slices,
+        )?;
+        Ok(symmetric(p, &sums))
+    }
+
+    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
+        let p = self.dimension();
+        let eight = start_sums::inner_product_entries(eight, p);
+        let metric = &self.metric;
+        self.sum(
+            || vec![0.0; eight.len()],
+            |sums, block, _| {
+                // n sizes are too many to keep, and cost next to nothing beside the reading.
+                let sizes = start_sums::inverse_sizes(p, block, metric);
+                start_sums::add_correlations(block, &sizes, &eight, sums);
+            },
+            add_slices,
+        )
+    }
+
+    fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+        Ok(self.arrive(b.clone())?.log_powers)
+    }
+
+    /// D is made from C and B in every sweep: its mean is that of C, transformed.
+    fn mean(&mut self) -> Result<Matrix, Error> {
+        let half = linalg::product(&self.b, &self.summary.mean);
+        Ok(linalg::product_transposed(&half, &self.b))
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, Error> {
+        Ok(self.here()?.statistics())
+    }
+
+    fn expect_hessian(&mut self) -> bool {
+        self.hessian_expected = self.blocks.plan.hessian;
+        self.hessian_expected
+    }
+
+    fn hessian(&mut self, hessian: &mut Hessian<f32>) -> Result<(), Error> {
+        if self.here()?.hessian.is_empty() {
+            self.point = Some(self.point_sums(true)?);
+        }
+        let rows = hessian.rows_mut();
+        rows.copy_from_slice(&self.here()?.hessian);
+        Ok(())
+    }
+
+    fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+        let p = self.dimension();
+        let mut product = self.sum_transformed(
+            || Matrix::zeros(p, p),
+            |sums, block, bench| {
+                let (entries, scratch) = (&bench.entries, &mut bench.scratch);
+                kernels::accumulate_product(e, entries, &block.weights, sums, scratch);
+            },
+            |total, sums| linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice()),
+        )?;
+        add_transposed(&mut product, e);
+        Ok(product)
+    }
+
+    fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
+        self.probe_line(e)
+    }
+
+    fn slope(&mut self, alpha: f64) -> Result<Slope, Error> {
+        self.slope_along(alpha)
+    }
+
+    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
+        let line = self.line.as_ref().expect("a line was probed");
+        let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
+        Ok(self.arrive(b)?.statistics())
+    }
+
+    fn ending(&mut self, mean_powers: &[f64]) -> Result<Ending, Error> {
+        let p = self.dimension();
+        self.line = None;
+        let wanted = self.blocks.plan.ending;
+        if wanted {
+            // Their room is wanted for the tables.
+            self.blocks.clear();
+            self.blocks.plan.kept = 0;
+        }
+        let b = &self.b;
+        let rows = if wanted { self.summary.len } else { 0 };
+        let (mut powers, mut log_dets) = (vec![0.0; rows * p], vec![0.0; rows]);
+        let capacity = self.blocks.recipe.capacity;
+        let places = powers.chunks_mut(capacity * p);
+        let places: Vec<Mutex<(&mut [f64], &mut [f64])>> = places
+            .zip(log_dets.chunks_mut(capacity))
+            .map(Mutex::new)
+            .collect();
+        let sums = Sums {
+            zero: || (0.0, vec![0.0; p]),
+            work: |sums: &mut (f64, Vec<f64>),
+                   k: usize,
+                   block: Option<&Block>,
+                   bench: &mut Bench| {
+                let block = block.expect("every block is needed");
+                transform(b, block, bench);
+                let (entries, weights) = (&bench.entries, &block.weights);
+                sums.0 += groups::log_powers(p, entries, weights);
+                groups::add_variations(entries, weights, mean_powers, &mut sums.1);
+                let Some(place) = places.get(k) else { return };
+                let mut place = place.lock().expect("each block comes once");
+                let lanes = block.lanes();
+                for (lane, row) in place.0.chunks_exact_mut(p).enumerate() {
+                    for (a, x) in row.iter_mut().enumerate() {
+                        *x = entries[packed(a, a) * lanes + lane];
+                    }
+                }
+                place.1.copy_from_slice(&factorize_block(p, block).0);
+            },
+            add: |total: &mut (f64, Vec<f64>), part: &(f64, Vec<f64>)| {
+                total.0 += part.0;
+                add_slices(&mut total.1, &part.1);
+            },
+        };
+        let (log_powers, variations) = sweep(&self.blocks, self.watcher, |_| true, &sums)?;
+        drop(places);
+        Ok(Ending {
+            log_powers,
+            variations,
+            tables: wanted.then_some(Tables { powers, log_dets }),
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! The blocks of a file: the very blocks that a set in memory would have.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::file::MatrixFile;
+use super::plan::{Needs, Plan};
+use crate::linalg::Matrix;
+use crate::linalg::kernels::LANES;
+use crate::matrices::{Block, groups};
+use crate::{Error, Memory};
+
+/// No sample is thinner than every so many-th matrix.
+const LARGEST_STEP: usize = 8;
+
+/// Which matrices of a file make a set, and what is done to each.
+#[derive(Clone)]
+pub struct Recipe {
+    pub file: Arc<MatrixFile>,
+    /// Every so many-th matrix of the file.
+    pub step: usize,
+    /// Normalised weights of all matrices of the file; None if all are alike.
+    pub weights: Option<Arc<[f64]>>,
+    /// What the weights of those taken sum to.
+    pub total: f64,
+    pub shrinkage: f64,
+    /// What reduces each matrix, if anything does.
+    pub filters: Option<Arc<Matrix>>,
+    /// How many matrices a block holds.
+    pub capacity: usize,
+}
+
+impl Recipe {
+    /// The number of matrices taken.
+    pub fn len(&self) -> usize {
+        self.file.len().div_ceil(self.step)
+    }
+
+    /// The size at which they are diagonalised.
+    pub fn dimension(&self) -> usize {
+        let filters = self.filters.as_ref();
+        filters.map_or(self.file.size(), |f| f.rows())
+    }
+
+    /// The weight of one of those taken.
+    pub fn weight(&self, i: usize) -> f64 {
+        let of_file = match &self.weights {
+            Some(weights) => weights[i * self.step],
+            None => 1.0 / self.file.len() as f64,
+        };
+        of_file / self.total
+    }
+}
+
+/// Blocks, some of them kept in memory once they have been read.
+pub struct Blocks {
+    pub recipe: Recipe,
+    pub file: Arc<MatrixFile>,
+    pub groups: Vec<Range<usize>>,
+    pub plan: Plan,
+    kept: Vec<OnceLock<Block>>,
+}
+
+/// A block that may have been kept.
+pub enum MaybeKept<'a> {
+    Kept(&'a Block),
+    Passing(Block),
+}
+
+impl MaybeKept<'_> {
+    pub fn get(&self) -> &Block {
+        match self {
+            Self::Kept(block) => block,
+            Self::Passing(block) => block,
+        }
+    }
+}
+
+impl Blocks {
+    /// The blocks of a recipe, within a budget and by at most so many threads.
+    pub fn new(recipe: Recipe, memory: Memory, threads: usize) -> Result<Self, Error> {
+        let (n, capacity) = (recipe.len(), recipe.capacity);
+        let dimension = recipe.dimension();
+        let file = Arc::clone(&recipe.file);
+        let needs = Needs {
+            n,
+            channels: file.size(),
+            dimension,
+            capacity,
+            span: file.span(recipe.step),
+            sample: (Block::capacity(dimension), file.span(LARGEST_STEP)),
+            converted: !file.is_native(),
+            weighted: recipe.weights.is_some(),
+        };
+        let plan = needs.plan(memory, threads)?;
+        let count = n.div_ceil(capacity);
+        let lanes = (count - 1) * capacity + (n - (count - 1) * capacity).next_multiple_of(LANES);
+        Ok(Self {
+            groups: groups::deal(count, lanes, dimension),
+            kept: (0..count).map(|_| OnceLock::new()).collect(),
+            recipe,
+            file,
+            plan,
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// How many matrices block k holds.
+    pub fn matrices(&self, k: usize) -> usize {
+        let capacity = self.recipe.capacity;
+        capacity.min(self.recipe.len() - k * capacity)
+    }
+
+    /// Forgets what was kept.
+    pub fn clear(&mut self) {
+        let count = self.count();
+        self.kept = (0..count).map(|_| OnceLock::new()).collect();
+    }
+
+    pub fn is_kept(&self, k: usize) -> bool {
+        self.kept(k).is_some()
+    }
+
+    pub fn kept(&self, k: usize) -> Option<&Block> {
+        self.kept[k].get()
+    }
+
+    /// Keeps block k, if it is one of those for which there is room: they are spread evenly, so that
+    /// reading goes on at all times.
+    pub fn keep(&self, k: usize, block: Block) -> MaybeKept<'_> {
+        let (some, all) = (self.plan.kept, self.count());
+        if (k + 1) * some / all > k * some / all {
+            MaybeKept::Kept(self.kept[k].get_or_init(|| block))
+        } else {
+            MaybeKept::Passing(block)
+        }
+    }
+
+    /// The bytes of the file that block k is read from.
+    pub fn block_bytes(&self, k: usize) -> usize {
+        self.matrices(k) * self.file.matrix_bytes()
+    }
+
+    /// The pieces in which block k is read, as its lanes.
+    pub fn pieces(&self, k: usize) -> impl Iterator<Item = Range<usize>> {
+        let (matrices, piece) = (self.matrices(k), self.plan.piece);
+        (0..matrices)
+            .step_by(piece)
+            .map(move |at| at..matrices.min(at + piece))
+    }
+
+    /// Reads one of these pieces, row after row; returns the number of bytes.
+    pub fn read(
+        &self,
+        k: usize,
+        lanes: Range<usize>,
+        rows: &mut Vec<f64>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<usize, Error> {
+        rows.resize(lanes.len() * self.file.size().pow(2), 0.0);
+        let first = (k * self.recipe.capacity + lanes.start) * self.recipe.step;
+        self.file.read(first, self.recipe.step, rows, bytes)?;
+        Ok(lanes.len() * self.file.matrix_bytes())
+    }
+
+    /// Block k, its matrices still to be gathered.
+    pub fn begin(&self, k: usize) -> Block {
+        let mut block = Block::identities(self.file.size(), self.matrices(k));
+        let first = k * self.recipe.capacity;
+        for lane in 0..block.matrices {
+            block.weights[lane] = self.recipe.weight(first + lane);
+        }
+        block
+    }
+
+    /// Checks up to eight matrices, and writes them to the lanes from `at` on.
+    pub fn gather(
+        &self,
+        k: usize,
+        block: &mut Block,
+        rows: &[f64],
+        at: usize,
+    ) -> Result<(), Error> {
+        let p = self.file.size();
+        let mut eight: [&[f64]; LANES] = [&[]; LANES];
+        let mut count = 0;
+        for (place, matrix) in eight.iter_mut().zip(rows.chunks_exact(p * p)) {
+            *place = matrix;
+            count += 1;
+        }
+        let first = k * self.recipe.capacity;
+        let number = |lane: usize| (first + lane) * self.recipe.step;
+        block.gather_eight(p, &eight[..count], at, number)
+    }
+
+    /// What the matrices of a whole block are once they are shrunk and reduced.
+    pub fn complete(&self, mut block: Block, scratch: &mut Vec<f64>) -> Block {
+        block.shrink(self.file.size(), self.recipe.shrinkage);
+        match &self.recipe.filters {
+            Some(filters) => block.reduced(filters, scratch),
+            None => block,
+        }
+    }
+}

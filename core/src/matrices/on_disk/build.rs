@@ -1,0 +1,206 @@
+//! How a set on disk is made: a first sweep checks every matrix, and sums what a summary tells.
+
+use std::sync::Arc;
+
+use super::blocks::{Blocks, Recipe};
+use super::sweep::{Sums, Watcher, sweep};
+use super::{MatrixFile, OnDisk};
+use crate::linalg::kernels::{self, packed_len};
+use crate::linalg::{self, Matrix};
+use crate::matrices::build::{
+    check_range, factorize_block, not_positive_definite, reduction_of, smallest_eigenvalue,
+};
+use crate::matrices::groups::{add_slices, symmetric};
+use crate::matrices::{Block, Rank, SetOptions, Summary};
+use crate::threads::Workers;
+use crate::{Error, Memory, Reading};
+
+/// What the first sweep sums.
+struct First {
+    mean: Vec<f64>,
+    mean_log_det: f64,
+    /// The first matrix that is not positive definite, and its smallest eigenvalue.
+    singular: Option<(usize, f64)>,
+}
+
+impl First {
+    fn add(&mut self, other: &Self) {
+        add_slices(&mut self.mean, &other.mean);
+        self.mean_log_det += other.mean_log_det;
+        self.singular = self.singular.or(other.singular);
+    }
+}
+
+impl<'a> OnDisk<'a> {
+    /// Reads and checks the whole file once.
+    ///
+    /// # Errors
+    /// If the matrices are not all finite, symmetric and positive definite, if the options are not
+    /// as they should be, or if the budget is too small; the error names the file.
+    pub fn new(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
+        let file = Arc::new(file);
+        Self::build(&file, memory, options, None).map_err(|e| file.named(e))
+    }
+
+    /// As [`new`](Self::new), with a watcher as in [`watched`](Self::watched) from the first sweep
+    /// on.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Interrupted`] if the watcher breaks.
+    pub fn new_watched(
+        file: MatrixFile,
+        memory: Memory,
+        options: &SetOptions,
+        watcher: &'a dyn Fn(&Reading) -> std::ops::ControlFlow<()>,
+    ) -> Result<Self, Error> {
+        let file = Arc::new(file);
+        Self::build(&file, memory, options, Some(watcher)).map_err(|e| file.named(e))
+    }
+
+    fn build(
+        file: &Arc<MatrixFile>,
+        memory: Memory,
+        options: &SetOptions,
+        watcher: Option<Watcher<'a>>,
+    ) -> Result<Self, Error> {
+        let (n, p) = (file.len(), file.size());
+        options.check(n)?;
+        if options.threads == Some(0) {
+            return Err(Error::Setting {
+                name: "threads",
+                expected: "at least 1",
+                value: "0".to_owned(),
+            });
+        }
+        let threads = Workers::new(options.threads, n, p).count();
+        let weights = options.weights.as_ref();
+        let recipe = Recipe {
+            file: Arc::clone(file),
+            step: 1,
+            weights: weights.map(|_| options.normalized_weights(n).into()),
+            total: 1.0,
+            shrinkage: options.shrinkage,
+            filters: None,
+            capacity: Block::capacity(p),
+        };
+        let mut blocks = Blocks::new(recipe, memory, threads)?;
+        let whole = options.rank == Rank::Full;
+        let mut first = first_sweep(&blocks, watcher, whole)?;
+        let mut mean = symmetric(p, &first.mean);
+        check_range(&mean)?;
+        let mut reduction = None;
+        if !whole {
+            let found = reduction_of(&mean, options.rank)?;
+            let mut recipe = blocks.recipe.clone();
+            recipe.filters = Some(Arc::new(found.filters().clone()));
+            drop(blocks);
+            blocks = Blocks::new(recipe, memory, threads)?;
+            first = first_sweep(&blocks, watcher, true)?;
+            mean = symmetric(found.rank(), &first.mean);
+            reduction = Some(found);
+        }
+        if let Some((matrix, eigenvalue)) = first.singular {
+            return Err(not_positive_definite(&mean, matrix, eigenvalue));
+        }
+        let summary = Summary {
+            len: n,
+            mean,
+            mean_log_det: first.mean_log_det,
+            reduction,
+        };
+        Ok(Self::at_no_point(blocks, summary, memory, threads, watcher))
+    }
+
+    fn at_no_point(
+        blocks: Blocks,
+        summary: Summary,
+        memory: Memory,
+        threads: usize,
+        watcher: Option<Watcher<'a>>,
+    ) -> Self {
+        Self {
+            b: Matrix::identity(summary.dimension()),
+            blocks,
+            summary,
+            memory,
+            threads,
+            watcher,
+            metric: Vec::new(),
+            point: None,
+            line: None,
+            hessian_expected: false,
+        }
+    }
+
+    /// Every `step`-th matrix as a set of its own; None if their weights are all zero.
+    pub(super) fn every(&mut self, step: usize) -> Result<Option<Self>, Error> {
+        let whole = &self.blocks.recipe;
+        let places = (0..whole.len()).step_by(step);
+        let total: f64 = places.map(|i| whole.weight(i)).sum();
+        if total <= 0.0 {
+            return Ok(None);
+        }
+        let recipe = Recipe {
+            step: whole.step * step,
+            total: whole.total * total,
+            capacity: Block::capacity(self.dimension()),
+            ..whole.clone()
+        };
+        // The budget is for one set at a time.
+        self.line = None;
+        self.blocks.clear();
+        let blocks = Blocks::new(recipe, self.memory, self.threads)?;
+        let p = self.dimension();
+        let sums = Sums {
+            zero: || vec![0.0; packed_len(p)],
+            work: |sums: &mut Vec<f64>, _, block: Option<&Block>, _: &mut _| {
+                let block = block.expect("every block is needed");
+                kernels::combine(&block.entries, &block.weights, sums);
+            },
+            add: add_slices,
+        };
+        let mean = sweep(&blocks, self.watcher, |_| true, &sums)?;
+        let summary = Summary {
+            len: blocks.recipe.len(),
+            mean: symmetric(p, &mean),
+            mean_log_det: 0.0,
+            reduction: None,
+        };
+        let (memory, threads, watcher) = (self.memory, self.threads, self.watcher);
+        Ok(Some(Self::at_no_point(
+            blocks, summary, memory, threads, watcher,
+        )))
+    }
+}
+
+/// Sums the mean; and, if they are to be diagonalised as they are, factorises the matrices.
+fn first_sweep(
+    blocks: &Blocks,
+    watcher: Option<Watcher<'_>>,
+    factorize: bool,
+) -> Result<First, Error> {
+    let p = blocks.recipe.dimension();
+    let capacity = blocks.recipe.capacity;
+    let sums = Sums {
+        zero: || First {
+            mean: vec![0.0; packed_len(p)],
+            mean_log_det: 0.0,
+            singular: None,
+        },
+        work: |sums: &mut First, k: usize, block: Option<&Block>, _: &mut _| {
+            let block = block.expect("every block is needed");
+            kernels::combine(&block.entries, &block.weights, &mut sums.mean);
+            if !factorize {
+                return;
+            }
+            let (log_dets, singular) = factorize_block(p, block);
+            sums.mean_log_det += linalg::dot(&block.weights[..log_dets.len()], &log_dets);
+            if let Some(lane) = singular.filter(|_| sums.singular.is_none()) {
+                let eigenvalue = smallest_eigenvalue(p, block, lane);
+                sums.singular = Some((k * capacity + lane, eigenvalue));
+            }
+        },
+        add: First::add,
+    };
+    sweep(blocks, watcher, |_| true, &sums)
+}

@@ -1,0 +1,194 @@
+//! The working set whose matrices stay in a file, within a budget of memory.
+//!
+//! Every sweep reads the Cⁱ again and applies the current B on the fly. Blocks, groups and kernels
+//! are those of a set in memory, so the sums come in the same order, and the iterates differ by
+//! rounding alone: in memory D goes from point to point, here it is made anew from C at each.
+//!
+//! A Newton iteration takes two sweeps. One brings statistics and Hessian at the new point together:
+//! forming D twice would cost more than a Hessian that, at the last point, nobody asks for. The other
+//! probes a direction, by diagonals only.
+
+mod answers;
+mod blocks;
+mod build;
+mod file;
+mod line;
+mod ordered;
+mod plan;
+mod sweep;
+
+pub use file::MatrixFile;
+pub use sweep::Reading;
+
+use std::ops::ControlFlow;
+
+use super::{Block, Summary};
+use crate::linalg::Matrix;
+use crate::linalg::kernels::{self, MomentSums};
+use crate::statistics::Statistics;
+use crate::{Error, Memory};
+use blocks::Blocks;
+use line::LineTables;
+use sweep::{Bench, Sums, Watcher, sweep};
+
+/// Matrices in a file, of which no more is in memory than a budget allows.
+///
+/// ```no_run
+/// use std::ops::ControlFlow;
+/// use codiag::working::diagonalize_working;
+/// use codiag::{MatrixFile, Matrix, OnDisk, Record, SetOptions, Settings};
+///
+/// let file = MatrixFile::open("covs.npy")?;
+/// let mut set = OnDisk::new(file, "2GB".parse()?, &SetOptions::default())?;
+/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer)?;
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// The budget counts all that grows with the number or the size of the matrices; a program needs
+/// some memory besides. [`Diagonalization::powers`](crate::Diagonalization::powers) and
+/// [`residuals`](crate::Diagonalization::residuals) are left empty if they would not fit.
+/// [`Method::Pham`](crate::Method::Pham), which would take p²/2 sweeps an iteration, is refused.
+pub struct OnDisk<'a> {
+    blocks: Blocks,
+    summary: Summary,
+    memory: Memory,
+    threads: usize,
+    watcher: Option<Watcher<'a>>,
+    /// The metric of the sizes, as eight matrices, once the matrices have been balanced.
+    metric: Vec<f64>,
+    /// Where D stands.
+    b: Matrix,
+    point: Option<PointSums>,
+    line: Option<LineTables>,
+    hessian_expected: bool,
+}
+
+/// What is known of D at one B.
+struct PointSums {
+    log_powers: f64,
+    moments: MomentSums,
+    /// Empty if it was not asked for.
+    hessian: Vec<f32>,
+}
+
+impl PointSums {
+    fn add(&mut self, other: &Self) {
+        self.log_powers += other.log_powers;
+        self.moments.add(&other.moments);
+        kernels::add_to(&mut self.hessian, &other.hessian);
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            gradient: self.moments.gradient.clone(),
+            gamma: self.moments.gamma.clone(),
+        }
+    }
+}
+
+impl<'a> OnDisk<'a> {
+    /// Has the watcher called some twenty times a second while the file is read, on the thread that
+    /// solves. If it breaks, the sweep ends within a block, and with it the solve: with
+    /// [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
+    /// with [`Error::Interrupted`].
+    #[must_use]
+    pub fn watched(mut self, watcher: &'a dyn Fn(&Reading) -> ControlFlow<()>) -> Self {
+        self.watcher = Some(watcher);
+        self
+    }
+
+    fn dimension(&self) -> usize {
+        self.summary.dimension()
+    }
+
+    /// Sums over the blocks what `work` makes of each.
+    fn sum<R: Send>(
+        &self,
+        zero: impl Fn() -> R + Sync,
+        work: impl Fn(&mut R, &Block, &mut Bench) + Sync,
+        add: fn(&mut R, &R),
+    ) -> Result<R, Error> {
+        let work = |sums: &mut R, _: usize, block: Option<&Block>, bench: &mut Bench| {
+            block.into_iter().for_each(|block| work(sums, block, bench));
+        };
+        let sums = Sums { zero, work, add };
+        sweep(&self.blocks, self.watcher, |_| true, &sums)
+    }
+
+    /// As [`sum`](Self::sum), of D = B C Bᵀ, which `work` finds on the bench.
+    fn sum_transformed<R: Send>(
+        &self,
+        zero: impl Fn() -> R + Sync,
+        work: impl Fn(&mut R, &Block, &mut Bench) + Sync,
+        add: fn(&mut R, &R),
+    ) -> Result<R, Error> {
+        let b = &self.b;
+        self.sum(
+            zero,
+            |sums, block, bench| {
+                transform(b, block, bench);
+                work(sums, block, bench);
+            },
+            add,
+        )
+    }
+
+    /// The sums at the current B, with or without the Hessian.
+    fn point_sums(&self, with_hessian: bool) -> Result<PointSums, Error> {
+        let p = self.dimension();
+        let len = if with_hessian {
+            kernels::hessian_len(p)
+        } else {
+            0
+        };
+        self.sum_transformed(
+            || PointSums {
+                log_powers: 0.0,
+                moments: MomentSums::new(p),
+                hessian: vec![0.0; len],
+            },
+            |sums, block, bench| {
+                let (entries, weights) = (&bench.entries, &block.weights);
+                let scratch = &mut bench.scratch;
+                sums.log_powers += super::groups::log_powers(p, entries, weights);
+                kernels::accumulate_moments(p, entries, weights, &mut sums.moments, scratch);
+                if len > 0 {
+                    let scratch = &mut bench.hessian;
+                    kernels::accumulate_hessian(p, entries, weights, &mut sums.hessian, scratch);
+                }
+            },
+            PointSums::add,
+        )
+    }
+
+    /// Moves to B.
+    fn arrive(&mut self, b: Matrix) -> Result<&PointSums, Error> {
+        self.b = b;
+        self.line = None;
+        self.point = None;
+        let sums = self.point_sums(self.hessian_expected)?;
+        Ok(self.point.insert(sums))
+    }
+
+    /// The sums at the current B.
+    fn here(&mut self) -> Result<&PointSums, Error> {
+        if self.point.is_none() {
+            self.point = Some(self.point_sums(self.hessian_expected)?);
+        }
+        Ok(self.point.as_ref().expect("it was just put there"))
+    }
+}
+
+/// Leaves B C Bᵀ on the bench.
+fn transform(b: &Matrix, block: &Block, bench: &mut Bench) {
+    bench.entries.resize(block.entries.len(), 0.0);
+    let task = kernels::Congruence {
+        transform: b,
+        input: &block.entries,
+        lanes: block.lanes(),
+        square: &mut bench.entries,
+        cross: None,
+    };
+    kernels::congruence(task, &mut bench.scratch);
+}

@@ -1,0 +1,262 @@
+//! One pass over the blocks of a file: reading runs ahead of computing.
+//!
+//! Each thread that computes has another one that reads for it, a few pieces ahead. The calling
+//! thread does neither: it tells the watcher how far the sweep has come, and hears whether it is to
+//! stop, so that a signal is answered in the middle of a sweep of any length.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::blocks::Blocks;
+use super::ordered::Ordered;
+use super::plan::PIECES;
+use crate::Error;
+use crate::linalg::kernels::{HessianScratch, LANES};
+use crate::matrices::Block;
+
+/// How often the watcher is called.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How far one pass over a file has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// The bytes read in this pass so far.
+    pub bytes: u64,
+    /// The bytes this pass reads: those of the file, but for what is kept in memory.
+    pub total: u64,
+    /// Seconds since this pass began.
+    pub seconds: f64,
+}
+
+/// Called on the thread of the caller while a pass is under way; `Break` ends it.
+pub type Watcher<'a> = &'a dyn Fn(&Reading) -> ControlFlow<()>;
+
+/// What a thread keeps from block to block, so that it need not allocate.
+#[derive(Default)]
+pub struct Bench {
+    /// D of the block.
+    pub entries: Vec<f64>,
+    /// The diagonals along a line.
+    pub diagonals: Vec<f64>,
+    /// For the kernels.
+    pub scratch: Vec<f64>,
+    pub hessian: HessianScratch<f32>,
+}
+
+/// What is summed in a sweep.
+pub struct Sums<Z, W, R> {
+    /// The sums of no blocks.
+    pub zero: Z,
+    /// Adds one block, by its number; None for a block that was not asked for.
+    pub work: W,
+    /// Adds the sums of one group to those of the groups before.
+    pub add: fn(&mut R, &R),
+}
+
+enum Message {
+    Group(usize),
+    Piece(Vec<f64>),
+    Failed(Error),
+}
+
+/// What all threads of a sweep share.
+struct Shared<'a, R> {
+    blocks: &'a Blocks,
+    /// Which blocks are needed, and which of them are to be read.
+    needed: Vec<bool>,
+    read: Vec<bool>,
+    ordered: Ordered<R>,
+    stop: AtomicBool,
+    bytes: AtomicU64,
+}
+
+/// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
+pub fn sweep<R: Send>(
+    blocks: &Blocks,
+    watcher: Option<Watcher<'_>>,
+    needed: impl Fn(usize) -> bool,
+    sums: &Sums<
+        impl Fn() -> R + Sync,
+        impl Fn(&mut R, usize, Option<&Block>, &mut Bench) + Sync,
+        R,
+    >,
+) -> Result<R, Error> {
+    let count = blocks.count();
+    let needed: Vec<bool> = (0..count).map(needed).collect();
+    let read: Vec<bool> = (0..count)
+        .map(|k| needed[k] && !blocks.is_kept(k))
+        .collect();
+    let total: usize = (0..count)
+        .filter(|k| read[*k])
+        .map(|k| blocks.block_bytes(k))
+        .sum();
+    if total > 0 {
+        blocks
+            .file
+            .check_length()
+            .map_err(|e| blocks.file.named(e))?;
+    }
+    let plan = &blocks.plan;
+    let shared = Shared {
+        blocks,
+        needed,
+        read,
+        ordered: Ordered::new(blocks.groups.len(), plan.window, sums.add),
+        stop: AtomicBool::new(false),
+        bytes: AtomicU64::new(0),
+    };
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let shared = &shared;
+        let (running, ended) = channel::<()>();
+        for _ in 0..plan.threads.min(blocks.groups.len()) {
+            let (full, pieces) = sync_channel(PIECES - 2);
+            let (free, empty) = channel();
+            (0..PIECES).for_each(|_| drop(free.send(Vec::new())));
+            scope.spawn(move || shared.read_ahead(&full, &empty));
+            let running = running.clone();
+            scope.spawn(move || {
+                // Dropped at the end, whichever it is, and the receiver hears of it.
+                let _running = running;
+                shared.compute(sums, &pieces, &free);
+            });
+        }
+        drop(running);
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(INTERVAL) {
+            let reading = Reading {
+                bytes: shared.bytes.load(Ordering::Relaxed),
+                total: total as u64,
+                seconds: began.elapsed().as_secs_f64(),
+            };
+            if watcher.is_some_and(|watch| watch(&reading).is_break()) {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    shared.ordered.total().map_err(|e| blocks.file.named(e))
+}
+
+/// Wakes those who wait for a thread that panics.
+struct Guard<'a, R>(&'a Ordered<R>);
+
+impl<R> Drop for Guard<'_, R> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon();
+        }
+    }
+}
+
+impl<R: Send> Shared<'_, R> {
+    /// Reads the blocks of group after group, a few pieces ahead of whoever computes.
+    fn read_ahead(&self, full: &SyncSender<Message>, empty: &Receiver<Vec<f64>>) {
+        let _guard = Guard(&self.ordered);
+        let mut bytes = Vec::new();
+        while let Some(group) = self.ordered.take() {
+            if full.send(Message::Group(group)).is_err() {
+                return;
+            }
+            let range = self.blocks.groups[group].clone();
+            for block in range.filter(|k| self.read[*k]) {
+                for piece in self.blocks.pieces(block) {
+                    // If the other end is gone, it has said why.
+                    let Ok(mut rows) = empty.recv() else { return };
+                    let answer = if self.is_over(group) {
+                        Err(Error::Interrupted)
+                    } else {
+                        self.blocks.read(block, piece, &mut rows, &mut bytes)
+                    };
+                    let message = match answer {
+                        Ok(count) => {
+                            self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+                            Message::Piece(rows)
+                        }
+                        Err(error) => Message::Failed(error),
+                    };
+                    let failed = matches!(message, Message::Failed(_));
+                    if full.send(message).is_err() || failed {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sums over the blocks of group after group.
+    fn compute(
+        &self,
+        sums: &Sums<impl Fn() -> R, impl Fn(&mut R, usize, Option<&Block>, &mut Bench), R>,
+        pieces: &Receiver<Message>,
+        free: &Sender<Vec<f64>>,
+    ) {
+        let _guard = Guard(&self.ordered);
+        let mut bench = Bench::default();
+        while let Ok(Message::Group(group)) = pieces.recv() {
+            let mut total = (sums.zero)();
+            let mut failure = None;
+            for k in self.blocks.groups[group].clone() {
+                let done = self.block(group, k, pieces, free, &mut bench, |block, bench| {
+                    (sums.work)(&mut total, k, block, bench);
+                });
+                if let Err(error) = done {
+                    failure = Some(error);
+                    break;
+                }
+            }
+            let failed = failure.is_some();
+            self.ordered.finish(group, failure.map_or(Ok(total), Err));
+            if failed {
+                return;
+            }
+        }
+    }
+
+    /// Calls `work` on one block: kept, read, or not needed.
+    fn block(
+        &self,
+        group: usize,
+        k: usize,
+        pieces: &Receiver<Message>,
+        free: &Sender<Vec<f64>>,
+        bench: &mut Bench,
+        work: impl FnOnce(Option<&Block>, &mut Bench),
+    ) -> Result<(), Error> {
+        if self.is_over(group) {
+            return Err(Error::Interrupted);
+        }
+        if !self.needed[k] {
+            work(None, bench);
+            return Ok(());
+        }
+        if let Some(block) = self.blocks.kept(k).filter(|_| !self.read[k]) {
+            work(Some(block), bench);
+            return Ok(());
+        }
+        let mut gathering = self.blocks.begin(k);
+        let square = self.blocks.file.size().pow(2);
+        let mut at = 0;
+        for _ in self.blocks.pieces(k) {
+            let rows = match pieces.recv() {
+                Ok(Message::Piece(rows)) => rows,
+                Ok(Message::Failed(error)) => return Err(error),
+                _ => return Err(Error::Interrupted),
+            };
+            for eight in rows.chunks(LANES * square) {
+                self.blocks.gather(k, &mut gathering, eight, at)?;
+                at += LANES;
+            }
+            // The reader may have gone, with nothing left to read.
+            drop(free.send(rows));
+        }
+        let block = self.blocks.complete(gathering, &mut bench.scratch);
+        work(Some(self.blocks.keep(k, block).get()), bench);
+        Ok(())
+    }
+
+    /// Whether there is no use in going on with a group.
+    fn is_over(&self, group: usize) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.ordered.is_beaten(group)
+    }
+}

@@ -1,0 +1,358 @@
+//! Reading .npy: little or big endian, integers or floats, C or Fortran order.
+//!
+//! The file may be truncated or lie about its size: memory is only taken for bytes that are there.
+
+use std::io::Read;
+
+use crate::Error;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// The longest header that is taken for one; NumPy's own are about a hundred bytes.
+const LONGEST_HEADER: usize = 1 << 20;
+
+/// What the header of a .npy says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// The shape of the array.
+    pub shape: Vec<usize>,
+    /// Whether the first index runs fastest.
+    pub fortran_order: bool,
+    /// What the numbers are.
+    pub numbers: Numbers,
+}
+
+/// How numbers are written: their kind and the order of their bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Numbers {
+    kind: Kind,
+    big_endian: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Bool,
+    Int(usize),
+    Uint(usize),
+    Float(usize),
+}
+
+impl Kind {
+    fn parse(code: &str) -> Option<Self> {
+        Some(match code {
+            "b1" => Self::Bool,
+            "i1" => Self::Int(1),
+            "i2" => Self::Int(2),
+            "i4" => Self::Int(4),
+            "i8" => Self::Int(8),
+            "u1" => Self::Uint(1),
+            "u2" => Self::Uint(2),
+            "u4" => Self::Uint(4),
+            "u8" => Self::Uint(8),
+            "f4" => Self::Float(4),
+            "f8" => Self::Float(8),
+            _ => return None,
+        })
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::Int(bytes) | Self::Uint(bytes) | Self::Float(bytes) => bytes,
+        }
+    }
+}
+
+impl Numbers {
+    /// From NumPy's name for them, as `<f8` or `>i4`.
+    ///
+    /// # Errors
+    /// If they are no real numbers of at most 64 bits.
+    pub fn parse(name: &str) -> Result<Self> {
+        if name.contains('c') {
+            return Err(problem(&format!(
+                "the numbers are complex ({name}): Hermitian sets are not supported yet"
+            )));
+        }
+        let kind = Kind::parse(name.trim_start_matches(['<', '>', '=', '|'])).ok_or_else(|| {
+            problem(&format!(
+                "numbers of type {name} cannot be read: save them as float64"
+            ))
+        })?;
+        Ok(Self {
+            kind,
+            big_endian: name.starts_with('>')
+                || name.starts_with('=') && cfg!(target_endian = "big"),
+        })
+    }
+
+    /// The bytes of one number.
+    pub fn width(self) -> usize {
+        self.kind.bytes()
+    }
+
+    /// Whether the bytes are those of `f64` in memory.
+    pub(crate) fn is_native(self) -> bool {
+        self.kind == Kind::Float(8) && self.big_endian == cfg!(target_endian = "big")
+    }
+
+    /// Whether the bytes are those of `f32` in memory.
+    fn is_native_single(self) -> bool {
+        self.kind == Kind::Float(4) && self.big_endian == cfg!(target_endian = "big")
+    }
+
+    /// Writes the numbers that `bytes` hold.
+    pub(crate) fn convert(self, bytes: &[u8], out: &mut [f64]) {
+        let width = self.width();
+        if self.is_native_single() {
+            // Without a loop over bytes: by far the most common of them.
+            for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                *x = f64::from(f32::from_ne_bytes(*bytes));
+            }
+            return;
+        }
+        for (x, bytes) in out.iter_mut().zip(bytes.chunks_exact(width)) {
+            *x = self.number(bytes);
+        }
+    }
+
+    fn number(self, bytes: &[u8]) -> f64 {
+        let mut padded = [0_u8; 8];
+        for (k, byte) in bytes.iter().enumerate() {
+            let place = if self.big_endian {
+                bytes.len() - 1 - k
+            } else {
+                k
+            };
+            padded[place] = *byte;
+        }
+        let bits = u64::from_le_bytes(padded);
+        match self.kind {
+            Kind::Bool => f64::from(u8::from(bits != 0)),
+            Kind::Uint(_) => bits as f64,
+            Kind::Int(width) => {
+                let unused = 64 - 8 * width as u32;
+                (((bits << unused) as i64) >> unused) as f64
+            }
+            Kind::Float(4) => f64::from(f32::from_bits(bits as u32)),
+            Kind::Float(_) => f64::from_bits(bits),
+        }
+    }
+}
+
+impl Header {
+    /// Reads a header, and leaves the reader at the first number.
+    ///
+    /// # Errors
+    /// If there is none, or it is damaged, or its numbers are not real.
+    pub fn read(reader: &mut dyn Read) -> Result<Self> {
+        let cut = |_| problem("the .npy file ends within its header");
+        let mut start = [0; 8];
+        reader
+            .read_exact(&mut start)
+            .map_err(|_| problem("the file is too short for a .npy"))?;
+        if !start.starts_with(b"\x93NUMPY") {
+            return Err(problem("this is not a .npy file"));
+        }
+        let mut length = [0; 4];
+        let digits = if start[6] == 1 { 2 } else { 4 };
+        reader.read_exact(&mut length[..digits]).map_err(cut)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > LONGEST_HEADER {
+            return Err(problem("the .npy header is damaged"));
+        }
+        let mut text = vec![0; length];
+        reader.read_exact(&mut text).map_err(cut)?;
+        Self::parse(&String::from_utf8_lossy(&text))
+    }
+
+    /// `{'descr': '<f8', 'fortran_order': False, 'shape': (100, 40, 40), }`
+    fn parse(text: &str) -> Result<Self> {
+        let after = |key: &str| {
+            let found = text.split_once(&format!("'{key}':"));
+            let (_, rest) =
+                found.ok_or_else(|| problem(&format!("the .npy header has no {key}")))?;
+            Ok(rest.trim_start())
+        };
+        let fortran_order = after("fortran_order")?.starts_with("True");
+        let Some((name, _)) = after("descr")?
+            .strip_prefix('\'')
+            .and_then(|rest| rest.split_once('\''))
+        else {
+            return Err(problem("this is an array of records, not of numbers"));
+        };
+        let numbers = Numbers::parse(name)?;
+        let damaged = || problem("the .npy header has a damaged shape");
+        let inner = after("shape")?
+            .strip_prefix('(')
+            .and_then(|rest| rest.split_once(')'))
+            .ok_or_else(damaged)?
+            .0;
+        let shape = inner
+            .split(',')
+            .map(str::trim)
+            .filter(|number| !number.is_empty())
+            .map(|number| number.trim_end_matches('L').parse())
+            .collect::<std::result::Result<Vec<usize>, _>>()
+            .map_err(|_| damaged())?;
+        Ok(Self {
+            shape,
+            fortran_order,
+            numbers,
+        })
+    }
+
+    /// n and p of an array of shape (n, p, p).
+    ///
+    /// # Errors
+    /// If it has another shape.
+    pub fn matrices(&self) -> Result<(usize, usize)> {
+        match self.shape[..] {
+            [n, p, q] if p == q && n > 0 && p > 0 => Ok((n, p)),
+            [_, _, _] => Err(problem(&format!(
+                "expected an array of shape (n, p, p) with n, p > 0, got {}",
+                shape(&self.shape)
+            ))),
+            _ => Err(problem(&format!(
+                "expected an array of shape (n, p, p), got {}",
+                shape(&self.shape)
+            ))),
+        }
+    }
+
+    /// How many numbers the shape asks for.
+    ///
+    /// # Errors
+    /// If that is more than a computer can address.
+    pub fn count(&self) -> Result<usize> {
+        let mut factors = self.shape.iter();
+        let count = factors.try_fold(1_usize, |product, x| product.checked_mul(*x));
+        count
+            .filter(|count| count.checked_mul(8).is_some())
+            .ok_or_else(|| problem(&format!("the shape {} is impossible", shape(&self.shape))))
+    }
+
+    /// How many bytes the shape asks for.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    pub fn bytes(&self) -> Result<u64> {
+        Ok(self.count()? as u64 * self.numbers.width() as u64)
+    }
+
+    /// Reads `count` numbers; `done` have been read before.
+    ///
+    /// # Errors
+    /// If the file ends before.
+    pub fn read_numbers(
+        &self,
+        reader: &mut dyn Read,
+        count: usize,
+        done: usize,
+    ) -> Result<Vec<f64>> {
+        let width = self.numbers.width();
+        let mut bytes = Vec::new();
+        reader
+            .take((count * width) as u64)
+            .read_to_end(&mut bytes)
+            .map_err(|e| problem(&format!("cannot be read: {e}")))?;
+        if bytes.len() < count * width {
+            return Err(self.truncated(done + bytes.len() / width));
+        }
+        let mut numbers = vec![0.0; count];
+        self.numbers.convert(&bytes, &mut numbers);
+        Ok(numbers)
+    }
+
+    /// The complaint about a file that ends too early.
+    pub fn truncated(&self, there: usize) -> Error {
+        problem(&format!(
+            "the file is truncated: its shape {} needs {} numbers, but only {there} are there",
+            shape(&self.shape),
+            self.shape.iter().product::<usize>()
+        ))
+    }
+}
+
+fn problem(text: &str) -> Error {
+    Error::Source(text.to_owned())
+}
+
+/// (100, 40, 40)
+pub fn shape(shape: &[usize]) -> String {
+    let numbers: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    format!("({}{comma})", numbers.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+        let text =
+            format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    fn numbers(bytes: &[u8]) -> Result<Vec<f64>> {
+        let mut reader = bytes;
+        let header = Header::read(&mut reader)?;
+        header.read_numbers(&mut reader, header.count()?, 0)
+    }
+
+    #[test]
+    fn every_kind_of_number_is_read() {
+        let cases: [(&str, Vec<u8>); 10] = [
+            ("<f8", (-2.0_f64).to_le_bytes().to_vec()),
+            (">f8", (-2.0_f64).to_be_bytes().to_vec()),
+            ("<f4", (-2.0_f32).to_le_bytes().to_vec()),
+            (">f4", (-2.0_f32).to_be_bytes().to_vec()),
+            ("|i1", (-2_i8).to_le_bytes().to_vec()),
+            ("<i2", (-2_i16).to_le_bytes().to_vec()),
+            (">i4", (-2_i32).to_be_bytes().to_vec()),
+            ("<i8", (-2_i64).to_le_bytes().to_vec()),
+            ("<u2", 65534_u16.to_le_bytes().to_vec()),
+            ("|b1", vec![1]),
+        ];
+        for (descr, data) in cases {
+            let expected = match descr {
+                "<u2" => 65534.0,
+                "|b1" => 1.0,
+                _ => -2.0,
+            };
+            let read = numbers(&file(descr, "False", "(1,)", &data)).unwrap();
+            assert_eq!(read, [expected], "{descr}");
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_never_a_crash() {
+        let whole = file("<f8", "False", "(2, 2)", &[0; 32]);
+        assert_eq!(numbers(&whole).unwrap(), [0.0; 4]);
+        for end in 0..whole.len() {
+            assert!(numbers(&whole[..end]).is_err(), "cut at {end}");
+        }
+        let huge = file("<f8", "False", "(99999999999, 99999999999)", &[]);
+        assert!(
+            numbers(&huge)
+                .unwrap_err()
+                .to_string()
+                .contains("impossible")
+        );
+        let complex = file("<c16", "False", "(1,)", &[0; 16]);
+        assert!(
+            numbers(&complex)
+                .unwrap_err()
+                .to_string()
+                .contains("complex")
+        );
+        let mut long = b"\x93NUMPY\x02\x00".to_vec();
+        long.extend(u32::MAX.to_le_bytes());
+        assert!(numbers(&long).unwrap_err().to_string().contains("damaged"));
+    }
+}
