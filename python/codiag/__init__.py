@@ -19,17 +19,22 @@ from ._core import __version__
 from ._errors import ConvergenceError, ConvergenceWarning
 from ._many import BootstrapResult, bootstrap, diagonalize_many
 from ._result import Identifiability, Record, Result, load
+from ._signals import cospectra, epoch_covariances, segment_covariances
 from ._solve import amari_distance, diagonalize, gradient, loss
 from ._tracker import Tracker
 
 if TYPE_CHECKING:
     from .estimator import JointDiagonalizer
+    from .separation import Artefact, Rival, SourceSeparation
 
 __all__ = [
     "diagonalize",
     "diagonalize_many",
     "bootstrap",
     "Tracker",
+    "segment_covariances",
+    "epoch_covariances",
+    "cospectra",
     "loss",
     "gradient",
     "amari_distance",
@@ -39,6 +44,9 @@ __all__ = [
     "Record",
     "Identifiability",
     "JointDiagonalizer",
+    "SourceSeparation",
+    "Rival",
+    "Artefact",
     "ConvergenceWarning",
     "ConvergenceError",
     "compat",
@@ -54,6 +62,11 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = JointDiagonalizer
         return JointDiagonalizer
+    if name in ("SourceSeparation", "Rival", "Artefact"):
+        from . import separation
+
+        globals()[name] = getattr(separation, name)
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,9 +10,16 @@ __all__ = [
     "Tracker",
     "__version__",
     "amari_distance",
+    "apply",
+    "artefacts",
+    "cospectra",
     "criterion",
+    "epoch_covariances",
     "meg",
     "program",
+    "remove",
+    "segment_covariances",
+    "separate",
     "solve",
     "solve_many",
     "synthetic_set",
@@ -70,6 +77,55 @@ class Tracker:
 
     def decayed_weights(self) -> NDArray[np.float64]:
         """Return the weights with which the matrices of the window count."""
+
+def segment_covariances(
+    x: NDArray[np.float64], options: Mapping[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return one covariance a segment, and by how much each was shrunk."""
+
+def epoch_covariances(
+    x: NDArray[np.float64], labels: Sequence[int] | None, options: Mapping[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return one covariance an epoch or a class, and by how much each was shrunk."""
+
+def cospectra(
+    x: NDArray[np.float64], options: Mapping[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return one cospectrum a band, and by how much each was shrunk."""
+
+def separate(
+    x: NDArray[np.float64],
+    labels: Sequence[int] | None,
+    options: Mapping[str, Any],
+    solver: Mapping[str, Any],
+    callback: Callable[..., object] | None,
+) -> dict[str, Any]:
+    """Separate a recording, or epochs; return the fields of a result by name, and more."""
+
+def apply(
+    matrix: NDArray[np.float64],
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+    threads: int | None,
+) -> None:
+    """Write the product of a matrix and a recording to `out`."""
+
+def remove(
+    filters: NDArray[np.float64],
+    patterns: NDArray[np.float64],
+    exclude: Sequence[int],
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+    threads: int | None,
+) -> None:
+    """Write a recording without some of its sources to `out`."""
+
+def artefacts(
+    sources: NDArray[np.float64],
+    rate: float,
+    references: Sequence[tuple[str, str, NDArray[np.float64]]],
+) -> list[list[tuple[str, float, str]]]:
+    """Return kind, score and reason of what each source looks like, the likeliest first."""
 
 def amari_distance(b: NDArray[np.float64], a: NDArray[np.float64]) -> float:
     """Return Amari's distance of B A to a scaled permutation."""

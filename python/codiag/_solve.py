@@ -128,22 +128,22 @@ def diagonalize(
         "canonical": canonical,
         "threads": usable_threads(threads),
     }
-    result = _solve(data, weight_vector(weights), options, callback, verbose)
+    vector = weight_vector(weights)
+    fields = follow(lambda seen: _core.solve(data, vector, options, seen), callback, verbose)
+    result = from_fields(fields)
     if failed(result):
         report(describe(result, tol), on_failure, result)
     return result
 
 
-def _solve(
-    data: Floats,
-    weights: Floats | None,
-    options: dict[str, Any],
+def follow(
+    solve: Callable[[Callable[..., object] | None], dict[str, Any]],
     callback: Callable[[Record], object] | None,
     verbose: bool,
-) -> Result:
+) -> dict[str, Any]:
+    """Return what `solve` does; on the way show progress and call the callback."""
     if not verbose:
-        follow = None if callback is None else _recorded(callback)
-        return from_fields(_core.solve(data, weights, options, follow))
+        return solve(None if callback is None else _recorded(callback))
     progress = Progress()
 
     def shown(*fields: Any) -> object:
@@ -152,12 +152,12 @@ def _solve(
         return callback is not None and callback(record)
 
     try:
-        result = from_fields(_core.solve(data, weights, options, shown))
+        fields = solve(shown)
     except BaseException:
         progress.interrupted()
         raise
-    progress.end(result)
-    return result
+    progress.end(from_fields(fields))
+    return fields
 
 
 def _recorded(callback: Callable[[Record], object]) -> Callable[..., object]:

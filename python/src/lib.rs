@@ -6,6 +6,7 @@ mod many;
 mod observer;
 mod options;
 mod program;
+mod signals;
 mod tracker;
 
 use std::time::Instant;
@@ -137,6 +138,10 @@ mod _core {
     use super::many::solve_many;
     #[pymodule_export]
     use super::program::program;
+    #[pymodule_export]
+    use super::signals::{
+        apply, artefacts, cospectra, epoch_covariances, remove, segment_covariances, separate,
+    };
     #[pymodule_export]
     use super::tracker::Tracker;
     #[pymodule_export]

@@ -75,7 +75,7 @@ impl Options {
 }
 
 /// An entry, None if it is absent or None; of the wrong type, an error that names it.
-fn get<T>(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>>
+pub fn get<T>(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error: Into<PyErr>>,
 {
@@ -90,7 +90,7 @@ where
 }
 
 /// A number that cannot be negative.
-fn count(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<usize>> {
+pub fn count(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<usize>> {
     let Some(value) = get::<i64>(options, name)? else {
         return Ok(None);
     };

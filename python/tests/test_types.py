@@ -34,6 +34,7 @@ UNKNOWN = """
 codiag._errors.OnFailure
 # made by scikit-learn's base class
 codiag.estimator.JointDiagonalizer.set_(partial_)?fit_request
+codiag.separation.SourceSeparation.set_(fit|inverse_transform)_request
 """
 
 

@@ -30,3 +30,8 @@ times: list[float] = infos["t_list"]
 V, D = ajd_pham(C)
 model = codiag.JointDiagonalizer(method="pham").fit(C)
 features: NDArray[np.float64] = model.transform(C)
+recording = np.random.default_rng(0).standard_normal((3, 900))
+separation = codiag.SourceSeparation(2, segments=20).fit(recording)
+sources: NDArray[np.float64] = separation.transform(recording)
+rival: codiag.Rival | None = separation.rivals_[0]
+covariances: NDArray[np.float64] = codiag.segment_covariances(recording, shrinkage="auto")

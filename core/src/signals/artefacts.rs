@@ -100,12 +100,11 @@ pub fn artefacts(source: &[f64], rate: f64, references: &[Reference<'_>]) -> Vec
         .collect();
     let moments = Moments::of(source);
     let beat = heartbeat(source, rate, &moments);
-    let by_form = [
-        blink(&moments, &spectrum),
-        line_noise(&spectrum),
-        // The peaks of a heart are bursts of high frequencies too.
-        beat.or_else(|| muscle(source, rate, &spectrum)),
-    ];
+    let line = line_noise(&spectrum);
+    // The peaks of a heart are bursts of high frequencies too, and so is a hum that swells and fades.
+    let neither = beat.is_none() && line.is_none();
+    let burst = neither.then(|| muscle(source, rate, &spectrum)).flatten();
+    let by_form = [blink(&moments, &spectrum), line, beat, burst];
     // What a reference channel shows needs no second reason.
     for artefact in by_form.into_iter().flatten() {
         if found.iter().all(|f| f.kind != artefact.kind) {
@@ -390,6 +389,11 @@ mod tests {
         let found = artefacts(&hum, RATE, &[]);
         assert_eq!(found[0].kind, ArtefactKind::LineNoise);
         assert!(found[0].reason.contains("at 60 Hz"), "{}", found[0].reason);
+        let swelling: Vec<f64> = (0..samples)
+            .zip(&hum)
+            .map(|(t, x)| (1.0 + 0.8 * (t as f64 / RATE).sin()) * x)
+            .collect();
+        assert_eq!(kinds(&swelling, &[]), [ArtefactKind::LineNoise]);
         // Noise with its slow half taken off, in bursts of some seconds.
         let white = noise(samples, 3);
         let bursts: Vec<f64> = (1..samples)

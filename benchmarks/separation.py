@@ -1,0 +1,168 @@
+"""Separation of recordings, side by side with FastICA and Picard: `benchmarks/run separation`.
+
+Two tables, on one thread. The first is about accuracy: four kinds of sources, mixed at random, and
+how well and how fast each method finds them again, also where codiag's model does not hold. The
+second is about cost: from an array to its sources, against the singular value decomposition of it.
+"""
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import argparse  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
+
+import numpy as np  # noqa: E402
+from picard import picard  # noqa: E402
+from sklearn.decomposition import FastICA  # noqa: E402
+
+import codiag  # noqa: E402
+
+P, SEGMENTS, LENGTH, RATE = 10, 100, 500, 500.0
+SAMPLES = SEGMENTS * LENGTH
+BANDS = [(low, low + 10) for low in range(0, 250, 10)]
+
+
+def powers(rng):
+    """Amplitudes that change from stretch to stretch, each source in its own way."""
+    return np.repeat(np.exp(0.5 * rng.standard_normal((P, SEGMENTS))), LENGTH, axis=1)
+
+
+def coloured(rng):
+    """Stationary Gaussian sources, each with a broad peak at a frequency of its own."""
+    frequencies = np.fft.rfftfreq(SAMPLES, 1 / RATE)
+    peaks = np.linspace(15, 230, P)[:, None]
+    shapes = 0.1 + 1 / (1 + ((frequencies - peaks) / 15) ** 2)
+    return np.fft.irfft(shapes * np.fft.rfft(rng.standard_normal((P, SAMPLES))), n=SAMPLES)
+
+
+KINDS = {
+    "powers change, Gaussian": lambda rng: powers(rng) * rng.standard_normal((P, SAMPLES)),
+    "powers change, heavy tails": lambda rng: powers(rng) * rng.laplace(size=(P, SAMPLES)),
+    "spectra differ, Gaussian": coloured,
+    "stationary white, heavy tails": lambda rng: rng.laplace(size=(P, SAMPLES)),
+}
+
+METHODS = {
+    "codiag, segments": lambda X: codiag.SourceSeparation(threads=1).fit(X).filters_,
+    "codiag, bands": lambda X: (
+        codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_
+    ),
+    "FastICA": lambda X: FastICA(whiten="unit-variance", random_state=0).fit(X.T).components_,
+    "Picard": lambda X: np.matmul(*picard(X, random_state=0)[1::-1]),
+    "PCA": lambda X: np.linalg.eigh(X @ X.T)[1].T,
+}
+
+
+def best_of(runs, work):
+    """The least time of several runs, and the last answer."""
+    least = np.inf
+    for _ in range(runs):
+        clock = time.perf_counter()
+        answer = work()
+        least = min(least, time.perf_counter() - clock)
+    return least, answer
+
+
+def accuracy(seeds):
+    print(f"{P} sources, {P} channels, {SAMPLES:,} samples: Amari distance, time")
+    print(f"{'(means over ' + str(seeds) + ' mixings)':31}" + "".join(f"{m:>21}" for m in METHODS))
+    for kind, make in KINDS.items():
+        cells = {name: [] for name in METHODS}
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            mixing = rng.standard_normal((P, P))
+            X = mixing @ make(rng)
+            for name, method in METHODS.items():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a method may not converge where it cannot
+                    seconds, B = best_of(1, lambda X=X, method=method: method(X))
+                cells[name].append((codiag.amari_distance(B, mixing), seconds))
+        row = f"{kind:31}"
+        for values in cells.values():
+            distance, seconds = np.mean(values, axis=0)
+            row += f"{distance:11.4f} {1e3 * seconds:6.0f} ms"
+        print(row)
+
+
+def recording(channels=306, samples=14_400, sources=60):
+    """As large as a MEG recording of 24 s: sources that wax and wane, and noise."""
+    rng = np.random.default_rng(0)
+    amplitudes = np.repeat(
+        np.exp(0.5 * rng.standard_normal((sources, 100))), samples // 100, axis=1
+    )
+    X = rng.standard_normal((channels, sources)) @ (
+        amplitudes * rng.standard_normal(amplitudes.shape)
+    )
+    X += 0.5 * rng.standard_normal(X.shape)
+    return X
+
+
+def memory(kind):
+    """A figure of this process' memory in bytes, as Linux counts it."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        line = next(line for line in status if line.startswith(kind))
+    return 1024 * int(line.split()[1])
+
+
+def cost(runs):
+    X = recording()
+    print(f"\n{X.shape[0]} channels x {X.shape[1]:,} samples, one thread, best of {runs} runs")
+
+    def separate():
+        return codiag.SourceSeparation(40, segments=100, threads=1).fit(X).transform(X)
+
+    def loop(X):
+        parts = X.reshape(len(X), 100, -1)
+        return np.array([parts[:, k] @ parts[:, k].T / parts.shape[2] for k in range(100)])
+
+    def covariances(X):
+        # Shrunk by next to nothing, for segments of fewer samples than channels are refused.
+        return codiag.segment_covariances(X, center=False, shrinkage=1e-9, threads=1)
+
+    def product(X, Y):
+        # NumPy sees that X_i @ X_i.T is symmetric, and has half of it computed only (dsyrk).
+        parts, others = (x.reshape(len(x), 100, -1) for x in (X, Y))
+        return [parts[:, k] @ others[:, k].T / parts.shape[2] for k in range(100)]
+
+    peak_memory(X, separate)
+    few, copy = X[:40].copy(), X.copy()
+    for data in (X, few):
+        assert np.allclose(covariances(data), loop(data), rtol=1e-5, atol=1e-6 * X.var())
+    works = {
+        "numpy.linalg.svd(X, full_matrices=False)": lambda: np.linalg.svd(X, full_matrices=False),
+        "array to 40 sources, 100 segments": separate,
+        "NumPy loop, X_i @ Y_i.T (dgemm)": lambda: product(X, copy),
+        "NumPy loop, X_i @ X_i.T (dsyrk)": lambda: loop(X),
+        "segment_covariances": lambda: covariances(X),
+        "40 channels: NumPy loop, X_i @ Y_i.T (dgemm)": lambda: product(few, copy[:40]),
+        "40 channels: NumPy loop, X_i @ X_i.T (dsyrk)": lambda: loop(few),
+        "40 channels: segment_covariances": lambda: covariances(few),
+    }
+    # One after the other in each round, so that all see the same moods of the machine.
+    rounds = [[best_of(1, work)[0] for work in works.values()] for _ in range(runs)]
+    for name, seconds in zip(works, np.min(rounds, axis=0), strict=True):
+        print(f"{name:46}{1e3 * seconds:9.1f} ms")
+
+
+def peak_memory(X, work):
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as reset:
+            reset.write("5")
+        before = memory("VmRSS")
+        work()
+        peak = (memory("VmHWM") - before + X.nbytes) / X.nbytes
+        print(f"{'peak memory, the recording included':46}{peak:9.2f} x the recording")
+    except OSError:
+        print("peak memory: not measured, as this is not Linux")
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--seeds", type=int, default=5, help="how many mixings of each kind")
+    arguments.add_argument("--runs", type=int, default=5, help="how many runs are timed")
+    chosen = arguments.parse_args()
+    accuracy(chosen.seeds)
+    cost(chosen.runs)

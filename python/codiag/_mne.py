@@ -1,0 +1,153 @@
+"""MNE's recordings: what is read of them, and what is made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._input import Floats
+
+_SHOWN_BY = {"eog": "blink", "ecg": "heartbeat"}
+
+
+def is_instance(X: Any) -> bool:
+    """Whether `X` is a Raw or Epochs. MNE is not imported for it: whoever has one has done so."""
+    mne = sys.modules.get("mne")
+    return mne is not None and isinstance(X, (mne.io.BaseRaw, mne.BaseEpochs))
+
+
+class Read(NamedTuple):
+    """What a separation needs of one of MNE's objects."""
+
+    data: Floats
+    rate: float
+    types: list[str]
+    bad_spans: list[tuple[int, int]]
+    info: Any
+
+
+def read(inst: Any, picks: Any) -> Read:
+    """Return the data of the channels picked, with what is known about them."""
+    import mne
+
+    names = chosen_names(inst.info, picks)
+    if not names:
+        raise ValueError("there are no channels to separate: none are picked, or all are bad")
+    numbers = [inst.ch_names.index(name) for name in names]
+    return Read(
+        data=inst.get_data(picks=names),
+        rate=float(inst.info["sfreq"]),
+        types=[mne.channel_type(inst.info, number) for number in numbers],
+        bad_spans=spans(~good_samples(inst)),
+        info=mne.pick_info(inst.info, numbers),
+    )
+
+
+def chosen_names(info: Any, picks: Any) -> list[str]:
+    """Return the names of the channels picked: by default those that hold data and are not bad."""
+    import mne
+
+    # MNE's own reading of picks, on a recording of one sample.
+    sample = mne.io.RawArray(np.zeros((len(info["ch_names"]), 1)), info, verbose="error")
+    picks = "data" if picks is None else picks
+    names: list[str] = sample.pick(picks, exclude="bads", verbose="error").ch_names
+    return names
+
+
+def good_samples(inst: Any) -> NDArray[np.bool_]:
+    """Return which samples of a Raw are not annotated as bad; those of epochs all are good."""
+    import mne
+
+    if not isinstance(inst, mne.io.BaseRaw) or not len(inst.annotations):
+        return np.ones(len(inst.times), dtype=bool)
+    marked = inst.get_data(picks=[0], reject_by_annotation="NaN", verbose="error")[0]
+    return ~np.isnan(marked)
+
+
+def spans(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the spans of samples that are chosen."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]])))
+    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
+
+
+def references(raw: Any) -> dict[str, tuple[str, Floats]]:
+    """Return the channels of a Raw that show an artefact by themselves: EOG and ECG."""
+    import mne
+
+    kinds = {
+        name: _SHOWN_BY.get(mne.channel_type(raw.info, k))
+        for k, name in enumerate(raw.ch_names)
+        if name not in raw.info["bads"]
+    }
+    shown = [(name, kind) for name, kind in kinds.items() if kind is not None]
+    return {name: (kind, raw.get_data(picks=[name])[0]) for name, kind in shown}
+
+
+def changed(inst: Any, names: list[str], change: Callable[[Floats], Floats]) -> Any:
+    """Return a copy of which some channels are changed together."""
+    from mne.utils import use_log_level
+
+    with use_log_level("error"):
+        copy = inst.copy().load_data()
+        return copy.apply_function(change, picks=names, channel_wise=False)
+
+
+def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
+    """Return sources as channels of an object like the one that they are from."""
+    import mne
+
+    info = mne.create_info(names, inst.info["sfreq"], "misc")
+    if isinstance(inst, mne.io.BaseRaw):
+        raw = mne.io.RawArray(sources, info, first_samp=inst.first_samp, verbose="error")
+        raw.set_meas_date(inst.info["meas_date"])
+        return raw.set_annotations(inst.annotations)
+    epochs = mne.EpochsArray(
+        sources,
+        info,
+        events=inst.events,
+        tmin=inst.tmin,
+        event_id=inst.event_id,
+        metadata=inst.metadata,
+        baseline=None,
+        verbose="error",
+    )
+    return epochs
+
+
+def plot_patterns(
+    patterns: Mapping[str, Floats],
+    info: Any,
+    ch_type: str | None,
+    columns: int,
+    show: bool,
+    topomap: dict[str, Any],
+) -> Any:
+    """Return a figure with one topography a pattern."""
+    import matplotlib.pyplot as plt
+    import mne
+
+    types = [mne.channel_type(info, k) for k in range(len(info["ch_names"]))]
+    if ch_type is None:
+        # Those of which a topography says most come first.
+        ch_type = next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
+    numbers = [k for k, kind in enumerate(types) if kind == ch_type]
+    if not numbers:
+        raise ValueError(f"there are no channels of type {ch_type!r}, only {sorted(set(types))}")
+    places = mne.pick_info(info, numbers)
+    rows = -(-len(patterns) // columns)
+    size = (1.6 * min(columns, len(patterns)), 1.8 * rows)
+    fig, axes = plt.subplots(
+        rows, min(columns, len(patterns)), figsize=size, squeeze=False, layout="constrained"
+    )
+    for ax in axes.flat:
+        ax.set_axis_off()
+    for ax, (name, pattern) in zip(axes.flat, patterns.items(), strict=False):
+        mne.viz.plot_topomap(pattern[numbers], places, axes=ax, show=False, **topomap)
+        ax.set_title(name)
+    if show:
+        plt.show()
+    return fig

@@ -1,0 +1,256 @@
+"""From recordings to matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _core
+from ._input import Floats, real_array, usable_threads
+
+Spans = Iterable[tuple[int, int]]
+Bands = Sequence[tuple[float, float]]
+
+
+def recording(X: Any, name: str = "X") -> Floats:
+    """Return channels x samples, or epochs of them: itself, if it can be read as it is."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(f"{name} has masked entries: fill them, or exclude those samples")
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} is complex: only real recordings are supported")
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        raise ValueError(
+            f"expected {name} of shape (channels, samples) or (epochs, channels, samples), none of "
+            f"them 0, got shape {array.shape}"
+        )
+    # A single recording is read in any order of its numbers.
+    if array.ndim == 2 and array.dtype == np.float64 and array.flags.aligned:
+        return array
+    return real_array(array, name)
+
+
+def _of_dimensions(X: ArrayLike, dimensions: int, shape: str) -> Floats:
+    array = recording(X)
+    if array.ndim != dimensions:
+        raise ValueError(f"expected X of shape {shape}, got shape {array.shape}")
+    return array
+
+
+def scale_choice(scale: Any) -> Any:
+    """Return the unit of channels as the extension wants it: names become numbers of groups."""
+    if scale is None or isinstance(scale, str):
+        return scale
+    values = np.asarray(scale)
+    if values.ndim != 1:
+        raise ValueError(f"scale must be one name or factor a channel, got shape {values.shape}")
+    if values.dtype.kind in "US":
+        return np.unique(values, return_inverse=True)[1].tolist()
+    return [float(factor) for factor in real_array(values, "scale")]
+
+
+def class_numbers(labels: ArrayLike | None) -> list[int] | None:
+    """Return the labels as numbers from 0 on, in their sorted order."""
+    if labels is None:
+        return None
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(f"expected labels of one dimension, got shape {values.shape}")
+    numbers: list[int] = np.unique(values, return_inverse=True)[1].tolist()
+    return numbers
+
+
+def span_list(exclude: Spans | None) -> list[tuple[int, int]]:
+    """Return spans of samples as pairs of numbers that are not negative."""
+    spans = [(int(start), int(stop)) for start, stop in (() if exclude is None else exclude)]
+    for start, stop in spans:
+        if not 0 <= start <= stop:
+            raise ValueError(f"exclude has spans (start, stop) of samples, got ({start}, {stop})")
+    return spans
+
+
+def band_list(bands: Bands | None) -> list[tuple[float, float]] | None:
+    """Return bands as pairs of frequencies."""
+    if bands is None:
+        return None
+    pairs = real_array(bands, "bands")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(
+            f"bands must be pairs of frequencies such as [(1, 4), (4, 8)], got shape {pairs.shape}"
+        )
+    return [(low, high) for low, high in pairs.tolist()]
+
+
+def segment_covariances(
+    X: ArrayLike,
+    *,
+    segments: int = 100,
+    segment_length: int | None = None,
+    overlap: float = 0.0,
+    center: bool = True,
+    scale: str | ArrayLike | None = None,
+    shrinkage: float | str = 0.0,
+    exclude: Spans | None = None,
+    threads: int | None = None,
+) -> Floats:
+    """Return the covariances of the segments of a recording, one matrix a segment.
+
+    Parameters
+    ----------
+    X : array-like, shape (channels, samples)
+        The recording. A float64 array is read in place, in any order; it is never changed.
+    segments : int
+        How many segments, of equal length and spread evenly over the recording.
+    segment_length : int, optional
+        The samples of a segment, instead of their number. What is left at the end is not used.
+    overlap : float
+        The share of a segment that the next one repeats, from 0 to below 1.
+    center : bool
+        Whether the mean of every segment is taken off, each channel's own.
+    scale : "rms" or array-like, shape (channels,), optional
+        The unit in which each channel counts: its own root mean square; that of its group, if one
+        name a channel is given, such as its type; or a factor for each channel.
+    shrinkage : float, "auto", "ledoit-wolf" or "oas"
+        How far each matrix is drawn towards a multiple of the identity: a share from 0 to 1, or the
+        one that Ledoit and Wolf ("auto") or the oracle approximating estimator find.
+    exclude : iterable of (int, int), optional
+        Spans of samples, from the first to below the second, that belong to no segment.
+    threads : int, optional
+        The number of threads, as many as pay by default. The numbers do not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (segments, channels, channels)
+
+    Examples
+    --------
+    >>> import codiag, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((4, 10_000))
+    >>> codiag.segment_covariances(X, segments=50).shape
+    (50, 4, 4)
+    """
+    options = {
+        "segments": segments,
+        "segment_length": segment_length,
+        "overlap": overlap,
+        "center": center,
+        "scale": scale_choice(scale),
+        "shrinkage": shrinkage,
+        "exclude": span_list(exclude),
+        "threads": usable_threads(threads),
+    }
+    return _core.segment_covariances(_of_dimensions(X, 2, "(channels, samples)"), options)[0]
+
+
+def epoch_covariances(
+    X: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    center: bool = True,
+    scale: str | ArrayLike | None = None,
+    shrinkage: float | str = 0.0,
+    threads: int | None = None,
+) -> Floats:
+    """Return the covariances of epochs: one matrix an epoch or, with labels, one a class.
+
+    Parameters
+    ----------
+    X : array-like, shape (epochs, channels, samples)
+        The epochs. A contiguous float64 array is read in place; it is never changed.
+    labels : array-like, shape (epochs,), optional
+        The class of each epoch. Matrices come in the sorted order of the classes.
+    center : bool
+        Whether the mean of every epoch is taken off, each channel's own.
+    scale, shrinkage, threads
+        As in :func:`codiag.segment_covariances`.
+
+    Returns
+    -------
+    ndarray, shape (epochs or classes, channels, channels)
+
+    Examples
+    --------
+    >>> import codiag, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((20, 4, 300))
+    >>> codiag.epoch_covariances(X).shape
+    (20, 4, 4)
+    >>> codiag.epoch_covariances(X, ["left", "right"] * 10).shape
+    (2, 4, 4)
+    """
+    options = {
+        "center": center,
+        "scale": scale_choice(scale),
+        "shrinkage": shrinkage,
+        "threads": usable_threads(threads),
+    }
+    epochs = _of_dimensions(X, 3, "(epochs, channels, samples)")
+    return _core.epoch_covariances(epochs, class_numbers(labels), options)[0]
+
+
+def cospectra(
+    X: ArrayLike,
+    bands: Bands,
+    rate: float,
+    *,
+    window_length: int | None = None,
+    window: str = "hann",
+    overlap: float = 0.5,
+    center: bool = True,
+    scale: str | ArrayLike | None = None,
+    shrinkage: float | str = 0.0,
+    exclude: Spans | None = None,
+    threads: int | None = None,
+) -> Floats:
+    """Return the cospectra of a recording, the real parts of cross-spectra: one matrix a band.
+
+    By Welch's method. The diagonals are the channels' powers in the bands; the cospectra of bands
+    that cover all frequencies sum to the covariance of the tapered windows.
+
+    Parameters
+    ----------
+    X : array-like, shape (channels, samples)
+        The recording. A float64 array is read in place, in any order; it is never changed.
+    bands : sequence of (float, float)
+        From one frequency to below the other, in hertz.
+    rate : float
+        Samples per second.
+    window_length : int, optional
+        The samples of a window: by default the power of two that is a second or a little more.
+    window : {"hann", "hamming", "rectangular"}
+        The taper.
+    overlap : float
+        The share of a window that the next one repeats, from 0 to below 1.
+    center : bool
+        Whether the mean of every window is taken off.
+    exclude : iterable of (int, int), optional
+        Spans of samples that no window touches.
+    scale, shrinkage, threads
+        As in :func:`codiag.segment_covariances`.
+
+    Returns
+    -------
+    ndarray, shape (bands, channels, channels)
+
+    Examples
+    --------
+    >>> import codiag, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((4, 10_000))
+    >>> codiag.cospectra(X, [(1, 4), (4, 8), (8, 13)], rate=250).shape
+    (3, 4, 4)
+    """
+    options = {
+        "bands": band_list(bands),
+        "rate": rate,
+        "window_length": window_length,
+        "window": window,
+        "window_overlap": overlap,
+        "center": center,
+        "scale": scale_choice(scale),
+        "shrinkage": shrinkage,
+        "exclude": span_list(exclude),
+        "threads": usable_threads(threads),
+    }
+    return _core.cospectra(_of_dimensions(X, 2, "(channels, samples)"), options)[0]

@@ -1,0 +1,527 @@
+"""From a recording to its sources and back, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _core, _mne
+from ._errors import OnFailure, check_choice, describe, failed, report
+from ._input import Floats, start_choice, usable_threads
+from ._result import Result, from_fields
+from ._signals import Bands, Spans, band_list, class_numbers, recording, scale_choice, span_list
+from ._solve import follow
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise ImportError(
+        "SourceSeparation needs scikit-learn: pip install 'codiag[sklearn]'"
+    ) from None
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Artefact", "Rival", "SourceSeparation"]
+
+
+class Rival(NamedTuple):
+    """The source that is hardest to tell from another."""
+
+    source: int
+    """The other source."""
+    margin: float
+    """Zero if the powers of the two are proportional: any mixture of them would serve as well."""
+
+
+class Artefact(NamedTuple):
+    """What a source looks like, apart from the brain."""
+
+    kind: str
+    """"blink", "heartbeat", "line noise" or "muscle"."""
+    score: float
+    """How much so, from 0 to 1."""
+    reason: str
+    """Why, in words."""
+
+
+class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The sources of a recording, by joint diagonalization of its covariances.
+
+    A recording x = A s mixes sources s. Where their powers change over time, each in its own way,
+    the covariances of segments have one joint diagonaliser B, and s = B x; where their spectra
+    differ, cospectra in frequency bands have it too (`bands`). That sources are not Gaussian is not
+    used: stationary sources of one spectrum cannot be told apart in this way.
+
+    Recordings are channels x samples, as everywhere in the field (and unlike scikit-learn's tables,
+    of which the rows are samples), epochs x channels x samples, or MNE's ``Raw`` and ``Epochs``.
+
+    Parameters
+    ----------
+    n_components : int or float, optional
+        How many principal components are separated: a number, or the share of the variance that
+        they must have. By default all, or the rank of the recording if that is less, as after an
+        average reference or a projection.
+    segments, segment_length, overlap
+        As in :func:`codiag.segment_covariances`. Epochs are segments themselves.
+    bands : sequence of (float, float), optional
+        Frequency bands in hertz: sources are told apart by their spectra instead.
+    rate : float, optional
+        Samples per second, for bands and for :meth:`find_artefacts`; MNE's objects know theirs.
+    window_length : int, optional
+        The samples of a window of the spectra, as in :func:`codiag.cospectra`.
+    shrinkage : float, "auto", "ledoit-wolf" or "oas"
+        As in :func:`codiag.segment_covariances`, in the coordinates of the components.
+    center : bool
+        Whether the mean of every segment (or window) is taken off.
+    scale : "rms" or array-like, shape (channels,), optional
+        The unit in which each channel counts in principal components, shrinkage and shares of
+        variance, as in :func:`codiag.segment_covariances`. The channels of MNE's objects count in
+        the unit of their type by default. Filters and patterns are in the recording's own units.
+    start : {"spectral", "whitener", "identity"} or array-like, shape (components, channels)
+        Where the iteration starts: for instance the filters of another recording.
+    method, tol, max_iter, restarts, threads, verbose, on_failure
+        As in :func:`codiag.diagonalize`.
+
+    Attributes
+    ----------
+    filters_ : ndarray, shape (components, channels)
+        B, one filter a row; sources are ``filters_ @ X``, of unit mean power. Those come first of
+        which the power varies most.
+    patterns_ : ndarray, shape (channels, components)
+        A, one pattern a column: how a source appears on the channels.
+    result_ : Result
+        The solver's whole answer.
+    powers_ : ndarray, shape (segments or bands, components)
+        The power of each source in each segment, epoch, class or band.
+    variance_share_ : ndarray, shape (components,)
+        Each source's share of the variance of the recording. They need not sum to 1: patterns need
+        not be orthogonal.
+    nonstationarity_ : ndarray, shape (components,)
+        How much the power of each source varies over segments or bands: the standard deviation
+        divided by the mean. Segments of L independent normal samples of constant variance show
+        ``(2 / L) ** 0.5`` by chance.
+    rivals_ : list of Rival or None
+        For each source the one that is hardest to tell from it; None if there is only one source.
+    kept_variance_ : float
+        The share of the recording's variance that all components together have.
+    shrinkages_ : ndarray, shape (segments or bands,)
+        By how much each matrix was shrunk.
+    segments_ : list of list of (int, int)
+        The spans of samples of each segment, epoch or class; empty for bands.
+    n_features_in_ : int
+        The number of channels.
+    n_iter_ : int
+        The number of iterations.
+    info_ : mne.Info
+        The channels separated, if fitted on one of MNE's objects.
+
+    Examples
+    --------
+    >>> import codiag, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> powers = np.repeat(rng.uniform(0.1, 3, (4, 100)), 200, axis=1)
+    >>> X = rng.standard_normal((4, 4)) @ (powers * rng.standard_normal((4, 20_000)))
+    >>> model = codiag.SourceSeparation().fit(X)
+    >>> model.transform(X).shape
+    (4, 20000)
+    >>> without_the_first = model.apply(X, exclude=[0])
+    """
+
+    filters_: Floats
+    patterns_: Floats
+    result_: Result
+    powers_: Floats
+    variance_share_: Floats
+    nonstationarity_: Floats
+    rivals_: list[Rival | None]
+    kept_variance_: float
+    shrinkages_: Floats
+    segments_: list[list[tuple[int, int]]]
+    n_features_in_: int
+    n_iter_: int
+    info_: Any
+
+    def __init__(
+        self,
+        n_components: float | None = None,
+        *,
+        segments: int = 100,
+        segment_length: int | None = None,
+        overlap: float = 0.0,
+        bands: Bands | None = None,
+        rate: float | None = None,
+        window_length: int | None = None,
+        shrinkage: float | str = 0.0,
+        center: bool = True,
+        scale: str | ArrayLike | None = None,
+        method: str = "newton",
+        start: str | ArrayLike = "spectral",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        restarts: int = 0,
+        threads: int | None = None,
+        verbose: bool = False,
+        on_failure: OnFailure = "warn",
+    ) -> None:
+        self.n_components = n_components
+        self.segments = segments
+        self.segment_length = segment_length
+        self.overlap = overlap
+        self.bands = bands
+        self.rate = rate
+        self.window_length = window_length
+        self.shrinkage = shrinkage
+        self.center = center
+        self.scale = scale
+        self.method = method
+        self.start = start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.restarts = restarts
+        self.threads = threads
+        self.verbose = verbose
+        self.on_failure = on_failure
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        picks: Any = None,
+        labels: ArrayLike | None = None,
+        exclude: Spans | None = None,
+    ) -> Self:
+        """Find the sources of a recording.
+
+        Parameters
+        ----------
+        X : array-like, shape (channels, samples) or (epochs, channels, samples), Raw or Epochs
+            The recording; of MNE's objects the channels picked that are not bad, without the spans
+            annotated as bad. A float64 array is read in place; it is never changed.
+        y : ignored
+            For scikit-learn.
+        picks : as everywhere in MNE, optional
+            Which channels of one of MNE's objects; by default all that hold data.
+        labels : array-like, shape (epochs,), optional
+            The class of each epoch: there is then one matrix a class, not one an epoch.
+        exclude : iterable of (int, int), optional
+            Spans of samples of a single recording to be left out.
+
+        Returns
+        -------
+        self
+        """
+        check_choice(self.on_failure)
+        scale, rate, spans = scale_choice(self.scale), self.rate, span_list(exclude)
+        info = None
+        if _mne.is_instance(X):
+            read = _mne.read(X, picks)
+            X, info = read.data, read.info
+            rate = read.rate if rate is None else rate
+            scale = scale_choice(read.types) if scale is None else scale
+            spans += read.bad_spans
+        elif picks is not None:
+            raise TypeError("picks are for MNE's objects: index an array instead")
+        data = recording(X)
+        if data.ndim == 2 and labels is not None:
+            raise ValueError("labels are for epochs: there is one recording only")
+        if data.ndim == 3 and spans:
+            raise ValueError(
+                "spans to exclude are for a single recording: leave epochs out instead"
+            )
+        options = {
+            "n_components": self.n_components,
+            "segments": self.segments,
+            "segment_length": self.segment_length,
+            "overlap": self.overlap,
+            "bands": band_list(self.bands),
+            "rate": rate,
+            "window_length": self.window_length,
+            "shrinkage": self.shrinkage,
+            "center": self.center,
+            "scale": scale,
+            "exclude": spans,
+            "threads": usable_threads(self.threads),
+        }
+        classes = class_numbers(labels)
+        fields = follow(
+            lambda seen: _core.separate(data, classes, options, self._solver(), seen),
+            None,
+            self.verbose,
+        )
+        return self._accept(fields, data.shape[-2], info)
+
+    def _solver(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "start": start_choice(self.start),
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "restarts": self.restarts,
+            "threads": usable_threads(self.threads),
+        }
+
+    def _accept(self, fields: dict[str, Any], channels: int, info: Any) -> Self:
+        self.result_ = from_fields(fields)
+        self.filters_ = self.result_.B
+        self.patterns_ = self.result_.A
+        self.powers_ = self.result_.powers
+        self.n_iter_ = self.result_.n_iter
+        self.variance_share_ = fields["variance_share"]
+        self.nonstationarity_ = fields["nonstationarity"]
+        self.rivals_ = [None if rival is None else Rival(*rival) for rival in fields["rivals"]]
+        self.kept_variance_ = fields["kept_variance"]
+        self.shrinkages_ = fields["shrinkages"]
+        self.segments_ = fields["segments"]
+        self.n_features_in_ = channels
+        self.__dict__.pop("info_", None)
+        if info is not None:
+            self.info_ = info
+        if failed(self.result_):
+            message = describe(self.result_, self.tol)
+            report(message, self.on_failure, self.result_, depth=4)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Return the sources of a recording, the one that was fitted or another.
+
+        Parameters
+        ----------
+        X : array-like, shape (channels, samples) or (epochs, channels, samples), Raw or Epochs
+            The recording, of the same channels.
+
+        Returns
+        -------
+        ndarray, shape (components, samples) or (epochs, components, samples)
+        """
+        data = self._known(X)
+        return self._each(data, len(self.filters_), _core.apply, self.filters_)
+
+    def inverse_transform(self, sources: ArrayLike, exclude: Iterable[int] = ()) -> Floats:
+        """Return the recording that has these sources, or all but some of them.
+
+        What lies outside the components, if there are fewer than channels, is not in it:
+        :meth:`apply` keeps that.
+
+        Parameters
+        ----------
+        sources : array-like, shape (components, samples) or (epochs, components, samples)
+            What :meth:`transform` returns.
+        exclude : iterable of int
+            The sources to be left out.
+
+        Returns
+        -------
+        ndarray, shape (channels, samples) or (epochs, channels, samples)
+        """
+        check_is_fitted(self)
+        data = recording(sources, "sources")
+        r = len(self.filters_)
+        if data.shape[-2] != r:
+            raise ValueError(f"expected {r} sources, got shape {data.shape}")
+        patterns = self.patterns_.copy()
+        patterns[:, self._numbers(exclude)] = 0.0
+        return self._each(data, self.n_features_in_, _core.apply, patterns)
+
+    def apply(self, X: Any, exclude: Iterable[int]) -> Any:
+        """Return a recording without some of its sources; all else is as it was.
+
+        That is x - A_e B_e x for the sources e excluded: what lies outside the components stays.
+
+        Parameters
+        ----------
+        X : array-like, shape (channels, samples) or (epochs, channels, samples), Raw or Epochs
+            The recording, the one that was fitted or another of the same channels. It is not
+            changed.
+        exclude : iterable of int
+            The sources to be removed, such as the answer of :meth:`find_artefacts`.
+
+        Returns
+        -------
+        ndarray, Raw or Epochs
+            As `X`; other channels of MNE's objects are untouched.
+        """
+        check_is_fitted(self)
+        numbers = self._numbers(exclude)
+        if _mne.is_instance(X):
+            names = self._names(X)
+            return _mne.changed(X, names, lambda data: self._without(recording(data), numbers))
+        return self._without(self._known(X), numbers)
+
+    def _without(self, data: Floats, numbers: list[int]) -> Floats:
+        matrices = self.filters_, self.patterns_
+        return self._each(data, self.n_features_in_, _core.remove, *matrices, numbers)
+
+    def find_artefacts(
+        self,
+        X: Any,
+        *,
+        rate: float | None = None,
+        references: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    ) -> dict[int, list[Artefact]]:
+        """Say which sources look like blinks, heartbeats, line noise or muscles, and why.
+
+        Rules of thumb on one source at a time: its spectrum, kurtosis and periodicity, and its
+        correlation with reference channels. They draw the eye to a source; they do not decide.
+
+        Parameters
+        ----------
+        X : array-like, shape (channels, samples), or Raw
+            The recording. The EOG and ECG channels of a Raw are its references; the spans annotated
+            as bad are not looked at.
+        rate : float, optional
+            Samples per second; by default that of the estimator, or of the Raw.
+        references : mapping of str to (str, array-like), optional
+            Further channels by name: what each shows, such as "blink", and its samples.
+
+        Returns
+        -------
+        dict of int to list of Artefact
+            For each source that looks like any of these what it looks like, the likeliest first;
+            the most certain source comes first.
+        """
+        rate = self.rate if rate is None else rate
+        given = {
+            name: (kind, np.ascontiguousarray(signal, dtype=np.float64))
+            for name, (kind, signal) in (references or {}).items()
+        }
+        sources = self.transform(X)
+        if sources.ndim != 2:
+            raise ValueError("artefacts are looked for in a single recording, not in epochs")
+        for name, (_, signal) in given.items():
+            if signal.shape != sources.shape[1:]:
+                raise ValueError(
+                    f"the reference {name!r} must have {sources.shape[1]} samples, got shape "
+                    f"{signal.shape}"
+                )
+        if _mne.is_instance(X):
+            rate = float(X.info["sfreq"]) if rate is None else rate
+            given = {**_mne.references(X), **given}
+            good = _mne.good_samples(X)
+            if not good.all():
+                sources = np.ascontiguousarray(sources[:, good])
+                given = {name: (kind, signal[good]) for name, (kind, signal) in given.items()}
+        if rate is None:
+            raise ValueError("rate, the samples per second, is needed to know artefacts")
+        shown = [(name, kind, signal) for name, (kind, signal) in given.items()]
+        found = enumerate(_core.artefacts(sources, rate, shown))
+        like = {k: [Artefact(*artefact) for artefact in kinds] for k, kinds in found if kinds}
+        return dict(sorted(like.items(), key=lambda item: -item[1][0].score))
+
+    def get_sources(self, inst: Any) -> Any:
+        """Return the sources of one of MNE's objects as another, with channels S00, S01 and so on.
+
+        Parameters
+        ----------
+        inst : Raw or Epochs
+            The recording, of the same channels.
+
+        Returns
+        -------
+        Raw or Epochs
+            With channels of type "misc", the times, annotations and events of `inst`.
+        """
+        if not _mne.is_instance(inst):
+            raise TypeError("get_sources is for MNE's Raw and Epochs: transform takes arrays")
+        return _mne.as_instance(inst, self.transform(inst), self._source_names())
+
+    def plot_patterns(
+        self,
+        components: Iterable[int] | None = None,
+        *,
+        info: Any = None,
+        ch_type: str | None = None,
+        columns: int = 5,
+        show: bool = True,
+        **topomap: Any,
+    ) -> Any:
+        """Plot patterns as topographies, by MNE's own function.
+
+        Parameters
+        ----------
+        components : iterable of int, optional
+            Which sources; by default the first twenty.
+        info : mne.Info, optional
+            The channels and their places, for an estimator that was fitted on an array.
+        ch_type : str, optional
+            The type of channels to plot, if there are several: "mag", "grad" or "eeg".
+        columns : int
+            How many topographies beside each other.
+        show : bool
+            Whether the figure is shown.
+        **topomap
+            Passed to ``mne.viz.plot_topomap``.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        check_is_fitted(self)
+        chosen = range(min(20, len(self.filters_))) if components is None else components
+        info = getattr(self, "info_", None) if info is None else info
+        if info is None:
+            raise ValueError("the places of the channels are not known: pass info, an mne.Info")
+        if len(info["ch_names"]) != self.n_features_in_:
+            raise ValueError(
+                f"info has {len(info['ch_names'])} channels, but patterns have "
+                f"{self.n_features_in_}"
+            )
+        numbers = self._numbers(chosen)
+        names = self._source_names()
+        patterns = {names[k]: self.patterns_[:, k] for k in numbers}
+        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
+
+    def _known(self, X: Any) -> Floats:
+        """Return the channels that were fitted of a recording."""
+        check_is_fitted(self)
+        if _mne.is_instance(X):
+            X = X.get_data(picks=self._names(X))
+        data = recording(X)
+        if data.shape[-2] != self.n_features_in_:
+            raise ValueError(
+                f"X has {data.shape[-2]} channels, but SourceSeparation is expecting "
+                f"{self.n_features_in_} channels as input"
+            )
+        return data
+
+    def _names(self, inst: Any) -> list[str]:
+        if not hasattr(self, "info_"):
+            raise ValueError(
+                "fitted on an array, of which the channels have no names: pass "
+                "inst.get_data(picks=...) instead"
+            )
+        names: list[str] = self.info_["ch_names"]
+        missing = sorted(set(names) - set(inst.ch_names))
+        if missing:
+            raise ValueError(f"channels that were fitted are not there: {', '.join(missing)}")
+        return names
+
+    def _numbers(self, exclude: Iterable[int]) -> list[int]:
+        numbers = [int(k) for k in np.atleast_1d(np.asarray(list(exclude), dtype=np.intp))]
+        for k in numbers:
+            if not 0 <= k < len(self.filters_):
+                raise ValueError(f"there is no source {k}: there are {len(self.filters_)}, from 0")
+        return numbers
+
+    def _source_names(self) -> list[str]:
+        width = max(2, len(str(len(self.filters_) - 1)))
+        return [f"S{k:0{width}}" for k in range(len(self.filters_))]
+
+    def _each(self, data: Floats, rows: int, compute: Any, *arguments: Any) -> Floats:
+        """Compute a new recording, or one epoch after the other."""
+        out = np.empty((*data.shape[:-2], rows, data.shape[-1]))
+        threads = usable_threads(self.threads)
+        for x, y in zip(data, out, strict=True) if data.ndim == 3 else [(data, out)]:
+            compute(*arguments, x, y, threads)
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
