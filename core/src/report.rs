@@ -161,4 +161,19 @@ impl Diagonalization {
     pub fn transform(&self, set: &crate::MatrixSet) -> Vec<f64> {
         set.transform(&self.b)
     }
+
+    /// Puts component `order[a]` into row a, with the sign `signs[a]`.
+    pub(crate) fn rearrange(&mut self, order: &[usize], signs: &[f64]) {
+        let (b, a, powers) = (&self.b, &self.a, &self.powers);
+        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| signs[x] * b[(order[x], c)]);
+        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| signs[x] * a[(c, order[x])]);
+        self.powers = Matrix::from_fn(powers.rows(), powers.columns(), |i, x| {
+            powers[(i, order[x])]
+        });
+        if let Some(hardest) = &mut self.identifiability {
+            let place = |component| order.iter().position(|o| *o == component);
+            let pair = place(hardest.pair.0).zip(place(hardest.pair.1));
+            hardest.pair = pair.map_or(hardest.pair, |(x, y)| (x.min(y), x.max(y)));
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use crate::linalg::Matrix;
+use crate::linalg::{self, Matrix};
 use crate::matrices::{MatrixSet, Rank, SetOptions};
 use crate::report::{Diagonalization, Observer, Record};
 use crate::settings::{Settings, Start};
-use crate::{Error, diagonalize_with};
+use crate::{Error, diagonalize_with, update};
 
 /// How a [`Tracker`] remembers and solves.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,11 +76,13 @@ impl TrackerSettings {
 /// diagonal, so the criterion is not a function of any fixed number of sums. Nor does it depend on
 /// how the matrices were grouped when they were pushed.
 ///
-/// Each update starts at the B before it. One matrix among m moves the minimiser by O(1/m), well
-/// within the reach of Newton's quadratic convergence: two or three iterations. What an update costs,
-/// in time and memory, depends on the window, never on how many matrices came before. Components
-/// keep their rows and signs, because each B is a few short steps I + E away from the last; their
-/// scale follows the window, in which their mean power is 1.
+/// Each update starts at the B before it. One matrix among many moves the minimiser little, well within
+/// the reach of Newton's quadratic convergence: two or three iterations, more where components can
+/// hardly be told apart. What an update costs, in time and memory, depends on the window and on
+/// [`Settings::max_iterations`], never on how many matrices came before.
+///
+/// Components keep their rows and signs: each is the one whose output correlates most with that of
+/// its row before the update. Their scale follows the window, in which their mean power is 1.
 ///
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
@@ -176,7 +178,10 @@ impl Tracker {
             ..self.set_options()
         };
         let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
-        let answer = diagonalize_with(&set, &self.solve_settings(), observer)?;
+        let mut answer = diagonalize_with(&set, &self.solve_settings(), observer)?;
+        if let Some(before) = self.before() {
+            keep_identity(&mut answer, before, &set);
+        }
         self.window.drain(..leaving);
         self.window.extend(fresh);
         self.b = Some(answer.b.clone());
@@ -227,16 +232,27 @@ impl Tracker {
         }
     }
 
+    /// The B from which the next update starts, unless it is to find a start of its own.
+    fn before(&self) -> Option<&Matrix> {
+        match (&self.b, &self.settings.solve.start) {
+            (Some(b), _) | (None, Start::Given(b)) => Some(b),
+            _ => None,
+        }
+    }
+
     /// The first update is a solve like any other; later ones go on from B.
     fn solve_settings(&self) -> Settings {
-        let mut settings = self.settings.solve.clone();
-        if let Some(b) = &self.b {
-            settings.start = Start::Given(b.clone());
-            settings.restarts = 0;
+        let settings = self.settings.solve.clone();
+        match self.before() {
+            None => settings,
+            Some(b) => Settings {
+                start: Start::Given(b.clone()),
+                restarts: 0,
+                // Another order or sign would be another component.
+                canonical: false,
+                ..settings
+            },
         }
-        // Another order or sign would be another component.
-        settings.canonical &= !matches!(settings.start, Start::Given(_));
-        settings
     }
 
     /// The size p of the matrices.
@@ -276,4 +292,31 @@ impl Tracker {
     pub fn b(&self) -> Option<&Matrix> {
         self.b.as_ref()
     }
+}
+
+/// Gives each component the row and the sign of the one before whose output it correlates most with,
+/// over the window: the best pair first, then the best of what is left.
+fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet) {
+    let unit = |b: &Matrix| update::normalize(set.summary().to_reduced(b), set.mean());
+    let half = linalg::product(&unit(&answer.b), set.mean());
+    let correlations = linalg::product_transposed(&half, &unit(before));
+    let r = correlations.rows();
+    let mut order = vec![usize::MAX; r];
+    let mut taken = vec![false; r];
+    for _ in 0..r {
+        let free = (0..r).filter(|new| !taken[*new]).flat_map(|new| {
+            let rows = (0..r).filter(|old| order[*old] == usize::MAX);
+            rows.map(move |old| (new, old))
+        });
+        let size = |pair: &(usize, usize)| correlations[*pair].abs();
+        let best = free.max_by(|x, y| size(x).total_cmp(&size(y)));
+        let (new, old) = best.expect("as many components as before");
+        (order[old], taken[new]) = (new, true);
+    }
+    let signs: Vec<f64> = order
+        .iter()
+        .enumerate()
+        .map(|(old, new)| correlations[(*new, old)].signum())
+        .collect();
+    answer.rearrange(&order, &signs);
 }

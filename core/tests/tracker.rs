@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use codiag::synthetic::{Synthetic, amari_distance};
+use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg};
 use codiag::{
     Diagonalization, Error, Matrix, MatrixSet, Rank, Record, SetOptions, Settings, Status, Tracker,
     TrackerSettings, diagonalize,
@@ -130,6 +130,49 @@ fn components_keep_their_order_and_sign() {
     // By the end the first and the last B are far apart all the same.
     let relative = product(&answers[1199].b, &answers[120].a);
     assert!((0..p).any(|a| (0..p).any(|b| a != b && relative[(a, b)].abs() > 0.5)));
+}
+
+#[test]
+fn components_are_not_exchanged_where_they_can_hardly_be_told_apart() {
+    // Few matrices for forty components: they turn into each other a long way at every update.
+    let p = 40;
+    let data = meg(Sensors::Magnetometers);
+    let mut tracker = Tracker::new(p, remembering(60, 0.97)).unwrap();
+    let mut before = tracker.push(&data[..40 * p * p]).unwrap().b;
+    for c in data[40 * p * p..].chunks_exact(p * p) {
+        let answer = tracker.push(c).unwrap();
+        assert!(answer.status.converged());
+        let options = SetOptions {
+            weights: Some(tracker.decayed_weights()),
+            ..SetOptions::default()
+        };
+        let set = MatrixSet::with_options(&tracker.matrices(), tracker.len(), p, &options).unwrap();
+        let half = product(&answer.b, set.mean());
+        let power = |row: &[f64]| -> f64 {
+            let image = product(&Matrix::from_rows(1, p, row.to_vec()), set.mean());
+            image.row(0).iter().zip(row).map(|(x, y)| x * y).sum()
+        };
+        let old = Matrix::from_fn(p, p, |a, c| before[(a, c)] / power(before.row(a)).sqrt());
+        let correlations = product(&half, &old.transpose());
+        for a in 0..p {
+            assert!(correlations[(a, a)] > 0.0);
+            for b in 0..a {
+                let kept = correlations[(a, a)].max(correlations[(b, b)]);
+                let exchanged = correlations[(a, b)].abs().max(correlations[(b, a)].abs());
+                assert!(kept >= exchanged, "{a} {b}: {kept} {exchanged}");
+            }
+        }
+        // What belongs to a component goes along with it.
+        let transformed = answer.transform(&set);
+        let identity = product(&answer.b, &answer.a);
+        for a in 0..p {
+            let last = &transformed[(tracker.len() - 1) * p * p..];
+            let power = answer.powers[(tracker.len() - 1, a)];
+            assert!((last[a * p + a] - power).abs() < 1e-9 * power);
+            assert!((identity[(a, a)] - 1.0).abs() < 1e-9);
+        }
+        before = answer.b;
+    }
 }
 
 #[test]

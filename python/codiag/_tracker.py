@@ -25,9 +25,10 @@ class Tracker:
     the criterion of :func:`codiag.diagonalize` on the window of m matrices, which count the less
     the older they are: :math:`\lambda` is `forgetting`, :math:`u_i` the matrix's own weight.
 
-    An update takes two or three Newton iterations on the window. Its cost depends on the window,
-    never on how many matrices came before. Components keep their row and sign from update to
-    update; only their scale follows the window, in which their mean power is 1.
+    An update takes two or three Newton iterations on the window, more where components can hardly
+    be told apart. Its cost depends on the window, never on how many matrices came before.
+    Components keep their row and sign: each is the one whose output correlates most with that of
+    its row before. Only their scale follows the window, in which their mean power is 1.
 
     Parameters
     ----------

@@ -62,6 +62,22 @@ def test_components_keep_order_and_sign(followed):
         np.testing.assert_allclose(after.B @ before.A, np.eye(5), atol=0.25)
 
 
+def test_components_are_not_exchanged_on_real_data():
+    C = codiag.datasets.meg("gradiometers")
+    tracker = codiag.Tracker(window=60, forgetting=0.97)
+    before = tracker.push(C[:60])
+    for matrix in C[60:]:
+        after = tracker.push(matrix)
+        mean = np.average(tracker.matrices, axis=0, weights=tracker.weights)
+        scale = np.sqrt(np.einsum("ac,cd,ad->a", before.B, mean, before.B))
+        correlations = after.B @ mean @ (before.B / scale[:, None]).T
+        kept = np.diag(correlations)
+        assert (kept > 0).all()
+        # Of any two components, exchanging them would not give a stronger pair.
+        assert (np.maximum.outer(kept, kept) >= abs(correlations) - 1e-12).all()
+        before = after
+
+
 def test_the_window_is_what_is_minimised(drift, followed):
     C, _ = drift
     tracker, results = followed

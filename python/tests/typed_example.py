@@ -28,6 +28,9 @@ confidence: NDArray[np.float64] = codiag.bootstrap(C, n=3).confidence
 B, infos = qndiag.qndiag(C)
 times: list[float] = infos["t_list"]
 V, D = ajd_pham(C)
+tracker = codiag.Tracker(window=20, forgetting=0.9)
+latest: codiag.Result = tracker.push(C[0])
+followed: NDArray[np.float64] = tracker.B
 model = codiag.JointDiagonalizer(method="pham").fit(C)
 features: NDArray[np.float64] = model.transform(C)
 recording = np.random.default_rng(0).standard_normal((3, 900))
