@@ -1,10 +1,11 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use codiag::{Method, Rank};
+use codiag::signals::Components;
+use codiag::{Rank, Settings, Start};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,6 +14,7 @@ Examples:
   codiag check covs.npy                       what is in a file, and can it be diagonalised?
   codiag diagonalize covs.npy -o result       B, A, a report to look at
   codiag generate | codiag diagonalize - --json
+  codiag separate recording.npy --rate 600 -o sources
 
 Exit codes: 0 done, 1 not converged, 2 bad input, 130 Ctrl-C.";
 
@@ -34,6 +36,8 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Diagonalise the matrices of a file, and write B, A and a report.
     Diagonalize(Diagonalize),
+    /// Find the sources of a recording, and write them, their patterns and a report.
+    Separate(Separate),
     /// Say what is in a file, and whether it can be diagonalised.
     Check(Check),
     /// Make a synthetic set, as in the paper.
@@ -125,12 +129,8 @@ pub struct Diagonalize {
     /// One weight a matrix: a .npy or a text file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub weights: Option<PathBuf>,
-    /// The method.
-    #[arg(long, default_value = "newton", value_parser = ["newton", "quasi-newton", "pham"])]
-    pub method: String,
-    /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.
-    #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
-    pub start: String,
+    #[command(flatten)]
+    pub solver: Solver,
     /// Keep B orthogonal: common principal components.
     #[arg(long)]
     pub orthogonal: bool,
@@ -140,6 +140,26 @@ pub struct Diagonalize {
     /// Replace each C by (1 - s) C + s tr(C)/p I first.
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
+    /// Save B here, as .npy, every few seconds.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub checkpoint: Option<PathBuf>,
+    /// The seconds between checkpoints.
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = not_negative)]
+    pub checkpoint_every: f64,
+    /// Print report.json to standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How matrices are diagonalised.
+#[derive(Debug, Args)]
+pub struct Solver {
+    /// The method.
+    #[arg(long, default_value = "newton", value_parser = ["newton", "quasi-newton", "pham"])]
+    pub method: String,
+    /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.
+    #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
+    pub start: String,
     /// Stop once the gradient norm is at most this.
     #[arg(long, value_name = "X", default_value = "1e-8")]
     pub tol: f64,
@@ -152,21 +172,133 @@ pub struct Diagonalize {
     /// Threads; as many as pay by default. The answer does not depend on them.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Save B here, as .npy, every few seconds.
+}
+
+impl Solver {
+    /// The settings chosen; a start that is no name is read from its file.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
+        let start = if let Ok(start) = self.start.parse() {
+            start
+        } else {
+            let path = Path::new(&self.start);
+            anyhow::ensure!(
+                path.exists(),
+                "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
+                self.start
+            );
+            Start::Given(crate::input::matrix_file(path)?)
+        };
+        Ok(Settings {
+            method: self.method.parse().unwrap_or_default(),
+            start,
+            tolerance: self.tol,
+            max_iterations: self.max_iter,
+            restarts: self.restarts,
+            threads: self.threads,
+            ..Settings::default()
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
+Examples:
+  codiag separate recording.npy --rate 600 -o sources
+  codiag separate recording.npy --rate 600 --components 40 --segments 100 -o sources
+  codiag separate recording.npy --rate 600 --exclude 0,3 -o clean    # without these two
+  codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
+  codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
+
+The folder gets sources.npy (one a row), filters.npy (B, one a row), patterns.npy (A, one a column),
+diagonals.npy (the power of each source in each segment or band), report.json, history.csv,
+report.html, and cleaned.npy if sources are excluded."
+)]
+pub struct Separate {
+    /// Channels x samples: a .npy or .csv file.
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::FilePath)]
+    pub input: PathBuf,
+    /// Samples per second: needed for bands, spectra, and to know blinks from heartbeats.
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<f64>,
+    /// The folder for the results.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+    /// How many principal components are separated, or the share of the variance they must have
+    /// (0.99); as many as there are by default.
+    #[arg(long, value_name = "N|SHARE", value_parser = parse_components)]
+    pub components: Option<Components>,
+    /// How many segments the recording is cut in; 100 by default.
+    #[arg(long, value_name = "N", conflicts_with_all = ["segment_length", "bands"])]
+    pub segments: Option<usize>,
+    /// How many samples a segment has.
+    #[arg(long, value_name = "SAMPLES", conflicts_with = "bands")]
+    pub segment_length: Option<usize>,
+    /// The share of a segment, or of a window of spectra, that the next one repeats.
+    #[arg(long, value_name = "X")]
+    pub overlap: Option<f64>,
+    /// Tell sources apart by their spectra: bands such as 1-4,4-8,8-13 in hertz, or how many bands of
+    /// equal width from 1 Hz up.
+    #[arg(long, value_name = "BANDS", value_parser = parse_bands)]
+    pub bands: Option<BandChoice>,
+    /// How many samples a window of spectra has; about a second by default.
+    #[arg(long, value_name = "SAMPLES", requires = "bands")]
+    pub window_length: Option<usize>,
+    /// The unit in which channels count: "none", as recorded, or "rms", each divided by its own.
+    #[arg(long, default_value = "none", value_parser = ["none", "rms"])]
+    pub scale: String,
+    /// Draw each matrix towards a multiple of the identity by this share, or as much as is best:
+    /// "auto" (Ledoit-Wolf) or "oas".
+    #[arg(long, value_name = "S|auto", default_value = "0")]
+    pub shrinkage: String,
+    #[command(flatten)]
+    pub solver: Solver,
+    /// Also write cleaned.npy: the recording without these sources.
+    #[arg(long, value_name = "K,...", value_delimiter = ',')]
+    pub exclude: Vec<usize>,
+    /// The channels' names, one a line. Those named EOG or ECG are not separated: sources are
+    /// compared with them.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub checkpoint: Option<PathBuf>,
-    /// The seconds between checkpoints.
-    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = not_negative)]
-    pub checkpoint_every: f64,
+    pub names: Option<PathBuf>,
+    /// What else is known of the recording, as JSON: see the `Info` of the source code.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "names")]
+    pub info: Option<PathBuf>,
     /// Print report.json to standard output.
     #[arg(long)]
     pub json: bool,
 }
 
-impl Diagonalize {
-    /// The method chosen.
-    pub fn method(&self) -> Method {
-        self.method.parse().unwrap_or_default()
+/// Bands by their edges, or how many.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BandChoice {
+    Edges(Vec<(f64, f64)>),
+    Count(usize),
+}
+
+fn parse_bands(text: &str) -> Result<BandChoice, String> {
+    if let Ok(count) = text.parse() {
+        return match count {
+            0 => Err("expected at least one band".to_owned()),
+            count => Ok(BandChoice::Count(count)),
+        };
+    }
+    let band = |text: &str| -> Option<(f64, f64)> {
+        let (low, high) = text.split_once('-')?;
+        Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
+    };
+    let edges: Option<Vec<_>> = text.split(',').map(band).collect();
+    edges
+        .map(BandChoice::Edges)
+        .ok_or_else(|| "expected bands such as 1-4,4-8,8-13, or a number of them".to_owned())
+}
+
+fn parse_components(text: &str) -> Result<Components, String> {
+    match (text, text.parse::<usize>(), text.parse::<f64>()) {
+        ("all", _, _) => Ok(Components::All),
+        (_, Ok(number), _) => Ok(Components::Number(number)),
+        (_, _, Ok(share)) => Ok(Components::Share(share)),
+        _ => Err("expected a number of components, or a share such as 0.99".to_owned()),
     }
 }
 
@@ -196,7 +328,8 @@ Examples:
   codiag generate -o covs.npy
   codiag generate -n 500 -p 20 --sigma 0.3 --seed 7 --mixing A.npy -o covs.npy
   codiag generate --sigma 0 | codiag check -
-  codiag generate --meg magnetometers -o meg.npy"
+  codiag generate --meg magnetometers -o meg.npy
+  codiag generate --eeg -o eeg.npy && codiag separate eeg.npy --rate 250 -o sources"
 )]
 pub struct Generate {
     /// How many matrices.
@@ -215,6 +348,10 @@ pub struct Generate {
     #[arg(long, value_name = "SENSORS", value_parser = ["magnetometers", "gradiometers"],
           conflicts_with_all = ["n", "p", "sigma", "seed", "mixing"])]
     pub meg: Option<String>,
+    /// A recording instead, to be separated: a simulated electroencephalogram with blinks, 32
+    /// channels, 60 seconds of 250 samples.
+    #[arg(long, conflicts_with_all = ["n", "p", "sigma", "meg", "mixing"])]
+    pub eeg: bool,
     /// The .npy file to write, - for standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,

@@ -36,7 +36,7 @@ pub struct Follower<'a> {
     tolerance: f64,
     recent: VecDeque<(f64, f64)>,
     last_line: f64,
-    set: &'a MatrixSet,
+    set: Option<&'a MatrixSet>,
     checkpoint: Option<Checkpoint>,
     last_checkpoint: Instant,
     lowest_loss: f64,
@@ -46,10 +46,10 @@ pub struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    /// For a solve of `set` to `tolerance`.
+    /// For a solve to `tolerance`. A checkpoint needs to know the set, whose B may be reduced.
     pub fn new(
         session: &'a mut Session<'_>,
-        set: &'a MatrixSet,
+        set: Option<&'a MatrixSet>,
         tolerance: f64,
         checkpoint: Option<Checkpoint>,
     ) -> Self {
@@ -129,7 +129,7 @@ impl<'a> Follower<'a> {
             return;
         }
         self.last_checkpoint = Instant::now();
-        let b = match self.set.reduction() {
+        let b = match self.set.and_then(MatrixSet::reduction) {
             Some(reduction) => crate::commands::product(b, reduction.filters()),
             None => b.clone(),
         };

@@ -102,10 +102,16 @@ impl Numbers {
     }
 
     /// Writes the numbers that `bytes` hold.
-    pub(crate) fn convert(self, bytes: &[u8], out: &mut [f64]) {
+    pub fn convert(self, bytes: &[u8], out: &mut [f64]) {
         let width = self.width();
+        // Without a loop over bytes: by far the most common of them.
+        if self.is_native() {
+            for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {
+                *x = f64::from_ne_bytes(*bytes);
+            }
+            return;
+        }
         if self.is_native_single() {
-            // Without a loop over bytes: by far the most common of them.
             for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
                 *x = f64::from(f32::from_ne_bytes(*bytes));
             }

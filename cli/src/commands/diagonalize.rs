@@ -4,14 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use codiag::{
-    Diagonalization, MatrixSet, Rank, SetOptions, Settings, Start, Status, diagonalize_with,
-};
+use codiag::{Diagonalization, MatrixSet, Rank, SetOptions, Settings, Status, diagonalize_with};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{refuse_terminal, write_npy};
-use crate::args::Diagonalize;
+use crate::args::{Diagonalize, Solver};
 use crate::export::{self, Folder};
 use crate::input::{self, Matrices, in_our_words};
 use crate::page::solve::{self, Solve};
@@ -34,7 +32,10 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     if to_stdout {
         refuse_terminal(session)?;
     }
-    let settings = settings(args)?;
+    let settings = Settings {
+        orthogonal: args.orthogonal,
+        ..args.solver.settings()?
+    };
     let mut folder = match &args.output {
         Some(path) if !to_stdout => Some(Folder::create(path)?),
         _ => None,
@@ -43,7 +44,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         weights: args.weights.as_deref().map(input::list_file).transpose()?,
         rank: args.rank.unwrap_or_default(),
         shrinkage: args.shrinkage,
-        threads: args.threads,
+        threads: args.solver.threads,
     };
     let (set, name) = Matrices::of_session(&args.source, session)?.into_set(&options)?;
 
@@ -51,7 +52,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     let answer = solve(args, &settings, &set, session)?;
     let seconds = clock.elapsed().as_secs_f64();
 
-    let warnings = warnings(&answer, &set);
+    let warnings = warnings(&answer, "--rank");
     let report = report(args, &settings, &name, &set, &answer, &warnings, seconds);
     if let Some(folder) = &mut folder {
         stage(folder, &answer, &report)?;
@@ -80,31 +81,8 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     } else if !session.quiet {
         summarize(args, &name, &set, &answer, seconds, session)?;
     }
-    conclude(args, &answer, session)
-}
-
-fn settings(args: &Diagonalize) -> Result<Settings> {
-    let start = if let Ok(start) = args.start.parse() {
-        start
-    } else {
-        let path = Path::new(&args.start);
-        ensure!(
-            path.exists(),
-            "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
-            args.start
-        );
-        Start::Given(input::matrix_file(path)?)
-    };
-    Ok(Settings {
-        method: args.method(),
-        start,
-        orthogonal: args.orthogonal,
-        tolerance: args.tol,
-        max_iterations: args.max_iter,
-        restarts: args.restarts,
-        threads: args.threads,
-        ..Settings::default()
-    })
+    let place = args.output.as_deref();
+    conclude(place, args.solver.tol, "B", &answer, session)
 }
 
 fn solve(
@@ -117,27 +95,35 @@ fn solve(
         path,
         every: args.checkpoint_every,
     });
-    let mut follower = Follower::new(session, set, settings.tolerance, checkpoint);
+    let mut follower = Follower::new(session, Some(set), settings.tolerance, checkpoint);
     let answer = diagonalize_with(set, settings, &mut follower);
     follower.finish();
     if let Some(failure) = follower.failure {
         return Err(failure);
     }
     answer.map_err(|error| {
-        let name = match error {
-            codiag::Error::StartShape { .. } | codiag::Error::StartSingular { .. } => {
-                format!("{}: ", args.start)
-            }
-            _ => String::new(),
+        let name = match start_at_fault(&args.solver, &error) {
+            Some(start) => format!("{start}: "),
+            None => String::new(),
         };
         anyhow!("{name}{}", in_our_words(&error))
     })
 }
 
-/// What the result's user should know, in plain words.
-fn warnings(answer: &Diagonalization, set: &MatrixSet) -> Vec<String> {
+/// The start, if that is what is wrong.
+pub(super) fn start_at_fault<'a>(solver: &'a Solver, error: &codiag::Error) -> Option<&'a str> {
+    match error {
+        codiag::Error::StartShape { .. } | codiag::Error::StartSingular { .. } => {
+            Some(&solver.start)
+        }
+        _ => None,
+    }
+}
+
+/// What the result's user should know, in plain words; `fewer` is the option that reduces dimensions.
+pub(super) fn warnings(answer: &Diagonalization, fewer: &str) -> Vec<String> {
     let mut warnings = Vec::new();
-    if set.len() == 1 {
+    if answer.powers.rows() == 1 {
         warnings.push(
             "there is only one matrix: many bases diagonalise it, and this one is arbitrary"
                 .to_owned(),
@@ -155,7 +141,7 @@ fn warnings(answer: &Diagonalization, set: &MatrixSet) -> Vec<String> {
     if answer.condition_number > ILL_CONDITIONED {
         warnings.push(format!(
             "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
-             dimensions (--rank) may serve better",
+             dimensions ({fewer}) may serve better",
             small(answer.condition_number)
         ));
     }
@@ -172,29 +158,6 @@ fn report(
     warnings: &[String],
     seconds: f64,
 ) -> Value {
-    #[derive(Serialize)]
-    struct Point {
-        iteration: usize,
-        seconds: f64,
-        loss: f64,
-        gradient_norm: f64,
-        kind: &'static str,
-        step: f64,
-        passes: f64,
-    }
-    let history: Vec<Point> = answer
-        .history
-        .iter()
-        .map(|record| Point {
-            iteration: record.iteration,
-            seconds: record.seconds,
-            loss: record.loss,
-            gradient_norm: record.gradient_norm,
-            kind: record.kind.name(),
-            step: record.step,
-            passes: record.passes,
-        })
-        .collect();
     let rows = |m: &codiag::Matrix| -> Vec<Vec<f64>> {
         (0..m.rows()).map(|a| m.row(a).to_vec()).collect()
     };
@@ -209,7 +172,7 @@ fn report(
         },
         "settings": {
             "method": settings.method.name(),
-            "start": args.start,
+            "start": args.solver.start,
             "orthogonal": settings.orthogonal,
             "rank": rank(args.rank),
             "shrinkage": args.shrinkage,
@@ -237,8 +200,36 @@ fn report(
         "weights": set.weights(),
         "B": rows(&answer.b),
         "A": rows(&answer.a),
-        "history": history,
+        "history": history(answer),
     })
+}
+
+/// One object an iteration.
+pub(super) fn history(answer: &Diagonalization) -> Value {
+    #[derive(Serialize)]
+    struct Point {
+        iteration: usize,
+        seconds: f64,
+        loss: f64,
+        gradient_norm: f64,
+        kind: &'static str,
+        step: f64,
+        passes: f64,
+    }
+    let points: Vec<Point> = answer
+        .history
+        .iter()
+        .map(|record| Point {
+            iteration: record.iteration,
+            seconds: record.seconds,
+            loss: record.loss,
+            gradient_norm: record.gradient_norm,
+            kind: record.kind.name(),
+            step: record.step,
+            passes: record.passes,
+        })
+        .collect();
+    json!(points)
 }
 
 fn rank(rank: Option<Rank>) -> Value {
@@ -302,13 +293,15 @@ fn summarize(
 }
 
 /// The exit code, and a line for those who did not look at the status.
-fn conclude(
-    args: &Diagonalize,
+pub(super) fn conclude(
+    output: Option<&Path>,
+    tolerance: f64,
+    filters: &str,
     answer: &Diagonalization,
     session: &mut Session<'_>,
 ) -> Result<Outcome> {
     if answer.status == Status::Stopped && session.is_interrupted() {
-        let place = match &args.output {
+        let place = match output {
             Some(path) => format!("the best B so far is in {}", path.display()),
             None => "there was no -o DIR to write the best B to".to_owned(),
         };
@@ -323,15 +316,17 @@ fn conclude(
         return Ok(Outcome::Done);
     }
     let advice = match answer.status {
-        Status::IterationLimit => "raise --max-iter, or start again from B.npy with --start",
-        _ => "rounding allows no smaller gradient: a larger --tol accepts it",
+        Status::IterationLimit => {
+            format!("raise --max-iter, or start again from {filters}.npy with --start")
+        }
+        _ => "rounding allows no smaller gradient: a larger --tol accepts it".to_owned(),
     };
     session.warn(&format!(
         "not converged ({}): gradient norm {} after {}, tolerance {}; {advice}",
         answer.status,
         small(answer.gradient_norm),
         words::count(answer.iterations, "iteration", "iterations"),
-        small(args.tol)
+        small(tolerance)
     ))?;
     Ok(Outcome::NotConverged)
 }

@@ -1,6 +1,7 @@
 //! `codiag generate`: sets for trying things out.
 
 use anyhow::{Result, ensure};
+use codiag::signals::simulate;
 use codiag::synthetic::{self, Sensors, Synthetic};
 
 use super::write_npy;
@@ -18,6 +19,9 @@ pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
         !both,
         "--mixing needs a file: standard output is for the set"
     );
+    if args.eeg {
+        return recording(args, session);
+    }
     let (data, n, p, what) = if let Some(sensors) = &args.meg {
         let choice = match sensors.as_str() {
             "gradiometers" => Sensors::Gradiometers,
@@ -41,6 +45,24 @@ pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
         session.remark(&format!(
             "{}: {matrices} of {p} x {p}, {what}",
             args.output.display()
+        ))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Makes a recording.
+fn recording(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
+    let made = simulate::eeg_with_blinks(32, 12, 60.0, args.seed);
+    let shape = [made.channels, made.samples];
+    write_npy(session, &args.output, &shape, &made.data)?;
+    if args.output.as_os_str() != "-" {
+        session.remark(&format!(
+            "{}: {} channels x {} samples, {} a second, seed {}",
+            args.output.display(),
+            made.channels,
+            made.samples,
+            made.rate,
+            args.seed
         ))?;
     }
     Ok(Outcome::Done)

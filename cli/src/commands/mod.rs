@@ -5,6 +5,7 @@ mod check;
 mod diagonalize;
 mod generate;
 pub mod reproduce;
+pub mod separate;
 
 use std::path::Path;
 
@@ -21,6 +22,7 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> 
     match command {
         Command::Reproduce(args) => reproduce::run(&args, session),
         Command::Diagonalize(args) => diagonalize::run(&args, session),
+        Command::Separate(args) => separate::run(&args, session),
         Command::Check(args) => check::run(&args, session),
         Command::Generate(args) => generate::run(&args, session),
         Command::Bench(args) => bench::run(&args, session),

@@ -42,6 +42,22 @@ impl Folder {
         Ok(())
     }
 
+    /// Stages a .npy of so many rows and columns, which come some columns at a time; `fill` gets
+    /// the file to write them to, and to read them from again.
+    pub fn add_rows<T>(
+        &mut self,
+        name: &str,
+        shape: (usize, usize),
+        fill: impl FnOnce(&mut npy::Rows<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let target = self.path.join(name);
+        let mut staged = beside(&target)?;
+        let rows = npy::Rows::new(staged.as_file_mut(), shape);
+        let done = fill(&mut rows.map_err(|e| cannot("write", &target, &e))?)?;
+        self.staged.push((staged, target));
+        Ok(done)
+    }
+
     /// Puts all staged files in their places.
     pub fn publish(self) -> Result<()> {
         for (file, target) in self.staged {

@@ -1,10 +1,22 @@
 //! Writing .npy: float64, little endian, C order.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use codiag::Matrix;
 
 /// Writes an array, whose numbers come in C order.
 pub fn write(out: &mut dyn Write, shape: &[usize], data: &[f64]) -> io::Result<()> {
     debug_assert_eq!(shape.iter().product::<usize>(), data.len());
+    out.write_all(&header(shape))?;
+    for numbers in data.chunks(1 << 13) {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        out.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+fn header(shape: &[usize]) -> Vec<u8> {
     let mut header = format!(
         "{{'descr': '<f8', 'fortran_order': False, 'shape': {}, }}",
         codiag::npy::shape(shape)
@@ -14,24 +26,84 @@ pub fn write(out: &mut dyn Write, shape: &[usize], data: &[f64]) -> io::Result<(
         header.push(' ');
     }
     header.push('\n');
-    out.write_all(b"\x93NUMPY\x01\x00")?;
-    out.write_all(&(header.len() as u16).to_le_bytes())?;
-    out.write_all(header.as_bytes())?;
-    for numbers in data.chunks(1 << 13) {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-        out.write_all(&bytes)?;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes
+}
+
+/// An array of rows that is written some columns at a time, so that it is never in memory whole.
+pub struct Rows<'a> {
+    file: &'a mut File,
+    first: u64,
+    columns: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(file: &'a mut File, shape: (usize, usize)) -> io::Result<Self> {
+        let header = header(&[shape.0, shape.1]);
+        file.write_all(&header)?;
+        let first = header.len() as u64;
+        file.set_len(first + (shape.0 * shape.1 * 8) as u64)?;
+        Ok(Self {
+            file,
+            first,
+            columns: shape.1,
+        })
     }
-    Ok(())
+
+    fn seek(&mut self, row: usize, column: usize) -> io::Result<()> {
+        let place = self.first + ((row * self.columns + column) * 8) as u64;
+        self.file.seek(SeekFrom::Start(place)).map(|_| ())
+    }
+
+    /// Writes some columns of all rows, from a column on.
+    pub fn write(&mut self, column: usize, part: &Matrix) -> io::Result<()> {
+        for a in 0..part.rows() {
+            let bytes: Vec<u8> = part.row(a).iter().flat_map(|x| x.to_le_bytes()).collect();
+            self.seek(a, column)?;
+            self.file.write_all(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a row again.
+    pub fn row(&mut self, a: usize) -> io::Result<Vec<f64>> {
+        let mut bytes = vec![0; self.columns * 8];
+        self.seek(a, 0)?;
+        self.file.read_exact(&mut bytes)?;
+        let (eights, _) = bytes.as_chunks::<8>();
+        Ok(eights.iter().map(|x| f64::from_le_bytes(*x)).collect())
+    }
 }
 
 /// Writes a matrix.
-pub fn matrix(out: &mut dyn Write, matrix: &codiag::Matrix) -> io::Result<()> {
+pub fn matrix(out: &mut dyn Write, matrix: &Matrix) -> io::Result<()> {
     write(out, &[matrix.rows(), matrix.columns()], matrix.as_slice())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Seek;
+
     use codiag::npy::Header;
+
+    #[test]
+    fn rows_written_in_parts_are_an_array() {
+        let whole = codiag::Matrix::from_fn(3, 7, |a, b| (10 * a + b) as f64);
+        let mut file = tempfile::tempfile().unwrap();
+        let mut rows = super::Rows::new(&mut file, (3, 7)).unwrap();
+        for (start, end) in [(4, 7), (0, 4)] {
+            let part = codiag::Matrix::from_fn(3, end - start, |a, b| whole[(a, start + b)]);
+            rows.write(start, &part).unwrap();
+        }
+        assert_eq!(rows.row(1).unwrap(), whole.row(1));
+        file.rewind().unwrap();
+        let header = Header::read(&mut file).unwrap();
+        assert_eq!(header.shape, [3, 7]);
+        let read = header.read_numbers(&mut file, 21, 0).unwrap();
+        assert_eq!(read, whole.as_slice());
+    }
 
     #[test]
     fn what_is_written_is_read() {

@@ -8,7 +8,7 @@ use super::{escape, text};
 /// Points nearer than this to the last one drawn are not drawn.
 const RESOLUTION: f64 = 0.6;
 
-/// A curve; `style` chooses its colour and dashes, 0 to 3.
+/// A curve; `style` chooses its colour and dashes, 0 to 3; 4 is thin, and has no dot at its end.
 #[derive(Clone, Debug)]
 pub struct Curve {
     pub name: String,
@@ -27,7 +27,7 @@ pub struct Chart {
     pub curves: Vec<Curve>,
     /// A line across, and what it means.
     pub goal: Option<(f64, String)>,
-    /// Bars from the bottom to the points, instead of lines between them.
+    /// Bars from zero to the points, instead of lines between them.
     pub bars: bool,
     pub width: f64,
     pub height: f64,
@@ -134,18 +134,19 @@ impl Chart {
     }
 
     fn draw_bars(&self, curve: &Curve) -> String {
-        let bottom = self.height - BOTTOM;
+        let zero = self.y_place(0.0);
         let room = (self.width - LEFT - RIGHT) / curve.points.len().max(1) as f64;
         let width = (room * 0.7).clamp(0.4, 14.0);
         let mut out = format!("<g class=\"series\"><title>{}</title>", escape(&curve.name));
         for (x, y) in &curve.points {
-            let (left, top) = (self.x_place(*x) - width / 2.0, self.y_place(*y));
+            let (left, end) = (self.x_place(*x) - width / 2.0, self.y_place(*y));
+            let top = end.min(zero);
             let _ = write!(
                 out,
                 "<rect class=\"d{}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
                  height=\"{:.1}\"/>",
                 curve.style,
-                (bottom - top).max(0.0)
+                end.max(zero) - top
             );
         }
         out + "</g>"

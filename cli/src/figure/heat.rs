@@ -15,6 +15,15 @@ pub fn image(
     description: &str,
     value: impl Fn(usize, usize) -> f64,
 ) -> String {
+    format!(
+        "<img class=\"heat\" alt=\"{}\" src=\"{}\">",
+        super::escape(description),
+        data(rows, columns, value)
+    )
+}
+
+/// The picture itself, as a `data:` address.
+pub fn data(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) -> String {
     let (height, width) = (rows.min(LARGEST), columns.min(LARGEST));
     let Some(mut picture) = Pixmap::new(width as u32, height as u32) else {
         return String::new();
@@ -40,9 +49,5 @@ pub fn image(
         *pixel = ColorU8::from_rgba(r, g, b, alpha).premultiply();
     }
     let bytes = picture.encode_png().unwrap_or_default();
-    format!(
-        "<img class=\"heat\" alt=\"{}\" src=\"data:image/png;base64,{}\">",
-        super::escape(description),
-        BASE64_STANDARD.encode(bytes)
-    )
+    format!("data:image/png;base64,{}", BASE64_STANDARD.encode(bytes))
 }

@@ -2,6 +2,7 @@
 //! never in memory beside the set made from it.
 
 mod order;
+pub mod recording;
 mod text;
 
 use std::fs::File;
@@ -297,6 +298,19 @@ pub fn in_our_words(error: &codiag::Error) -> String {
         ("threads must", "--threads must"),
         ("orthogonal must", "--orthogonal must"),
         ("orthogonal=True", "--orthogonal"),
+        ("components must", "--components must"),
+        ("segments must", "--segments must"),
+        ("segment_length must", "--segment-length must"),
+        ("overlap must", "--overlap must"),
+        ("window_length must", "--window-length must"),
+        ("rate / window_length", "rate / window length"),
+        ("bands must", "--bands must"),
+        ("rate must", "--rate must"),
+        ("exclude must", "--exclude must"),
+        (
+            "components, or for shrinkage",
+            "--components, or for --shrinkage",
+        ),
     ]
     .iter()
     .fold(text, |text, (theirs, ours)| text.replace(theirs, ours))

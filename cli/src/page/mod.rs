@@ -1,6 +1,7 @@
 //! Report pages: one self-contained file each, with nothing to fetch and nothing to run.
 
 pub mod paper;
+pub mod separate;
 pub mod solve;
 
 use crate::figure::{DARK_STYLE, STYLE, escape};
@@ -47,12 +48,16 @@ white-space:nowrap;background:var(--panel);color:var(--soft)}
 .facts.three{grid-template-columns:repeat(auto-fit,minmax(15rem,1fr))}
 .facts dt{color:var(--soft);font-size:.82rem}.facts dd{margin:0;font-size:1.15rem;font-weight:600}
 .facts dd.second{font-size:.95rem;font-weight:400;color:var(--soft)}
+.source{border-top:1px solid var(--line);padding-top:.8rem;margin-top:1.6rem}
+.source h3{font-size:1.05rem;margin:.2rem 0}.source .badge{margin-left:.5rem}
+.panels .span2{grid-column:span 2}
+.topography{max-width:17rem;margin:0 auto}.topography image{image-rendering:auto}
 .claim{border-left:3px solid var(--line);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
 .claim p{margin:.25rem 0}
 .warning{background:var(--bad-back);color:var(--bad);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0;max-width:50rem}
 footer{margin-top:3rem;color:var(--soft);font-size:.88rem;border-top:1px solid var(--line);padding-top:.8rem}
 @media (max-width:760px){.panels,.panels.by-column,.panels.two{grid-template-columns:minmax(0,1fr);
-grid-auto-flow:row;grid-template-rows:none}h1{font-size:1.4rem}th,td{padding:.3rem .5rem}}
+grid-auto-flow:row;grid-template-rows:none}.panels .span2{grid-column:auto}h1{font-size:1.4rem}th,td{padding:.3rem .5rem}}
 @media print{.scroll{overflow:visible}}
 ";
 

@@ -35,7 +35,7 @@ pub fn render(solve: &Solve<'_>) -> String {
         "<header><h1>Joint diagonalization of {}</h1>\n<p class=\"lead\">{} {}</p></header>\n",
         escape(solve.input),
         badge(answer),
-        escape(&verdict(solve))
+        escape(&verdict(answer, solve.tolerance))
     );
     body += &facts(&[
         ("matrices", n.to_string()),
@@ -73,7 +73,7 @@ const FILES: &str = "<p><code>B.npy</code> holds the filters, one a row; <code>A
 column (B A = I); <code>diagonals.npy</code> the power of each component (columns) in each matrix (rows); \
 <code>report.json</code> all numbers and settings of this page; <code>history.csv</code> one row an iteration.</p>\n";
 
-fn badge(answer: &Diagonalization) -> String {
+pub(super) fn badge(answer: &Diagonalization) -> String {
     let class = if answer.status.converged() {
         "good"
     } else {
@@ -82,23 +82,22 @@ fn badge(answer: &Diagonalization) -> String {
     format!("<span class=\"badge {class}\">{}</span>", answer.status)
 }
 
-fn verdict(solve: &Solve<'_>) -> String {
-    let answer = solve.answer;
+pub(super) fn verdict(answer: &Diagonalization, tolerance: f64) -> String {
     let norm = small(answer.gradient_norm);
     if answer.status.converged() {
         format!(
             "The gradient norm fell to {norm}, below the tolerance of {}: B is at a (local) minimum of the loss.",
-            small(solve.tolerance)
+            small(tolerance)
         )
     } else {
         format!(
             "The gradient norm is {norm}, above the tolerance of {}: this B is the best found, not a minimum.",
-            small(solve.tolerance)
+            small(tolerance)
         )
     }
 }
 
-fn convergence(answer: &Diagonalization, tolerance: f64) -> String {
+pub(super) fn convergence(answer: &Diagonalization, tolerance: f64) -> String {
     let history = &answer.history;
     if history.len() < 2 {
         return paragraph("The start was the answer already: there was nothing to iterate.");

@@ -190,3 +190,17 @@ fn the_page_of_diagonalize() {
         .success();
     inspect(&place.path("r/report.html"), 3, 3);
 }
+
+#[test]
+fn the_page_of_separate() {
+    let place = Place::new();
+    let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 40.0, 1);
+    let shape = format!("(8, {})", made.samples);
+    place.write("recording.npy", crate::Array::of(&shape, &made.data));
+    place
+        .codiag("separate recording.npy --rate 250 --components 4 -o r")
+        .assert()
+        .success();
+    // Five for each source, and the convergence.
+    inspect(&place.path("r/report.html"), 22, 22);
+}

@@ -9,6 +9,7 @@ mod interrupted;
 mod manners;
 mod readme;
 mod reproduce;
+mod separate;
 
 use std::path::{Path, PathBuf};
 

@@ -7,9 +7,10 @@ use predicates::str::{contains, is_empty};
 
 use crate::Place;
 
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 8] = [
     "reproduce",
     "diagonalize",
+    "separate",
     "check",
     "generate",
     "bench",

@@ -1,0 +1,298 @@
+//! Recordings: channels × samples in a file, read a span at a time where the file allows it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use codiag::Error;
+use codiag::npy::{Header, shape};
+use codiag::signals::{ArtefactKind, Recording, View};
+use serde::Deserialize;
+
+use super::{extension, matrix_file, open_quietly};
+
+/// A recording in a file.
+pub enum Stored {
+    /// A .npy, of which only what is asked for is read.
+    OnDisk(OnDisk),
+    /// Text, read whole.
+    InMemory(codiag::Matrix),
+}
+
+impl Stored {
+    /// Opens a .npy or text file of channels × samples.
+    pub fn open(path: &Path) -> Result<Self> {
+        let open = || match extension(path).as_str() {
+            "npy" => Ok(Self::OnDisk(OnDisk::open(path)?)),
+            "csv" | "txt" | "tsv" => {
+                let text = std::fs::read_to_string(path).map_err(|e| super::explain(&e))?;
+                Ok(Self::InMemory(super::text::matrix(&text)?))
+            }
+            _ => bail!("expected a recording as .npy or .csv"),
+        };
+        let opened = open().with_context(|| path.display().to_string())?;
+        let (rows, columns) = (opened.channels(), opened.samples());
+        ensure!(
+            rows <= columns,
+            "{}: expected channels x samples, got {rows} x {columns}, more channels than samples: is it \
+             transposed?",
+            path.display()
+        );
+        Ok(opened)
+    }
+}
+
+impl Recording for Stored {
+    fn channels(&self) -> usize {
+        match self {
+            Self::OnDisk(file) => file.channels,
+            Self::InMemory(matrix) => matrix.rows(),
+        }
+    }
+
+    fn samples(&self) -> usize {
+        match self {
+            Self::OnDisk(file) => file.samples,
+            Self::InMemory(matrix) => matrix.columns(),
+        }
+    }
+
+    fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
+        match self {
+            Self::OnDisk(file) => file.read(&span, out),
+            Self::InMemory(m) => View::new(m.as_slice(), m.rows(), m.columns())?.read(span, out),
+        }
+    }
+}
+
+/// A .npy of channels × samples.
+pub struct OnDisk {
+    file: Mutex<File>,
+    name: String,
+    header: Header,
+    first: u64,
+    channels: usize,
+    samples: usize,
+}
+
+impl OnDisk {
+    fn open(path: &Path) -> Result<Self> {
+        let mut file = open_quietly(path)?;
+        let header = Header::read(&mut file)?;
+        let [channels, samples] = header.shape[..] else {
+            bail!(
+                "expected an array of shape (channels, samples), got {}",
+                shape(&header.shape)
+            );
+        };
+        ensure!(
+            channels > 0 && samples > 0,
+            "expected an array of shape (channels, samples), neither of them 0, got {}",
+            shape(&header.shape)
+        );
+        let first = file.stream_position()?;
+        let there = file.metadata()?.len().saturating_sub(first);
+        if there < header.bytes()? {
+            return Err(header
+                .truncated(there as usize / header.numbers.width())
+                .into());
+        }
+        Ok(Self {
+            file: Mutex::new(file),
+            name: path.display().to_string(),
+            header,
+            first,
+            channels,
+            samples,
+        })
+    }
+
+    fn read(&self, span: &Range<usize>, out: &mut [f64]) -> Result<(), Error> {
+        let failed =
+            |e: std::io::Error| Error::Source(format!("{}: cannot be read: {e}", self.name));
+        let (length, width) = (span.len(), self.header.numbers.width());
+        let bytes_at = |place: usize, bytes: &mut [u8]| {
+            // Another thread that panicked has left the file where it can be used.
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(self.first + (place * width) as u64))?;
+            file.read_exact(bytes)
+        };
+        if self.header.fortran_order {
+            // One sample of all channels after the other.
+            let mut bytes = vec![0; self.channels * length * width];
+            bytes_at(span.start * self.channels, &mut bytes).map_err(failed)?;
+            let mut numbers = vec![0.0; self.channels * length];
+            self.header.numbers.convert(&bytes, &mut numbers);
+            let view = View::with_strides(&numbers, self.channels, length, (1, self.channels))?;
+            return view.read(0..length, out);
+        }
+        let mut bytes = vec![0; length * width];
+        for (c, row) in out.chunks_exact_mut(length.max(1)).enumerate() {
+            bytes_at(c * self.samples + span.start, &mut bytes).map_err(failed)?;
+            self.header.numbers.convert(&bytes, row);
+        }
+        Ok(())
+    }
+}
+
+/// Some channels of a recording.
+pub struct Picked<'a> {
+    pub recording: &'a dyn Recording,
+    pub channels: Vec<usize>,
+}
+
+impl Recording for Picked<'_> {
+    fn channels(&self) -> usize {
+        self.channels.len()
+    }
+
+    fn samples(&self) -> usize {
+        self.recording.samples()
+    }
+
+    fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
+        let length = span.len();
+        let mut all = vec![0.0; self.recording.channels() * length];
+        self.recording.read(span, &mut all)?;
+        for (out, c) in out.chunks_exact_mut(length.max(1)).zip(&self.channels) {
+            out.copy_from_slice(&all[c * length..][..length]);
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a recording beside its numbers. The file of `--info` holds it as JSON; all is
+/// optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Info {
+    /// What the recording is called.
+    pub name: Option<String>,
+    /// One name a channel.
+    pub names: Vec<String>,
+    /// Where each channel is on the head, seen from above: x to the right ear, y to the nose; null
+    /// where that is not known.
+    pub positions: Vec<Option<[f64; 2]>>,
+    /// One number a channel, equal for channels of one kind: each kind is divided by its root mean
+    /// square.
+    pub groups: Vec<usize>,
+    /// Spans of samples to be left out, each with its first sample and the one after its last.
+    pub bad: Vec<[usize; 2]>,
+    /// Channels that show blinks or heartbeats: rows of `reference_file`, a .npy of as many samples as
+    /// the recording.
+    pub references: Vec<ReferenceChannel>,
+    /// That file.
+    pub reference_file: Option<PathBuf>,
+}
+
+/// A channel that shows an artefact.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ReferenceChannel {
+    pub name: String,
+    /// "blink" or "heartbeat".
+    pub kind: String,
+}
+
+impl ReferenceChannel {
+    /// By its name, if that says what it shows.
+    fn by_name(name: &str) -> Option<Self> {
+        let capitals = name.to_uppercase();
+        let kind = if capitals.contains("EOG") {
+            ArtefactKind::Blink
+        } else if capitals.contains("ECG") || capitals.contains("EKG") {
+            ArtefactKind::Heartbeat
+        } else {
+            return None;
+        };
+        Some(Self {
+            name: name.to_owned(),
+            kind: kind.name().to_owned(),
+        })
+    }
+
+    pub fn artefact(&self) -> Option<ArtefactKind> {
+        [ArtefactKind::Blink, ArtefactKind::Heartbeat]
+            .into_iter()
+            .find(|kind| kind.name() == self.kind)
+    }
+}
+
+impl Info {
+    /// Reads the file of `--info`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let read = || -> Result<Self> {
+            let text = std::fs::read_to_string(path).map_err(|e| super::explain(&e))?;
+            Ok(serde_json::from_str(&text)?)
+        };
+        read().with_context(|| path.display().to_string())
+    }
+
+    /// Reads the names of `--names`, one a line.
+    pub fn read_names(path: &Path) -> Result<Vec<String>> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| super::explain(&e))
+            .with_context(|| path.display().to_string())?;
+        let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Checks that there is one of everything a channel.
+    pub fn check(&self, channels: usize, samples: usize) -> Result<()> {
+        for (what, count) in [
+            ("names", self.names.len()),
+            ("positions", self.positions.len()),
+            ("groups", self.groups.len()),
+        ] {
+            ensure!(
+                count == 0 || count == channels,
+                "expected {channels} {what}, one a channel, got {count}"
+            );
+        }
+        ensure!(
+            self.bad
+                .iter()
+                .all(|[start, end]| start <= end && *end <= samples),
+            "expected bad spans within the {samples} samples of the recording"
+        );
+        ensure!(
+            self.references.iter().all(|r| r.artefact().is_some()),
+            "a reference channel is of kind \"blink\" or \"heartbeat\""
+        );
+        Ok(())
+    }
+
+    /// The signals of the reference channels of `reference_file`.
+    pub fn reference_signals(&self, samples: usize) -> Result<Vec<(ReferenceChannel, Vec<f64>)>> {
+        let Some(path) = &self.reference_file else {
+            return Ok(Vec::new());
+        };
+        let signals = matrix_file(path)?;
+        ensure!(
+            (signals.rows(), signals.columns()) == (self.references.len(), samples),
+            "{}: expected {} x {samples} numbers, one row a reference channel, got {} x {}",
+            path.display(),
+            self.references.len(),
+            signals.rows(),
+            signals.columns()
+        );
+        let rows = (0..signals.rows()).map(|k| signals.row(k).to_vec());
+        Ok(self.references.iter().cloned().zip(rows).collect())
+    }
+}
+
+/// Which channels are separated, and which only show what the eyes and the heart do.
+pub fn by_name(names: &[String], channels: usize) -> (Vec<usize>, Vec<(usize, ReferenceChannel)>) {
+    let reference = |c: usize| {
+        names
+            .get(c)
+            .and_then(|name| ReferenceChannel::by_name(name))
+    };
+    let references = (0..channels)
+        .filter_map(|c| Some((c, reference(c)?)))
+        .collect();
+    let others = (0..channels).filter(|&c| reference(c).is_none()).collect();
+    (others, references)
+}

@@ -1,0 +1,61 @@
+//! From a recording to its sources, at the size of an MEG recording: 306 channels, 14,400 samples.
+//!
+//! ```text
+//! cargo bench --bench signals
+//! ```
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use codiag::signals::{
+    Bands, Components, CovarianceOptions, Segments, Separation, View, cospectra,
+    segment_covariances, simulate,
+};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+fn signals(criterion: &mut Criterion) {
+    let made = simulate::nonstationary(306, 100, 144, 0);
+    let recording = View::new(&made.data, made.channels, made.samples).unwrap();
+    // Fewer channels than samples in a segment, so that their covariances have full rank.
+    let fewer = View::new(&made.data[..100 * made.samples], 100, made.samples).unwrap();
+    let options = CovarianceOptions {
+        threads: Some(1),
+        ..CovarianceOptions::default()
+    };
+    let shrunk = CovarianceOptions {
+        shrinkage: codiag::signals::Shrinkage::Fixed(0.1),
+        ..options.clone()
+    };
+    let mut group = criterion.benchmark_group("306 x 14400");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(3));
+    let segments = Segments::default();
+    group.bench_function("100 segment covariances", |b| {
+        b.iter(|| segment_covariances(black_box(&recording), &segments, &shrunk).unwrap());
+    });
+    group.bench_function("100 segment covariances of 100 channels", |b| {
+        b.iter(|| segment_covariances(black_box(&fewer), &segments, &options).unwrap());
+    });
+    let bands = Bands::even(1.0, 40.0, 20, 100.0);
+    group.bench_function("20 cospectra of 100 channels", |b| {
+        b.iter(|| cospectra(black_box(&fewer), &bands, &options).unwrap());
+    });
+    let mut separation = Separation {
+        components: Components::Number(40),
+        ..Separation::default()
+    };
+    separation.solver.threads = Some(1);
+    separation.solver.tolerance = 1e-6;
+    group.bench_function("to 40 sources", |b| {
+        b.iter(|| {
+            let found = separation.fit(black_box(&recording)).unwrap();
+            found.sources(&recording).unwrap()
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, signals);
+criterion_main!(benches);
