@@ -309,7 +309,7 @@ pub fn in_our_words(error: &codiag::Error) -> String {
         ("exclude must", "--exclude must"),
         (
             "components, or for shrinkage",
-            "--components, or for --shrinkage",
+            "components (--components), or for --shrinkage",
         ),
     ]
     .iter()

@@ -236,7 +236,13 @@ impl Info {
             .map_err(|e| super::explain(&e))
             .with_context(|| path.display().to_string())?;
         let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
-        Ok(names.map(str::to_owned).collect())
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        ensure!(
+            !names.is_empty(),
+            "{}: there are no names in it",
+            path.display()
+        );
+        Ok(names)
     }
 
     /// Checks that there is one of everything a channel.

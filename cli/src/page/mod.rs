@@ -27,7 +27,7 @@ th,td{padding:.34rem .8rem;text-align:right;border-bottom:1px solid var(--line);
 th:first-child,td:first-child{text-align:left;padding-left:.2rem}
 thead th{color:var(--soft);font-weight:600;vertical-align:bottom}
 tbody th{font-weight:600;text-align:left;padding-top:1rem}
-.words td{text-align:left;white-space:normal}
+.words td,.words th{text-align:left;white-space:normal}
 .panels{display:grid;gap:.6rem 1rem;grid-template-columns:repeat(3,minmax(0,1fr))}
 .panels.by-column{grid-auto-flow:column;grid-template-rows:auto auto}
 .panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}
@@ -51,7 +51,7 @@ white-space:nowrap;background:var(--panel);color:var(--soft)}
 .source{border-top:1px solid var(--line);padding-top:.8rem;margin-top:1.6rem}
 .source h3{font-size:1.05rem;margin:.2rem 0}.source .badge{margin-left:.5rem}
 .panels .span2{grid-column:span 2}
-.topography{max-width:17rem;margin:0 auto}.topography image{image-rendering:auto}
+.topography{max-width:13.5rem;margin:0 auto}.topography image{image-rendering:auto}
 .claim{border-left:3px solid var(--line);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
 .claim p{margin:.25rem 0}
 .warning{background:var(--bad-back);color:var(--bad);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0;max-width:50rem}

@@ -135,7 +135,7 @@ fn artefacts(told: &Page<'_>) -> String {
     }
     format!(
         "<div class=\"scroll\"><table class=\"words\"><thead><tr><th scope=\"col\">source</th>\
-         <th scope=\"col\">looks like</th><th scope=\"col\">because of</th></tr></thead><tbody>\n{rows}</tbody>\
+         <th scope=\"col\">looks like</th><th scope=\"col\">because</th></tr></thead><tbody>\n{rows}</tbody>\
          </table></div>\n<p>These are rules of thumb: look at the figures below before you believe them. \
          <code>--exclude {}</code> writes the recording without them.</p>\n{removed}",
         suspects.join(",")
@@ -159,7 +159,7 @@ fn table(told: &Page<'_>) -> String {
             "<tr><td>{k}</td><td>{}</td><td>{}</td><td>{}</td>{rival}<td>{looks}</td></tr>\n",
             sparkline(course, 160.0, 24.0),
             percent(found.variance_shares[k]),
-            percent(found.nonstationarity[k]),
+            format_args!("{:.0} %", 100.0 * found.nonstationarity[k]),
         );
     }
     let over = if told.bands.is_empty() {

@@ -32,6 +32,13 @@ pub(super) fn reduce(
             value,
         })
     };
+    if (0..p).all(|a| covariance[(a, a)] == 0.0) {
+        return Err(Error::Setting {
+            name: "the recording",
+            expected: "more than constants",
+            value: "no variance at all".to_owned(),
+        });
+    }
     match components {
         Components::Number(r) if r == 0 || r > p => {
             return refused("a number from 1 to that of the channels", r.to_string());
@@ -75,12 +82,6 @@ pub(super) fn reduce(
         Components::Share(wanted) => (1..rank).find(|&r| share(r) >= wanted).unwrap_or(rank),
         Components::All => rank,
     };
-    if r == 0 {
-        return refused(
-            "components of a recording that is not zero",
-            "a recording of zeros".to_owned(),
-        );
-    }
     let root = |k: usize| values[leading(k)].sqrt();
     let filters = Matrix::from_fn(r, p, |k, c| vectors[(leading(k), c)] * factor(c) / root(k));
     let patterns = Matrix::from_fn(p, r, |c, k| vectors[(leading(k), c)] / factor(c) * root(k));

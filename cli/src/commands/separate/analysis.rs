@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use codiag::Matrix;
-use codiag::signals::{Artefact, Reference, Separated, Spectrum, artefacts, spectrum};
+use codiag::signals::{Artefact, Recording, Reference, Separated, Spectrum, artefacts, spectrum};
 
 use super::{Input, written};
 use crate::export::npy::Rows;
@@ -34,10 +34,13 @@ pub fn write_sources(
 ) -> Result<Vec<SourceView>> {
     let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
     found.sources_with(&input.picked(), sink)?;
+    let good = Good::new(&input.info.bad, input.stored.samples());
+    let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
     let references: Vec<Reference<'_>> = input
         .references
         .iter()
-        .filter_map(|(channel, signal)| {
+        .zip(&signals)
+        .filter_map(|((channel, _), signal)| {
             Some(Reference {
                 name: &channel.name,
                 kind: channel.artefact()?,
@@ -48,12 +51,36 @@ pub fn write_sources(
     (0..found.components())
         .map(|k| {
             let source = rows.row(k).context("the sources cannot be read again")?;
-            Ok(view(&source, input.rate, &references))
+            Ok(view(&source, &good, input.rate, &references))
         })
         .collect()
 }
 
-fn view(source: &[f64], rate: Option<f64>, references: &[Reference<'_>]) -> SourceView {
+/// Which samples are not marked as bad: what is in the others tells nothing of a source.
+struct Good(Vec<bool>);
+
+impl Good {
+    fn new(bad: &[[usize; 2]], samples: usize) -> Self {
+        let mut good = vec![true; samples];
+        for [start, end] in bad {
+            good[*start..*end].fill(false);
+        }
+        Self(good)
+    }
+
+    fn of(&self, signal: &[f64]) -> Vec<f64> {
+        let chosen = signal.iter().zip(&self.0).filter(|(_, good)| **good);
+        chosen.map(|(x, _)| *x).collect()
+    }
+}
+
+fn view(
+    source: &[f64],
+    good: &Good,
+    rate: Option<f64>,
+    references: &[Reference<'_>],
+) -> SourceView {
+    let clean = good.of(source);
     let samples = source.len();
     let places = samples.min(PLACES);
     let envelope = (0..places).map(|k| {
@@ -64,10 +91,16 @@ fn view(source: &[f64], rate: Option<f64>, references: &[Reference<'_>]) -> Sour
     // Where the source is strongest, something can be seen of what it is.
     let length = rate.map_or(EXCERPT_SAMPLES, |rate| (EXCERPT * rate) as usize);
     let length = length.clamp(2, 20_000).min(samples);
-    let mean = source.iter().sum::<f64>() / samples as f64;
+    let mean = clean.iter().sum::<f64>() / clean.len() as f64;
     // A source may be undefined where the recording is.
     let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
-    let strength = |t: &usize| finite(source[*t] - mean).abs();
+    let strength = |t: &usize| {
+        if good.0[*t] {
+            finite(source[*t] - mean).abs()
+        } else {
+            0.0
+        }
+    };
     let peak = (0..samples)
         .max_by(|x, y| strength(x).total_cmp(&strength(y)))
         .unwrap_or(0);
@@ -81,7 +114,7 @@ fn view(source: &[f64], rate: Option<f64>, references: &[Reference<'_>]) -> Sour
                 .map(|x| finite(*x))
                 .collect(),
         ),
-        spectrum: rate.map(|rate| spectrum(source, rate, (2.0 * rate).max(8.0) as usize)),
-        artefacts: rate.map_or_else(Vec::new, |rate| artefacts(source, rate, references)),
+        spectrum: rate.map(|rate| spectrum(&clean, rate, (2.0 * rate).max(8.0) as usize)),
+        artefacts: rate.map_or_else(Vec::new, |rate| artefacts(&clean, rate, references)),
     }
 }
