@@ -80,10 +80,40 @@ impl<T: Real> Hessian<T> {
         size_of::<T>() * kernels::hessian_len(p)
     }
 
+    /// The lower triangles of M¹ … M^p one after the other, p·p(p+1)/2 numbers: what travels.
+    pub fn triangles(&self) -> Vec<f64> {
+        let p = self.p;
+        let mut numbers = Vec::with_capacity(p * packed_len(p));
+        for a in 0..p {
+            let entries = 0..packed_len(p);
+            numbers.extend(entries.map(|entry| self.rows[self.place(a, entry)].widen()));
+        }
+        numbers
+    }
+
+    /// Takes over the lower triangles of M¹ … M^p.
+    ///
+    /// # Panics
+    /// If there are not p·p(p+1)/2 numbers.
+    pub fn set_triangles(&mut self, numbers: &[f64]) {
+        let len = packed_len(self.p);
+        assert_eq!(numbers.len(), self.p * len, "one triangle a row block");
+        for (a, triangle) in numbers.chunks_exact(len).enumerate() {
+            for (entry, x) in triangle.iter().enumerate() {
+                let place = self.place(a, entry);
+                self.rows[place] = T::round(*x);
+            }
+        }
+    }
+
+    /// Where an entry of the triangle of M^a is.
+    fn place(&self, a: usize, entry: usize) -> usize {
+        (a / LANES * packed_len(self.p) + entry) * LANES + a % LANES
+    }
+
     /// Entry (b, c) of M^a.
     pub fn entry(&self, a: usize, b: usize, c: usize) -> f64 {
-        let group = a / LANES * packed_len(self.p) * LANES;
-        self.rows[group + packed(b, c) * LANES + a % LANES].widen()
+        self.rows[self.place(a, packed(b, c))].widen()
     }
 
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
@@ -204,6 +234,17 @@ mod tests {
             assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
             assert!((x - single).abs() < 1e-5 * (1.0 + x.abs()));
         }
+    }
+
+    #[test]
+    fn triangles_make_the_hessian_anew() {
+        let (set, b, e, _) = problem();
+        let mut hessian = Hessian::at(&set, &b).unwrap();
+        let mut again: Hessian = Hessian::zeros(6);
+        again.set_triangles(&hessian.triangles());
+        assert_eq!(hessian.triangles().len(), 6 * 21);
+        assert_eq!(again.entry(3, 1, 4), hessian.entry(3, 1, 4));
+        assert_eq!(again.product(&e), hessian.product(&e));
     }
 
     #[test]

@@ -3,6 +3,12 @@
 use crate::linalg::{self, Matrix};
 use crate::matrices::Probe;
 
+/// The B at which a set stands once it has been asked to advance: S (I + αE) B, S = diag(`scale`).
+#[must_use]
+pub fn advanced(b: &Matrix, e: &Matrix, alpha: f64, scale: &[f64]) -> Matrix {
+    step(b, e, alpha).scale_rows(scale)
+}
+
 /// (I + αE) B.
 pub(crate) fn step(b: &Matrix, e: &Matrix, alpha: f64) -> Matrix {
     let mut next = linalg::product(e, b);

@@ -3,10 +3,12 @@
 //! Whoever answers them, by implementing [`WorkingSet`], can have the matrices wherever they are and
 //! call [`diagonalize_working`]. [`Part`] answers for matrices in memory, and is what several
 //! processes or machines would each hold: every answer is a weighted mean over the matrices, so the
-//! answers of parts, weighed by the parts' shares, make that of the whole.
+//! answers of parts, weighed by the parts' shares, make that of the whole. A part is made from
+//! [`Chunk`]s, which are checked where they are.
 
 pub use crate::matrices::{
-    Ending, InMemory as Part, PairSums, Pairs, Probe, Slope, Summary, Tables, WorkingSet,
+    Chunk, Ending, InMemory as Part, PairSums, Pairs, Probe, Slope, Summary, Tables, WorkingSet,
 };
 pub use crate::solver::diagonalize_working;
 pub use crate::statistics::Statistics;
+pub use crate::update::advanced;

@@ -12,6 +12,7 @@ Given positive definite matrices C[0] ... C[n-1], :func:`diagonalize` finds the 
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import compat, datasets
@@ -24,6 +25,7 @@ from ._solve import amari_distance, diagonalize, gradient, loss
 from ._tracker import Tracker
 
 if TYPE_CHECKING:
+    from . import dask
     from .estimator import JointDiagonalizer
     from .separation import Artefact, Rival, SourceSeparation
 
@@ -50,13 +52,14 @@ __all__ = [
     "ConvergenceWarning",
     "ConvergenceError",
     "compat",
+    "dask",
     "datasets",
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn is optional, and slow to import.
+    # scikit-learn and Dask are optional, and slow to import.
     if name == "JointDiagonalizer":
         from .estimator import JointDiagonalizer
 
@@ -67,6 +70,8 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = getattr(separation, name)
         return globals()[name]
+    if name == "dask":
+        return import_module(".dask", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,8 +5,11 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 __all__ = [
+    "Chunk",
+    "Part",
     "Tracker",
     "__version__",
     "amari_distance",
@@ -17,11 +20,13 @@ __all__ = [
     "epoch_covariances",
     "meg",
     "program",
+    "reducing_filters",
     "remove",
     "segment_covariances",
     "separate",
     "solve",
     "solve_many",
+    "solve_parts",
     "synthetic_set",
 ]
 
@@ -42,6 +47,60 @@ def solve_many(
     threads: int | None,
 ) -> list[dict[str, Any]]:
     """Solve many problems, each on one thread, `threads` of them at a time."""
+
+@final
+class Chunk:
+    """Consecutive matrices of a larger set, checked but for their definiteness."""
+
+    def __new__(
+        cls,
+        matrices: NDArray[np.float64],
+        first: int,
+        weights: Sequence[float] | NDArray[np.float64] | None,
+        shrinkage: float,
+        threads: int | None,
+    ) -> Self: ...
+    @property
+    def weight(self) -> float:
+        """The sum of the weights, the number of matrices without weights."""
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the weighted mean of the matrices."""
+
+    def __len__(self) -> int: ...
+    def __sizeof__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Part:
+    """The matrices of some chunks, and where they stand."""
+
+    def __new__(
+        cls,
+        chunks: Sequence[Chunk],
+        filters: NDArray[np.float64] | None,
+        threads: int | None,
+    ) -> Self: ...
+    def describe(self) -> tuple[float, NDArray[np.float64], float, list[tuple[int, int]]]:
+        """Return the weight, the mean, the mean of log det, and the runs of matrices."""
+
+    def answer(self, question: Mapping[str, Any]) -> NDArray[np.float64]:
+        """Return the numbers asked for: weighted means over the matrices, one vector."""
+
+    def __sizeof__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+def solve_parts(
+    ask: Callable[[dict[str, Any]], Sequence[NDArray[np.float64]]],
+    parts: Sequence[tuple[float, NDArray[np.float64], float, Sequence[tuple[int, int]]]],
+    mean: NDArray[np.float64] | None,
+    options: Mapping[str, Any],
+    callback: Callable[..., object] | None,
+) -> dict[str, Any]:
+    """Solve for a set in parts, to which `ask` puts questions; return the fields of a result."""
+
+def reducing_filters(mean: NDArray[np.float64], options: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Return the filters to which a set with this mean is reduced."""
 
 def criterion(
     c: NDArray[np.float64],

@@ -92,4 +92,12 @@ def start_choice(start: Any) -> str | Floats:
     """Return the start as a name or as a matrix."""
     if start is None:
         raise ValueError('start must be "spectral", "whitener", "identity" or a matrix, got None')
+    if isinstance(start, os.PathLike) or (isinstance(start, str) and start.endswith(".npy")):
+        return matrix(np.load(start, allow_pickle=False), "start")
     return start if isinstance(start, str) else matrix(start, "start")
+
+
+def is_elsewhere(C: Any) -> bool:
+    """Whether `C` is a dask array or a list of futures; neither is imported to find out."""
+    one = C[0] if isinstance(C, (list, tuple)) and C else C
+    return type(one).__module__.partition(".")[0] in ("dask", "distributed")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._files import whole_file
 from ._html import result_html
 from ._input import Floats, real_array
 
@@ -166,26 +166,13 @@ class Result:
         path : str or path-like
             The file, replaced if it exists.
         """
-        path = os.fspath(path)
         fields: dict[str, Any] = {name: getattr(self, name) for name in (*_SCALARS, *_ARRAYS)}
         fields.update({f"history_{name}": column for name, column in self.history.items()})
         if self.identifiability is not None:
             fields["margin"] = self.identifiability.margin
             fields["pair"] = self.identifiability.pair
-        folder = os.path.dirname(path) or "."
-        # Written beside, then renamed, so that no half-written file is ever seen.
-        beside = tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False)
-        try:
-            with beside:
-                np.savez(beside, codiag_result=_FORMAT, **fields)
-            # Temporary files are private; this one gets the mode of any other new file.
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(beside.name, 0o666 & ~mask)
-            os.replace(beside.name, path)
-        except BaseException:
-            os.unlink(beside.name)
-            raise
+        with whole_file(path) as file:
+            np.savez(file, codiag_result=_FORMAT, **fields)
 
     def __repr__(self) -> str:
         r, p = self.B.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,16 @@ from numpy.typing import ArrayLike
 
 from . import _core
 from ._errors import OnFailure, check_choice, describe, failed, report
-from ._input import Floats, matrix, matrix_set, start_choice, usable_threads, weight_vector
+from ._files import checkpoint_options
+from ._input import (
+    Floats,
+    is_elsewhere,
+    matrix,
+    matrix_set,
+    start_choice,
+    usable_threads,
+    weight_vector,
+)
 from ._progress import Progress
 from ._result import Record, Result, from_fields
 
@@ -19,7 +29,7 @@ def diagonalize(
     *,
     weights: ArrayLike | None = None,
     method: str = "newton",
-    start: str | ArrayLike = "spectral",
+    start: str | os.PathLike[str] | ArrayLike = "spectral",
     orthogonal: bool = False,
     rank: str | int = "full",
     shrinkage: float = 0.0,
@@ -29,6 +39,8 @@ def diagonalize(
     canonical: bool = True,
     threads: int | None = None,
     callback: Callable[[Record], object] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 5.0,
     verbose: bool = False,
     on_failure: OnFailure = "warn",
 ) -> Result:
@@ -45,14 +57,15 @@ def diagonalize(
     ----------
     C : array-like, shape (n, p, p)
         The matrices, symmetric and positive definite. A contiguous float64 array is read in place;
-        it is never changed.
+        it is never changed. A dask array chunked along its first axis, or a list of futures of
+        arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
         How much each matrix counts; equally by default. They are normalised to sum to 1.
     method : {"newton", "quasi-newton", "pham"}
         Newton's method; Algorithm 1 of [2]_, which from ``start="whitener"`` is followed to the
         letter; or Pham's own algorithm.
-    start : {"spectral", "whitener", "identity"} or array-like, shape (p, p)
-        Where the iteration starts.
+    start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
+        Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
     orthogonal : bool
         Whether B is kept orthogonal: common principal components.
     rank : {"full", "auto"} or int
@@ -74,6 +87,11 @@ def diagonalize(
     callback : callable, optional
         Called with a :class:`Record` at the start and after each iteration; stops the solve by
         returning True.
+    checkpoint : str or path-like, optional
+        Save B here, as .npy, every few seconds. Should the process die, ``start=`` that file goes
+        on from there.
+    checkpoint_every : float
+        The seconds between checkpoints.
     verbose : bool
         Whether to show progress: a live line on a terminal or in a notebook, otherwise one line at
         the end, on standard error.
@@ -97,6 +115,12 @@ def diagonalize(
     Ctrl-C stops the solve after the iteration that is under way (or within ten milliseconds, if
     iterations are shorter than that).
 
+    A dask array or a list of futures is solved on the current ``dask.distributed`` client, or, if
+    there is none, on a cluster in this process (``pip install 'codiag[dask]'``). Each worker holds
+    its chunks; only sums travel. The answer is that of one machine, whatever the number of workers;
+    a worker that dies is replaced by others, which load its chunks again, and no iteration is lost.
+    ``residuals`` and ``powers`` are empty for sets of more than 25 million powers (n times p).
+
     References
     ----------
     .. [1] D.-T. Pham, "Joint approximate diagonalization of positive definite Hermitian matrices",
@@ -115,7 +139,6 @@ def diagonalize(
     True
     """
     check_choice(on_failure)
-    data = matrix_set(C)
     options = {
         "method": method,
         "start": start_choice(start),
@@ -127,17 +150,34 @@ def diagonalize(
         "restarts": restarts,
         "canonical": canonical,
         "threads": usable_threads(threads),
+        **checkpoint_options(checkpoint, checkpoint_every),
     }
-    vector = weight_vector(weights)
-    fields = follow(lambda seen: _core.solve(data, vector, options, seen), callback, verbose)
+    fields = follow(_solver(C, weights, options), callback, verbose)
     result = from_fields(fields)
     if failed(result):
         report(describe(result, tol), on_failure, result)
     return result
 
 
+_Solver = Callable[[Callable[..., object] | None], dict[str, Any]]
+
+
+def _solver(C: Any, weights: Any, options: dict[str, Any]) -> _Solver:
+    """Return what solves for these matrices, wherever they are."""
+    if is_elsewhere(C):
+        try:
+            from .dask import _parts
+        except ImportError as missing:
+            raise ImportError(
+                "a set on a cluster needs dask.distributed: pip install 'codiag[dask]'"
+            ) from missing
+        return lambda seen: _parts.solve(C, weights, options, seen)
+    data, vector = matrix_set(C), weight_vector(weights)
+    return lambda seen: _core.solve(data, vector, options, seen)
+
+
 def follow(
-    solve: Callable[[Callable[..., object] | None], dict[str, Any]],
+    solve: _Solver,
     callback: Callable[[Record], object] | None,
     verbose: bool,
 ) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 //! Between NumPy and the library.
 
 use codiag::{Diagonalization, Error, Matrix, Record};
-use numpy::ndarray::{Array2, Array3};
+use numpy::ndarray::{Array2, Array3, Dimension};
 use numpy::{
-    IntoPyArray, PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods,
+    IntoPyArray, PyArray2, PyArray3, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,12 +21,25 @@ pub fn shape(c: &PyReadonlyArray3<'_, f64>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])
 }
 
+/// An array that can be read in place: a copy, if it came over a network into the midst of a buffer
+/// and is not aligned.
+pub fn in_place<'py, D: Dimension>(
+    array: &PyReadonlyArray<'py, f64, D>,
+) -> PyResult<PyReadonlyArray<'py, f64, D>> {
+    if array.as_slice().is_ok() {
+        return Ok(array.clone());
+    }
+    let copy = array.call_method1("copy", ("C",))?;
+    copy.extract()
+}
+
 /// A copy of a small matrix.
 pub fn matrix_from(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
     let &[rows, columns] = array.shape() else {
         return Err(PyValueError::new_err("expected a matrix"));
     };
-    Ok(Matrix::from_rows(rows, columns, array.as_slice()?.to_vec()))
+    let numbers = in_place(array)?.as_slice()?.to_vec();
+    Ok(Matrix::from_rows(rows, columns, numbers))
 }
 
 /// A matrix as an array, without a copy.

@@ -1,18 +1,21 @@
 //! The extension module `codiag._core`: conversion between NumPy and the library, release of the
 //! interpreter's lock, errors and signals. Nothing numeric happens here.
 
+mod cluster;
 mod convert;
 mod many;
 mod observer;
 mod options;
+mod part;
 mod program;
+mod question;
 mod signals;
 mod tracker;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use codiag::synthetic::{self, Sensors, Synthetic};
-use codiag::{Criterion, MatrixSet, diagonalize_with};
+use codiag::{Criterion, Diagonalization, Error, MatrixSet, diagonalize_with};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -37,14 +40,28 @@ fn solve<'py>(
     let (n, p) = shape(&c);
     let data = c.as_slice()?;
     let mut watch = Watch::new(callback, &options);
+    let clock = Instant::now();
     let solved = py.detach(|| {
-        let clock = Instant::now();
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
+        if let Some(reduction) = set.reduction() {
+            watch.reduced_by(reduction);
+        }
         let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
-        Ok((answer, set.mean_log_det(), clock.elapsed()))
+        Ok((answer, set.mean_log_det()))
     });
+    finished(py, watch, solved, clock.elapsed())
+}
+
+/// The fields of a result by name, from an answer and the set's mean of log det; or what was raised
+/// on the way to it.
+fn finished(
+    py: Python<'_>,
+    watch: Watch,
+    solved: Result<(Diagonalization, f64), Error>,
+    elapsed: Duration,
+) -> PyResult<Bound<'_, PyDict>> {
     let iterates = watch.finish()?;
-    let (answer, mean_log_det, elapsed) = solved.map_err(bad_input)?;
+    let (answer, mean_log_det) = solved.map_err(bad_input)?;
     let fields = results(py, answer)?;
     fields.set_item("mean_log_det", mean_log_det)?;
     // What of a call's time is the library's own.
@@ -78,7 +95,7 @@ fn criterion<'py>(
         if single_thread {
             // In a pool of one thread the library sees no other threads to use.
             let alone = ThreadPoolBuilder::new().num_threads(1).build();
-            let alone = alone.map_err(|e| codiag::Error::Source(e.to_string()))?;
+            let alone = alone.map_err(|e| Error::Source(e.to_string()))?;
             return alone.install(|| Criterion::at(&set, &b));
         }
         Criterion::at(&set, &b)
@@ -135,7 +152,11 @@ fn meg(py: Python<'_>, magnetometers: bool) -> PyResult<Bound<'_, PyArray3<f64>>
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use super::cluster::{reducing_filters, solve_parts};
+    #[pymodule_export]
     use super::many::solve_many;
+    #[pymodule_export]
+    use super::part::{Chunk, Part};
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]

@@ -11,13 +11,17 @@ use crate::convert::{bad_input, matrix_from};
 /// All choices of a solve.
 pub struct Options {
     pub settings: Settings,
-    rank: Rank,
+    pub rank: Rank,
     shrinkage: f64,
     /// Ends the solve when a sweep's decrement falls below this: the stopping rule of Pham's method
     /// in other packages.
     pub stop_decrement: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,
+    /// Called with B every few seconds.
+    pub checkpoint: Option<Py<PyAny>>,
+    /// How many.
+    pub checkpoint_every: f64,
 }
 
 impl Options {
@@ -48,6 +52,8 @@ impl Options {
             shrinkage: get(options, "shrinkage")?.unwrap_or(0.0),
             stop_decrement: get(options, "stop_decrement")?,
             keep_iterates: get(options, "keep_iterates")?.unwrap_or(false),
+            checkpoint: get(options, "checkpoint")?,
+            checkpoint_every: get(options, "checkpoint_every")?.unwrap_or(0.0),
         })
     }
 
@@ -111,7 +117,8 @@ fn start(options: &Bound<'_, PyDict>) -> PyResult<Start> {
     Ok(Start::Given(matrix_from(&given)?))
 }
 
-fn rank(options: &Bound<'_, PyDict>) -> PyResult<Rank> {
+/// To what dimension the set is reduced.
+pub fn rank(options: &Bound<'_, PyDict>) -> PyResult<Rank> {
     let choices = || "rank must be \"full\", \"auto\" or a number from 1 to p";
     let Some(value) = options.get_item("rank")? else {
         return Ok(Rank::Full);

@@ -28,28 +28,9 @@ impl MatrixSet {
         p: usize,
         options: &SetOptions,
     ) -> Result<Self, Error> {
-        let shape = || vec![n, p, p];
-        if n == 0 || p == 0 {
-            return Err(Error::Shape { shape: shape() });
-        }
-        if data.len() != n * p * p {
-            return Err(Error::Length {
-                shape: shape(),
-                expected: n * p * p,
-                actual: data.len(),
-            });
-        }
+        check_shape(data, n, p)?;
         options.check(n)?;
-        let capacity = Block::capacity(p);
-        let chunks: Vec<&[f64]> = data.chunks(capacity * p * p).collect();
-        let workers = Workers::new(options.threads, n, p);
-        let blocks = workers.map(&chunks, |k, chunk| {
-            let matrices: Vec<&[f64]> = chunk.chunks_exact(p * p).collect();
-            Block::gather(p, &matrices, k * capacity, options.shrinkage)
-        });
-        // Whoever finds them, the first of the errors is reported.
-        let blocks: Result<Vec<Block>, Error> = blocks.into_iter().collect();
-        Self::from_blocks(p, blocks?, options)
+        Self::from_blocks(p, gather(data, p, 0, options)?, options)
     }
 
     /// A set from matrices that come one after the other, each p·p numbers row after row, so that
@@ -133,12 +114,7 @@ impl MatrixSet {
     fn from_blocks(p: usize, mut blocks: Vec<Block>, options: &SetOptions) -> Result<Self, Error> {
         let n = blocks.iter().map(|b| b.matrices).sum();
         let weights = options.normalized_weights(n);
-        let mut rest = &weights[..];
-        for block in &mut blocks {
-            let (own, others) = rest.split_at(block.matrices);
-            block.weights[..own.len()].copy_from_slice(own);
-            rest = others;
-        }
+        deal_out(&weights, &mut blocks);
         let workers = Workers::new(options.threads, n, p);
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
@@ -164,6 +140,50 @@ impl MatrixSet {
     }
 }
 
+/// Whether there are as many numbers as n matrices of size p×p have.
+pub(super) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error> {
+    let shape = || vec![n, p, p];
+    if n == 0 || p == 0 {
+        return Err(Error::Shape { shape: shape() });
+    }
+    if data.len() != n * p * p {
+        return Err(Error::Length {
+            shape: shape(),
+            expected: n * p * p,
+            actual: data.len(),
+        });
+    }
+    Ok(())
+}
+
+/// Blocks without weights yet, from matrices the first of which has the given number in the set.
+pub(super) fn gather(
+    data: &[f64],
+    p: usize,
+    first: usize,
+    options: &SetOptions,
+) -> Result<Vec<Block>, Error> {
+    let capacity = Block::capacity(p);
+    let pieces: Vec<&[f64]> = data.chunks(capacity * p * p).collect();
+    let workers = Workers::new(options.threads, data.len() / (p * p), p);
+    let blocks = workers.map(&pieces, |k, piece| {
+        let matrices: Vec<&[f64]> = piece.chunks_exact(p * p).collect();
+        Block::gather(p, &matrices, first + k * capacity, options.shrinkage)
+    });
+    // Whoever finds them, the first of the errors is reported.
+    blocks.into_iter().collect()
+}
+
+/// Gives every matrix its weight.
+pub(super) fn deal_out(weights: &[f64], blocks: &mut [Block]) {
+    let mut rest = weights;
+    for block in blocks {
+        let (own, others) = rest.split_at(block.matrices);
+        block.weights[..own.len()].copy_from_slice(own);
+        rest = others;
+    }
+}
+
 /// Beyond this range products of filters and entries may overflow or vanish. (A power of zero or
 /// below is for the factorisations to report.)
 pub(super) fn check_range(mean: &Matrix) -> Result<(), Error> {
@@ -177,30 +197,25 @@ pub(super) fn check_range(mean: &Matrix) -> Result<(), Error> {
 
 /// Brings the blocks to the leading dimensions of the mean.
 fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
-    let reduction = reduction_of(mean, rank)?;
-    let mut scratch = Vec::new();
-    for block in blocks {
-        *block = block.reduced(reduction.filters(), &mut scratch);
-    }
+    let reduction = Reduction::of_mean(mean, rank)?;
+    reduce_blocks(blocks, reduction.filters());
     Ok(reduction)
 }
 
-/// The leading dimensions of the mean, that many.
-pub(super) fn reduction_of(mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
-    if let Rank::Exactly(r) = rank
-        && (r == 0 || r > mean.rows())
-    {
-        return Err(Error::Setting {
-            name: "rank",
-            expected: "\"full\", \"auto\" or a number from 1 to p",
-            value: r.to_string(),
-        });
+/// Brings the blocks to the dimensions that these filters find.
+pub(super) fn reduce_blocks(blocks: &mut [Block], filters: &Matrix) {
+    let mut scratch = Vec::new();
+    for block in blocks {
+        *block = block.reduced(filters, &mut scratch);
     }
-    Reduction::of_mean(mean, rank)
 }
 
 /// log det of every matrix, or the first that is not positive definite.
-fn factorize(mean: &Matrix, blocks: &[Block], workers: &Workers) -> Result<Vec<f64>, Error> {
+pub(super) fn factorize(
+    mean: &Matrix,
+    blocks: &[Block],
+    workers: &Workers,
+) -> Result<Vec<f64>, Error> {
     let p = mean.rows();
     let factorized = workers.map(blocks, |_, block| factorize_block(p, block));
     let mut all = Vec::new();

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod build;
+mod chunk;
 mod groups;
 mod in_memory;
 mod on_disk;
@@ -13,6 +14,7 @@ mod summary;
 mod working_set;
 
 pub use blocks::Block;
+pub use chunk::Chunk;
 pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading};
 pub use options::{Rank, SetOptions};

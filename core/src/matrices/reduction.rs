@@ -22,8 +22,20 @@ impl Reduction {
 
     /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
     /// that the units of the channels change nothing.
-    pub(crate) fn of_mean(mean: &Matrix, rank: Rank) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// If the mean does not have that rank.
+    pub fn of_mean(mean: &Matrix, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
+        if let Rank::Exactly(r) = rank
+            && (r == 0 || r > p)
+        {
+            return Err(Error::Setting {
+                name: "rank",
+                expected: "\"full\", \"auto\" or a number from 1 to p",
+                value: r.to_string(),
+            });
+        }
         let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::StartSingular {
             problem: "not finite",
         })?;

@@ -186,7 +186,7 @@ impl<'a, S: WorkingSet> Course<'a, S> {
             vec![1.0; e.rows()]
         };
         let statistics = self.set.advance(point.alpha, &scale)?;
-        let mut b = update::step(&self.b, e, point.alpha).scale_rows(&scale);
+        let mut b = update::advanced(&self.b, e, point.alpha, &scale);
         if self.settings.orthogonal {
             b = linalg::reorthogonalize(&b);
         }

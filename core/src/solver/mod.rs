@@ -22,6 +22,10 @@ use course::Course;
 /// The numbers in two rows of the set from which on threads pay for a single pair of them.
 const PAIR_WORTHWHILE: usize = 200_000;
 
+/// Losses nearer than this, relative to their size, differ by rounding: which of two starts is better
+/// must not depend on it.
+const SAME_LOSS: f64 = 1e-12;
+
 /// Finds the B for which all B Cⁱ Bᵀ are as diagonal as can be.
 ///
 /// ```
@@ -92,7 +96,7 @@ pub fn diagonalize_working<S: WorkingSet>(
             other => other?,
         };
         start_losses.push(other.loss());
-        if other.loss() < outcome.loss() {
+        if other.loss() < outcome.loss() - SAME_LOSS * (1.0 + outcome.loss().abs()) {
             outcome = other;
         } else {
             // The working set has left the better point.

@@ -1,15 +1,12 @@
 //! What the start and the solvers ask, answered from memory.
 
-use std::sync::Arc;
-
 use super::{Group, InMemory, hessian};
 use crate::Error;
 use crate::linalg::kernels::{self, Slope, packed, packed_len};
 use crate::linalg::{self, Matrix};
-use crate::matrices::build::weighted_mean;
 use crate::matrices::groups::{self, add_slices, symmetric};
 use crate::matrices::recycled::Recycled;
-use crate::matrices::{Block, Ending, Pairs, Probe, Summary, Tables, WorkingSet, start_sums};
+use crate::matrices::{Ending, Pairs, Probe, Summary, Tables, WorkingSet, start_sums};
 use crate::statistics::{Hessian, Statistics, add_transposed};
 
 impl WorkingSet for InMemory {
@@ -18,29 +15,8 @@ impl WorkingSet for InMemory {
     }
 
     fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
-        let p = self.dimension();
-        let places: Vec<(&Block, usize)> = self
-            .blocks()
-            .flat_map(|b| (0..b.original.matrices).map(|lane| (&*b.original, lane)))
-            .step_by(step)
-            .collect();
-        let total: f64 = places.iter().map(|(b, lane)| b.weights[*lane]).sum();
-        if total <= 0.0 {
-            return Ok(None);
-        }
-        let blocks = places
-            .chunks(Block::capacity(p))
-            .map(|places| Block::pick(p, places, total));
-        let blocks: Vec<Arc<Block>> = blocks.map(Arc::new).collect();
-        let summary = Summary {
-            len: places.len(),
-            mean: weighted_mean(p, &blocks, &self.workers),
-            mean_log_det: 0.0,
-            reduction: None,
-        };
-        let log_dets = vec![0.0; places.len()].into();
-        let workers = self.workers.clone();
-        Ok(Some(Self::of_blocks(&blocks, summary, log_dets, workers)))
+        let sample = self.sample_of(|i| i.is_multiple_of(step));
+        Ok(sample.map(|(_, sample)| sample))
     }
 
     fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hessian::HessianSums;
 
 use crate::linalg::kernels::{self, MomentSums};
+use crate::matrices::build::weighted_mean;
 use crate::matrices::recycled::Recycled;
 use crate::matrices::{Block, MatrixSet, Summary, groups};
 use crate::statistics::Statistics;
@@ -54,7 +55,7 @@ impl InMemory {
         Self::of_blocks(set.blocks(), set.summary().clone(), log_dets, workers)
     }
 
-    fn of_blocks(
+    pub(super) fn of_blocks(
         blocks: &[Arc<Block>],
         summary: Summary,
         log_dets: Arc<[f64]>,
@@ -84,8 +85,42 @@ impl InMemory {
         }
     }
 
-    fn dimension(&self) -> usize {
+    pub(super) fn dimension(&self) -> usize {
         self.summary.dimension()
+    }
+
+    /// The blocks of the Cⁱ, in order.
+    pub(super) fn originals(&self) -> impl Iterator<Item = &Block> {
+        self.blocks().map(|block| &*block.original)
+    }
+
+    /// The chosen matrices as a set of their own, whose weights sum to 1 again, and what they summed
+    /// to before; None if that is zero.
+    pub fn sample_of(&self, chosen: impl Fn(usize) -> bool) -> Option<(f64, Self)> {
+        let p = self.dimension();
+        let places = self.originals().flat_map(|block| {
+            let lanes = 0..block.matrices;
+            lanes.map(move |lane| (block, lane))
+        });
+        let places = places.enumerate().filter(|(i, _)| chosen(*i));
+        let places: Vec<(&Block, usize)> = places.map(|(_, place)| place).collect();
+        let total: f64 = places.iter().map(|(b, lane)| b.weights[*lane]).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let blocks = places
+            .chunks(Block::capacity(p))
+            .map(|places| Block::pick(p, places, total));
+        let blocks: Vec<Arc<Block>> = blocks.map(Arc::new).collect();
+        let summary = Summary {
+            len: places.len(),
+            mean: weighted_mean(p, &blocks, &self.workers),
+            mean_log_det: 0.0,
+            reduction: None,
+        };
+        let log_dets = vec![0.0; places.len()].into();
+        let workers = self.workers.clone();
+        Some((total, Self::of_blocks(&blocks, summary, log_dets, workers)))
     }
 
     fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Moving> {

@@ -8,10 +8,10 @@ use super::{MatrixFile, OnDisk};
 use crate::linalg::kernels::{self, packed_len};
 use crate::linalg::{self, Matrix};
 use crate::matrices::build::{
-    check_range, factorize_block, not_positive_definite, reduction_of, smallest_eigenvalue,
+    check_range, factorize_block, not_positive_definite, smallest_eigenvalue,
 };
 use crate::matrices::groups::{add_slices, symmetric};
-use crate::matrices::{Block, Rank, SetOptions, Summary};
+use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
 use crate::{Error, Memory, Reading};
 
@@ -90,7 +90,7 @@ impl<'a> OnDisk<'a> {
         check_range(&mean)?;
         let mut reduction = None;
         if !whole {
-            let found = reduction_of(&mean, options.rank)?;
+            let found = Reduction::of_mean(&mean, options.rank)?;
             let mut recipe = blocks.recipe.clone();
             recipe.filters = Some(Arc::new(found.filters().clone()));
             drop(blocks);

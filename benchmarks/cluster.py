@@ -1,0 +1,152 @@
+"""One and two workers of a Dask cluster on this machine against threads in memory.
+
+python benchmarks/cluster.py [--matrices 50000] [--size 40] [--runs 3]
+
+Workers have one thread each; k of them are compared with k threads. The runs are interleaved, and
+the best of each is taken. Chunks are made on the workers, so that nothing but sums passes through
+the client. Also printed: the questions asked, the numbers that travel for them, and what the
+model of docs/scaling.md makes of it: the time in memory, and for each question the time that one
+takes on a set so small that nothing else counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+
+import dask.array
+import distributed
+import numpy as np
+
+import codiag
+from codiag.dask import _parts
+
+
+def made(first: int, last: int, p: int) -> np.ndarray:
+    """Matrices `first` to `last` of a set that any process can make its part of."""
+    mixing = np.random.default_rng(0).standard_normal((p, p))
+    matrices = np.empty((last - first, p, p))
+    for i in range(first, last):
+        rng = np.random.default_rng(i + 1)
+        noise = 0.3 * rng.standard_normal((p, p))
+        matrices[i - first] = (mixing * rng.uniform(size=p)) @ mixing.T + noise @ noise.T
+    return matrices
+
+
+def lazy(n: int, p: int, chunk: int) -> dask.array.Array:
+    def block(block_info=None):
+        (first, last), *_ = block_info[None]["array-location"]
+        return made(first, last, p)
+
+    sizes = [min(chunk, n - k) for k in range(0, n, chunk)]
+    return dask.array.map_blocks(block, chunks=(tuple(sizes), p, p), dtype=float)
+
+
+class Counted:
+    """Counts questions, numbers and time on the way to the parts and back."""
+
+    def __init__(self) -> None:
+        self.ask = _parts.Parts.ask
+        self.reset()
+
+    def reset(self) -> None:
+        self.questions: Counter[str] = Counter()
+        self.sent = self.received = self.largest = 0
+        self.began = 0.0
+        self.loaded = 0.0
+
+    def __enter__(self) -> Counted:
+        def counting(parts, question):
+            if not self.questions:
+                self.loaded = time.perf_counter() - self.began
+            answers = self.ask(parts, question)
+            # The tables at the end are no sums, and are not of the iterations.
+            if question["kind"] not in ("tables", "ending"):
+                self.questions[question["kind"]] += 1
+                self.sent += sum(np.size(x) for x in question.values() if not isinstance(x, str))
+                self.received += answers[0].size
+                self.largest = max(self.largest, answers[0].size)
+            return answers
+
+        _parts.Parts.ask = counting
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _parts.Parts.ask = self.ask
+
+
+def timed(matrices, **options) -> tuple[float, codiag.Result]:
+    began = time.perf_counter()
+    result = codiag.diagonalize(matrices, **options)
+    return time.perf_counter() - began, result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--matrices", type=int, default=50_000)
+    parser.add_argument("--size", type=int, default=40)
+    parser.add_argument("--chunk", type=int, default=2500)
+    parser.add_argument("--runs", type=int, default=3)
+    args = parser.parse_args()
+    n, p = args.matrices, args.size
+    C = made(0, n, p)
+    print(f"n = {n:,}, p = {p}; seconds, best of {args.runs}")
+    print("| workers | threads, solve | cluster | speed | model | threads, all | cluster | speed |")
+    print("|---|---|---|---|---|---|---|---|")
+    notes = []
+    for workers in (1, 2):
+        best = dict.fromkeys(("memory", "memory all", "cluster", "cluster all"), np.inf)
+        with (
+            Counted() as counted,
+            distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            matrices = lazy(n, p, args.chunk).persist()
+            distributed.wait(matrices)
+            small = lazy(32 * workers, p, 32).persist()
+            question = np.inf
+            for _ in range(args.runs):
+                counted.reset()
+                seconds = codiag.diagonalize(small, max_iter=10, on_failure="ignore").history[
+                    "seconds"
+                ][-1]
+                question = min(question, seconds / counted.questions.total())
+                counted.reset()
+                counted.began = time.perf_counter()
+                whole, answer = timed(matrices)
+                best["cluster all"] = min(best["cluster all"], whole)
+                best["cluster"] = min(best["cluster"], answer.history["seconds"][-1])
+                whole, expected = timed(C, threads=workers)
+                best["memory all"] = min(best["memory all"], whole)
+                best["memory"] = min(best["memory"], expected.history["seconds"][-1])
+                difference = abs(answer.B - expected.B).max()
+            version = client.get_versions()["client"]["packages"]["distributed"]
+        row = [best[name] for name in ("memory", "cluster", "memory all", "cluster all")]
+        model = row[0] + question * counted.questions.total()
+        print(
+            f"| {workers} | {row[0]:.2f} | {row[1]:.2f} | {row[0] / row[1]:.2f} | {model:.2f} "
+            f"| {row[2]:.2f} | {row[3]:.2f} | {row[2] / row[3]:.2f} |"
+        )
+        passes = expected.history["passes"][-1]
+        rates = [3e-9 * passes * n * p**3 / seconds / workers for seconds in row[:2]]
+        notes.append(
+            f"{workers} workers: {1e3 * question:.1f} ms a question, {passes:.1f} passes, "
+            f"{rates[0]:.1f} Gflop/s a thread in memory, {rates[1]:.1f} a worker"
+        )
+    print("\n" + "\n".join(notes))
+    iterations = answer.n_iter
+    print(f"\n{iterations} iterations, distributed {version}; of the last run, for each worker:")
+    print(f"questions: {dict(counted.questions)}")
+    print(
+        f"numbers sent {counted.sent:,}, received {counted.received:,}, "
+        f"largest answer {counted.largest:,} (p²(p+1)/2 = {p * p * (p + 1) // 2:,})"
+    )
+    print(f"largest difference of B from that in memory {difference:.1e}")
+    print(f"loaded and checked in {counted.loaded:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

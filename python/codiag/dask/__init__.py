@@ -1,0 +1,11 @@
+"""Sets of matrices on a cluster, with Dask (needs ``pip install 'codiag[dask]'``).
+
+:func:`codiag.diagonalize` takes a dask array of shape (n, p, p), chunked along its first axis, or a
+list of futures of such arrays, and solves where the chunks are. Here is what makes such sets.
+"""
+
+from __future__ import annotations
+
+from ._segments import segment_covariances
+
+__all__ = ["segment_covariances"]

@@ -1,0 +1,120 @@
+"""The client: whose it is, and how long one waits for its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import dask
+import distributed
+from distributed.scheduler import KilledWorker
+
+_POLL = 1.0
+
+
+@contextmanager
+def current_client(futures: Sequence[Any], threads: int | None) -> Iterator[distributed.Client]:
+    """Yield the futures' client, or the current one, or one of a cluster in this process."""
+    if futures:
+        client = futures[0].client
+    else:
+        try:
+            client = distributed.Client.current()
+        except ValueError:
+            with distributed.Client(
+                processes=False,
+                n_workers=1,
+                threads_per_worker=threads or os.cpu_count() or 1,
+                memory_limit=0,
+                dashboard_address=None,
+                set_as_default=False,
+            ) as own:
+                yield own
+            return
+    if client.asynchronous:
+        raise TypeError(
+            "diagonalize waits for its answer: it needs a client that is not asynchronous "
+            "(call it in a thread of its own, with a Client(..., asynchronous=False))"
+        )
+    yield client
+
+
+def worker_timeout() -> float:
+    """Return for how many seconds no worker may be there (``codiag.worker-timeout``)."""
+    return float(dask.utils.parse_timedelta(dask.config.get("codiag.worker-timeout", "60s")))
+
+
+@contextmanager
+def explained(client: distributed.Client) -> Iterator[None]:
+    """Say in plain words what became of tasks that Dask has given up."""
+    try:
+        yield
+    except KilledWorker as killed:
+        raise RuntimeError(
+            f"{killed.allowed_failures + 1} workers died one after the other while they worked on "
+            "the same chunks, most often for lack of memory: use more or larger workers, or "
+            "smaller chunks"
+        ) from killed
+    except (asyncio.CancelledError, concurrent.futures.CancelledError) as lost:
+        if client.status not in ("running", "connecting"):
+            raise RuntimeError("the connection to the Dask scheduler was lost") from lost
+        raise RuntimeError(
+            "chunks were lost with the worker that held them and cannot be loaded again, as "
+            "nothing says how (they were scattered, or their futures cancelled): pass a dask "
+            "array, or futures of the tasks that make the chunks"
+        ) from lost
+
+
+def gather(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
+    """Return the results in order; an error, not an endless wait, if there can be none.
+
+    Dask itself loads again what died with a worker, and asks again.
+    """
+
+    async def collect() -> Any:
+        return await client.gather(list(futures), asynchronous=True)
+
+    loop: Any = client.loop
+    waiting = asyncio.run_coroutine_threadsafe(collect(), loop.asyncio_loop)
+    idle: float | None = None
+    try:
+        while True:
+            try:
+                return list(waiting.result(timeout=_POLL))
+            except (TimeoutError, concurrent.futures.TimeoutError):
+                if waiting.done():
+                    raise
+            if _at_work(client):
+                idle = None
+                continue
+            idle = idle or time.monotonic()
+            if time.monotonic() - idle > worker_timeout():
+                raise RuntimeError(
+                    f"no worker of the cluster has been at work for {worker_timeout():g} s: "
+                    "they died, or paused for lack of memory (to wait longer: "
+                    'dask.config.set({"codiag.worker-timeout": "10min"}))'
+                )
+    finally:
+        waiting.cancel()
+
+
+def _at_work(client: distributed.Client) -> bool:
+    """Whether any worker is at a task, or about to be."""
+    try:
+        processing = client.processing()
+        workers = client.scheduler_info()["workers"]
+    except OSError:
+        return False
+    for address, tasks in processing.items():
+        worker = workers.get(address, {})
+        if worker.get("metrics", {}).get("executing", 0):
+            return True
+        # One that has paused will not begin.
+        if tasks and worker.get("status", "running") == "running":
+            return True
+    return False

@@ -1,0 +1,204 @@
+"""The parts of a set, one a worker, and the questions that go to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import dask
+import dask.array
+import distributed
+import numpy as np
+
+from .. import _core
+from .._input import Floats, weight_vector
+from . import _worker
+from ._client import current_client, explained, gather, worker_timeout
+
+# A worker may have this share more than the mean before chunks are moved.
+_UNEVEN = 0.05
+# Chunks are cut so that each worker has at least so many.
+_PIECES = 8
+
+
+def solve(
+    C: Any, weights: Any, options: dict[str, Any], callback: Callable[..., object] | None
+) -> dict[str, Any]:
+    """Solve on the cluster; return the fields of a result by name."""
+    futures = list(C) if isinstance(C, (list, tuple)) else _persisted(C)
+    with current_client(futures, options["threads"]) as client:
+        parts = Parts(client)
+        try:
+            with explained(client):
+                parts.load(futures or C, weights, options)
+            return _core.solve_parts(parts.ask, parts.described, parts.mean, options, callback)
+        finally:
+            # Even if an error, with all that it refers to, is kept: the workers' memory is freed.
+            parts.futures.clear()
+
+
+def _persisted(C: Any) -> list[Any]:
+    """Return the futures of an array that is in the workers' memory already, chunk by chunk."""
+    if not isinstance(C, dask.array.Array):
+        raise TypeError(f"expected a dask array or a list of futures, got {type(C).__name__}")
+    futures = {future.key: future for future in distributed.futures_of(C)}
+    if not futures or C.ndim != 3 or C.numblocks[1:] != (1, 1):
+        return []
+    keys = [(C.name, i, 0, 0) for i in range(C.numblocks[0])]
+    return [futures[key] for key in keys] if all(key in futures for key in keys) else []
+
+
+class Parts:
+    """A set in parts, each held by a worker."""
+
+    def __init__(self, client: distributed.Client) -> None:
+        self.client = client
+        self.futures: list[Any] = []
+        self.described: list[tuple[float, Floats, float, list[tuple[int, int]]]] = []
+        self.mean: Floats | None = None
+
+    def load(self, C: Any, weights: Any, options: dict[str, Any]) -> None:
+        """Have the workers load and check their chunks."""
+        self.client.wait_for_workers(1, timeout=worker_timeout())
+        make = self._of_futures if isinstance(C, list) else self._of_array
+        chunks = make(C, weights, options["shrinkage"])
+        sizes = gather(self.client, self.client.map(_worker.size_of, chunks, pure=False))
+        filters = self._reduction(chunks, options)
+        # Where to work is not prescribed, as the worker named may not live to see it: a part is
+        # made where its chunks are.
+        self.futures = [
+            self.client.submit(_worker.part, group, filters, options["threads"], pure=False)
+            for group in self._groups(chunks, sizes)
+        ]
+        # The chunks go as soon as their part is made; the scheduler knows how to make them again.
+        del chunks
+        described = self.client.map(_worker.describe, self.futures, pure=False)
+        self.described = gather(self.client, described)
+
+    def ask(self, question: dict[str, Any]) -> list[Floats]:
+        """Put a question to all parts; return their answers in the order of the parts."""
+        with explained(self.client):
+            answers = self.client.map(_worker.answer, self.futures, question=question, pure=False)
+            return gather(self.client, answers)
+
+    def _of_array(self, C: Any, weights: Any, shrinkage: float) -> list[Any]:
+        _check_array(C)
+        # Pieces small enough to be shared out evenly.
+        most = -(-C.shape[0] // (_PIECES * len(self.client.nthreads())))
+        sizes = tuple(piece for size in C.chunks[0] for piece in _split(size, most))
+        arrays = C.rechunk({0: sizes, 1: -1, 2: -1}).to_delayed().ravel()
+        make = dask.delayed(_worker.chunk, pure=False)
+        inputs = zip(arrays, _firsts(sizes), _pieces_of_weights(weights, sizes), strict=True)
+        return list(self.client.compute([make(*given, shrinkage) for given in inputs]))
+
+    def _of_futures(self, futures: list[Any], weights: Any, shrinkage: float) -> list[Any]:
+        shapes = gather(self.client, self.client.map(_worker.shape_of, futures))
+        for k, shape in enumerate(shapes):
+            fits = len(shape) == 3 and shape[0] > 0 and shape[1] == shape[2] == shapes[0][-1] > 0
+            if not fits:
+                raise ValueError(
+                    "expected futures of arrays of shape (n_i, p, p) with one p, "
+                    f"got shape {shape} from future {k}"
+                )
+        sizes = [shape[0] for shape in shapes]
+        vectors = _pieces_of_weights(weights, sizes)
+        shrinkages = [shrinkage] * len(sizes)
+        inputs = (futures, _firsts(sizes), vectors, shrinkages)
+        return list(self.client.map(_worker.chunk, *inputs, pure=False))
+
+    def _groups(self, chunks: list[Any], sizes: list[int]) -> list[list[Any]]:
+        """Return the chunks in groups, one a worker: where they are, but for what makes it fair."""
+        threads = self.client.nthreads()
+        holders = self.client.who_has(chunks)
+        homes = [next(iter(holders.get(chunk.key, ())), None) for chunk in chunks]
+        groups = fair_groups(homes, sizes, threads)
+        return [[chunks[k] for k in group] for group in groups]
+
+    def _reduction(self, chunks: list[Any], options: dict[str, Any]) -> Floats | None:
+        """Return the filters that reduce the set in rank, found from the mean of the whole."""
+        if options["rank"] == "full":
+            return None
+        means = gather(self.client, self.client.map(_worker.mean_of, chunks, pure=False))
+        total = sum(weight for weight, _ in means)
+        if total <= 0:
+            raise ValueError("all weights are zero: at least one must be positive")
+        self.mean = sum(weight / total * mean for weight, mean in means)
+        assert self.mean is not None
+        return _core.reducing_filters(self.mean, options)
+
+
+def _check_array(C: Any) -> None:
+    if C.dtype.kind == "c":
+        raise TypeError(
+            "C is complex: Hermitian matrices are not supported, only real symmetric ones"
+        )
+    if C.ndim != 3:
+        raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {C.shape}")
+    if any(np.isnan(size) for axis in C.chunks for size in axis):
+        raise ValueError("C has chunks of unknown size: call C.compute_chunk_sizes() first")
+    if C.shape[1] != C.shape[2] or 0 in C.shape:
+        raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {C.shape}")
+
+
+def _split(size: int, most: int) -> list[int]:
+    """Return equal pieces of at most that size."""
+    pieces = -(-size // most)
+    return [size * (k + 1) // pieces - size * k // pieces for k in range(pieces)]
+
+
+def _firsts(sizes: Sequence[int]) -> list[int]:
+    return [0, *accumulate(sizes)][:-1]
+
+
+def fair_groups(
+    homes: Sequence[str | None], sizes: Sequence[int], threads: dict[str, int]
+) -> list[list[int]]:
+    """Return the numbers of the chunks that each worker is to hold.
+
+    They stay at home, but that chunks move from the worker that has most for each of its threads to
+    the one that has least, as long as that brings the two together.
+    """
+    groups: dict[str, list[int]] = {worker: [] for worker in threads}
+    for k in sorted(range(len(sizes)), key=sizes.__getitem__):
+        fallback = min(groups, key=lambda worker: len(groups[worker]))
+        home = homes[k]
+        groups[home if home in groups else fallback].append(k)
+
+    load = {worker: sum(sizes[k] for k in own) / threads[worker] for worker, own in groups.items()}
+    enough = (1 + _UNEVEN) * sum(sizes) / sum(threads.values())
+    while True:
+        rich, poor = max(load, key=load.__getitem__), min(load, key=load.__getitem__)
+        own = groups[rich]
+        lighter = [k for k in own if load[poor] + sizes[k] / threads[poor] < load[rich]]
+        if load[rich] <= enough or not lighter:
+            break
+        k = lighter[-1]
+        own.remove(k)
+        groups[poor].append(k)
+        load[rich] -= sizes[k] / threads[rich]
+        load[poor] += sizes[k] / threads[poor]
+    return sorted(sorted(group) for group in groups.values() if group)
+
+
+def _pieces_of_weights(weights: Any, sizes: Sequence[int]) -> list[Any]:
+    """Return the weights chunk by chunk; those of a dask array stay where they are."""
+    n = sum(sizes)
+    if weights is None:
+        return [None] * len(sizes)
+    if isinstance(weights, dask.array.Array):
+        if weights.shape != (n,):
+            raise ValueError(f"expected {n} weights, one a matrix, got shape {weights.shape}")
+        return list(weights.astype(np.float64).rechunk((tuple(sizes),)).to_delayed())
+    vector = weight_vector(weights)
+    assert vector is not None
+    if len(vector) != n:
+        raise ValueError(f"expected {n} weights, one a matrix, got {len(vector)}")
+    bad = np.flatnonzero(~((vector >= 0) & np.isfinite(vector)))
+    if len(bad):
+        raise ValueError(
+            f"weight {bad[0]} is {vector[bad[0]]:g}: weights must be finite and not negative"
+        )
+    # So that their sum neither overflows nor vanishes.
+    vector = vector / (vector.max() or 1.0)
+    return np.split(vector, np.cumsum(sizes)[:-1])

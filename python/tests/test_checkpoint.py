@@ -1,0 +1,54 @@
+"""B saved along the way, and read back as a start."""
+
+import os
+
+import numpy as np
+import pytest
+
+import codiag
+
+SLOW = {"method": "quasi-newton", "start": "whitener", "tol": 1e-6}
+
+
+def stopped(C, path, **options):
+    """A solve that ends after the checkpoint of its sixth iteration."""
+    return codiag.diagonalize(
+        C,
+        **{**SLOW, **options},
+        checkpoint=path,
+        checkpoint_every=0,
+        callback=lambda record: record.iteration == 6,
+    )
+
+
+def test_a_solve_goes_on_from_its_checkpoint(noisy, tmp_path):
+    path = tmp_path / "b.npy"
+    assert stopped(noisy, path).status == "stopped"
+    assert os.listdir(tmp_path) == ["b.npy"]
+    whole = codiag.diagonalize(noisy, **SLOW)
+    for start in (path, str(path), np.load(path)):
+        rest = codiag.diagonalize(noisy, **{**SLOW, "start": start})
+        assert rest.n_iter == whole.n_iter - 6
+        np.testing.assert_allclose(rest.B, whole.B, atol=1e-10)
+
+
+def test_of_a_reduced_set_it_is_for_the_channels(noisy, tmp_path):
+    path = tmp_path / "b.npy"
+    stopped(noisy, path, rank=4)
+    assert np.load(path).shape == (4, 6)
+    rest = codiag.diagonalize(noisy, rank=4, **{**SLOW, "start": path})
+    whole = codiag.diagonalize(noisy, rank=4, **SLOW)
+    assert rest.n_iter == whole.n_iter - 6
+    np.testing.assert_allclose(rest.B, whole.B, atol=1e-9)
+
+
+def test_one_that_cannot_be_written_is_said_at_once(noisy, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        codiag.diagonalize(noisy, checkpoint=tmp_path / "none" / "b.npy", checkpoint_every=0)
+
+
+def test_it_comes_every_few_seconds_only(noisy, tmp_path):
+    codiag.diagonalize(noisy, checkpoint=tmp_path / "b.npy")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ValueError, match="checkpoint_every"):
+        codiag.diagonalize(noisy, checkpoint=tmp_path / "b.npy", checkpoint_every=-1)

@@ -1,0 +1,465 @@
+"""Sets on a cluster: two worker processes, some of which die.
+
+Only processes that a test has started itself are killed, by their process objects or ids.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import codiag
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="kills and alarms")
+
+N, P = 1500, 6
+# Both run to the minimiser itself: on the way, Newton's Hessians are sums in single precision, and
+# the order of summation shows.
+TIGHT = {"tol": 1e-12}
+
+
+@pytest.fixture(autouse=True)
+def never_hangs():
+    """A test that would wait for ever fails instead."""
+
+    def alarm(*_):
+        raise AssertionError("still waiting after two minutes")
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def C():
+    return codiag.datasets.synthetic(N, P, sigma=0.3, seed=1)[0]
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes of one thread each."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+class Mortals:
+    """Worker processes that nobody replaces, started here and killed here."""
+
+    def __init__(self, address):
+        self.address = address
+        self.processes = []
+
+    def start(self):
+        command = ["-m", "distributed.cli.dask_worker", self.address, "--no-nanny"]
+        command += ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.processes.append(subprocess.Popen([sys.executable, *command], **quiet))
+
+    def kill(self):
+        """Kill the worker that has lived longest, as the system would: without a word."""
+        process = self.processes.pop(0)
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def mortals(count):
+    with (
+        distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        workers = Mortals(cluster.scheduler_address)
+        try:
+            for _ in range(count):
+                workers.start()
+            client.wait_for_workers(count, timeout=30)
+            yield client, workers
+        finally:
+            while workers.processes:
+                workers.kill()
+
+
+def assert_same(result, expected):
+    assert result.converged and result.n_iter == expected.n_iter
+    for field in ("B", "A", "powers", "residuals"):
+        np.testing.assert_allclose(
+            getattr(result, field), getattr(expected, field), rtol=1e-10, atol=1e-10
+        )
+    assert abs(result.loss - expected.loss) < 1e-10
+    for field in ("iteration", "kind"):
+        assert (result.history[field] == expected.history[field]).all()
+    np.testing.assert_allclose(result.history["loss"], expected.history["loss"], atol=1e-10)
+
+
+class TestSameAnswer:
+    @pytest.mark.parametrize("chunks", [(N, P, P), (400, 3, 4), (97, P, P)], ids=str)
+    def test_whatever_the_chunks(self, client, C, chunks):
+        result = codiag.diagonalize(da.from_array(C, chunks=chunks), **TIGHT)
+        assert_same(result, codiag.diagonalize(C, **TIGHT))
+
+    def test_quasi_newton(self, client, C):
+        options = {"method": "quasi-newton", "start": "whitener", "tol": 1e-4}
+        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), **options)
+        assert result.n_iter > 5
+        assert_same(result, codiag.diagonalize(C, **options))
+
+    def test_orthogonal(self, client, C):
+        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), orthogonal=True, **TIGHT)
+        assert_same(result, codiag.diagonalize(C, orthogonal=True, **TIGHT))
+
+    def test_restarts(self, client, C):
+        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), restarts=1, **TIGHT)
+        assert_same(result, codiag.diagonalize(C, restarts=1, **TIGHT))
+        assert len(result.start_losses) == 2
+
+    def test_weights(self, client, C):
+        weights = np.random.default_rng(0).uniform(0, 3, N)
+        weights[:600] = 0  # all of the first chunk
+        expected = codiag.diagonalize(C, weights=weights, **TIGHT)
+        matrices = da.from_array(C, chunks=(500, P, P))
+        assert_same(codiag.diagonalize(matrices, weights=weights, **TIGHT), expected)
+        lazy = da.from_array(weights, chunks=333)
+        assert_same(codiag.diagonalize(matrices, weights=lazy, **TIGHT), expected)
+
+    def test_rank_and_shrinkage(self, client, C):
+        lift = np.vstack([np.eye(P), np.ones(P)])
+        lifted = lift @ C @ lift.T
+        matrices = da.from_array(lifted, chunks=(500, -1, -1))
+        expected = codiag.diagonalize(lifted, rank="auto", **TIGHT)
+        result = codiag.diagonalize(matrices, rank="auto", **TIGHT)
+        assert result.B.shape == (P, P + 1)
+        assert_same(result, expected)
+        expected = codiag.diagonalize(lifted, shrinkage=0.01, **TIGHT)
+        assert_same(codiag.diagonalize(matrices, shrinkage=0.01, **TIGHT), expected)
+        with pytest.raises(ValueError, match=r'rank="auto"'):
+            codiag.diagonalize(matrices)
+
+    def test_futures(self, client, C):
+        def cut(first, last):
+            return codiag.datasets.synthetic(N, P, sigma=0.3, seed=1)[0][first:last]
+
+        futures = [client.submit(cut, k, min(k + 400, N)) for k in range(0, N, 400)]
+        assert_same(codiag.diagonalize(futures, **TIGHT), codiag.diagonalize(C, **TIGHT))
+
+    def test_persisted(self, client, C):
+        kept = da.from_array(C, chunks=(300, P, P)).persist()
+        assert_same(codiag.diagonalize(kept, **TIGHT), codiag.diagonalize(C, **TIGHT))
+
+    def test_one_worker(self, C):
+        with mortals(1):
+            result = codiag.diagonalize(da.from_array(C, chunks=(400, P, P)), **TIGHT)
+        assert_same(result, codiag.diagonalize(C, **TIGHT))
+
+    def test_without_a_client_a_cluster_of_this_process(self, C):
+        code = """if True:
+            import codiag, dask.array, distributed
+            C = codiag.datasets.synthetic(1500, 6, sigma=0.3, seed=1)[0]
+            result = codiag.diagonalize(dask.array.from_array(C, chunks=(500, 6, 6)), tol=1e-12)
+            assert abs(result.B - codiag.diagonalize(C, tol=1e-12).B).max() < 1e-10
+            try:
+                distributed.Client.current()
+            except ValueError:
+                print("closed")
+        """
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout == "closed\n", done.stderr
+
+
+class TestWorkersThatDie:
+    def test_one_in_the_middle_of_a_solve(self, C):
+        options = {"method": "quasi-newton", "start": "whitener", "tol": 1e-4}
+        with mortals(2) as (client, workers):
+            seen = []
+
+            def kill_one(record):
+                seen.append(record.iteration)
+                if record.iteration == 3:
+                    workers.kill()
+
+            matrices = da.from_array(C, chunks=(200, P, P))
+            result = codiag.diagonalize(matrices, callback=kill_one, **options)
+            assert len(client.nthreads()) == 1
+        # Nothing was done twice.
+        assert seen == list(range(result.n_iter + 1)) and result.n_iter > 3
+        assert_same(result, codiag.diagonalize(C, **options))
+
+    def test_three_in_a_row(self, C):
+        with mortals(2) as (_, workers):
+
+            def kill_one(record):
+                if record.iteration < 3:
+                    workers.start()
+                    workers.kill()
+
+            matrices = da.from_array(C, chunks=(200, P, P))
+            result = codiag.diagonalize(matrices, callback=kill_one, **TIGHT)
+        assert result.n_iter >= 3
+        assert_same(result, codiag.diagonalize(C, **TIGHT))
+
+    def test_in_the_middle_of_a_question(self):
+        C = codiag.datasets.synthetic(4000, 20, sigma=0.3, seed=1)[0]
+        with mortals(2) as (_, workers):
+            matrices = da.from_array(C, chunks=(500, 20, 20))
+            killer = threading.Timer(0.02, workers.kill)
+
+            def arm(record):
+                if record.iteration == 1:
+                    killer.start()
+
+            result = codiag.diagonalize(matrices, callback=arm, **TIGHT)
+            killer.join()
+        assert_same(result, codiag.diagonalize(C, **TIGHT))
+
+    def test_replaced_by_the_clusters_own_means(self, C):
+        """A LocalCluster starts a new process for one that died."""
+        with (
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            children = {worker.pid for worker in cluster.workers.values()}
+
+            def kill_all(record):
+                if record.iteration == 1:
+                    for child in children:
+                        os.kill(child, signal.SIGKILL)
+
+            matrices = da.from_array(C, chunks=(200, P, P))
+            result = codiag.diagonalize(matrices, callback=kill_all, **TIGHT)
+            assert not children & set(client.run(os.getpid).values())
+        assert_same(result, codiag.diagonalize(C, **TIGHT))
+
+    def test_all_and_none_comes(self, C):
+        with mortals(2) as (_, workers), dask.config.set({"codiag.worker-timeout": "2s"}):
+
+            def kill_all(record):
+                workers.kill()
+                workers.kill()
+
+            began = time.monotonic()
+            with pytest.raises(
+                RuntimeError, match="no worker of the cluster has been at work for 2 s"
+            ):
+                codiag.diagonalize(da.from_array(C, chunks=(200, P, P)), callback=kill_all)
+            assert time.monotonic() - began < 20
+
+    def test_chunks_that_kill(self, C):
+        """Whoever loads them dies, four times over."""
+
+        def poison(block):
+            os._exit(1)
+
+        with mortals(4):
+            matrices = da.from_array(C, chunks=(N, P, P)).map_blocks(poison, meta=C[:0])
+            with pytest.raises(RuntimeError, match="workers died one after the other"):
+                codiag.diagonalize(matrices)
+
+    def test_chunks_that_cannot_be_loaded_again(self, C):
+        with mortals(2) as (client, workers):
+            scattered = client.scatter([C[:700], C[700:]])
+
+            def replace_all(record):
+                if record.iteration == 1:
+                    workers.start()
+                    workers.kill()
+                    workers.kill()
+
+            with pytest.raises(RuntimeError, match="cannot be loaded again"):
+                codiag.diagonalize(scattered, callback=replace_all)
+
+    def test_the_client(self, client, tmp_path):
+        """Another process goes on from where the first one died."""
+        code = """if True:
+            import codiag, dask.array, distributed, os, sys
+            C = codiag.datasets.synthetic(1500, 6, sigma=0.3, seed=1)[0]
+            address, path, die = sys.argv[1:]
+            with distributed.Client(address):
+                result = codiag.diagonalize(
+                    dask.array.from_array(C, chunks=(500, 6, 6)),
+                    method="quasi-newton", start="whitener" if die else path, tol=1e-4,
+                    checkpoint=path, checkpoint_every=0,
+                    callback=lambda record: die and record.iteration == 5 and os._exit(3),
+                )
+            print(result.n_iter, result.converged, result.loss)
+        """
+        path = str(tmp_path / "b.npy")
+        command = [sys.executable, "-c", code, client.scheduler.address, path]
+        died = subprocess.run([*command, "die"], capture_output=True, text=True)
+        assert died.returncode == 3, died.stderr
+        assert os.listdir(tmp_path) == ["b.npy"]
+        done = subprocess.run([*command, ""], capture_output=True, text=True)
+        C = codiag.datasets.synthetic(1500, 6, sigma=0.3, seed=1)[0]
+        whole = codiag.diagonalize(C, method="quasi-newton", start="whitener", tol=1e-4)
+        iterations, converged, loss = done.stdout.split()
+        # The callback of iteration 5 came before its checkpoint.
+        assert int(iterations) == whole.n_iter - 4 and converged == "True"
+        assert abs(float(loss) - whole.loss) < 1e-10
+
+
+class TestErrors:
+    def test_a_bad_matrix_is_named_by_its_number_in_the_set(self, client, C):
+        bad = C.copy()
+        bad[1234, 3, 4] = np.nan
+        with pytest.raises(ValueError, match=r"^matrix 1234: entry \(3, 4\) is NaN"):
+            codiag.diagonalize(da.from_array(bad, chunks=(100, P, P)))
+        bad[1234] = -np.eye(P)
+        with pytest.raises(ValueError, match=r"^matrix 1234 is not positive definite"):
+            codiag.diagonalize(da.from_array(bad, chunks=(100, P, P)))
+
+    @pytest.mark.parametrize(
+        ("weights", "message"),
+        [
+            (np.ones(3), "expected 1500 weights"),
+            (np.r_[np.ones(N - 1), -1], "weight 1499 is -1"),
+            (np.zeros(N), "all weights are zero"),
+        ],
+    )
+    def test_weights(self, client, C, weights, message):
+        matrices = da.from_array(C, chunks=(500, P, P))
+        with pytest.raises(ValueError, match=message):
+            codiag.diagonalize(matrices, weights=weights)
+        with pytest.raises(ValueError, match=message):
+            codiag.diagonalize(matrices, weights=da.from_array(weights, chunks=100))
+
+    def test_shapes(self, client, C):
+        with pytest.raises(ValueError, match="got shape"):
+            codiag.diagonalize(da.zeros((4, 3)))
+        with pytest.raises(ValueError, match="got shape"):
+            codiag.diagonalize(da.zeros((4, 3, 2)))
+        with pytest.raises(TypeError, match="complex"):
+            codiag.diagonalize(da.zeros((4, 3, 3), dtype=complex))
+        unknown = da.from_array(C, chunks=(500, P, P))
+        with pytest.raises(ValueError, match="compute_chunk_sizes"):
+            codiag.diagonalize(unknown[unknown[:, 0, 0] > 0])
+        with pytest.raises(ValueError, match="from future 1"):
+            codiag.diagonalize(client.scatter([C[:10], C[:10, :2, :2]]))
+
+    def test_pham_wants_the_matrices_here(self, client, C):
+        with pytest.raises(ValueError, match="method"):
+            codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), method="pham")
+
+    def test_what_a_callback_raises_surfaces(self, client, C):
+        def object_(record):
+            raise ZeroDivisionError("mine")
+
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), callback=object_)
+
+    def test_an_interrupt_in_the_middle_of_a_question_surfaces(self, client, C):
+        def interrupt(record):
+            if record.iteration == 1:
+                threading.Timer(0.01, signal.raise_signal, [signal.SIGINT]).start()
+
+        with pytest.raises(KeyboardInterrupt):
+            codiag.diagonalize(
+                da.from_array(C, chunks=(500, P, P)),
+                method="quasi-newton",
+                start="whitener",
+                callback=interrupt,
+            )
+
+    def test_nothing_is_left_on_the_workers(self, client, C):
+        codiag.diagonalize(da.from_array(C, chunks=(500, P, P)))
+        for _ in range(100):
+            held = client.run(lambda dask_worker: [str(key) for key in dask_worker.data])
+            if not any(key.startswith("part-") for keys in held.values() for key in keys):
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError(held)
+
+
+class TestFairGroups:
+    @pytest.fixture(autouse=True)
+    def function(self):
+        from codiag.dask._parts import fair_groups
+
+        self.groups = fair_groups
+
+    def test_chunks_stay_where_they_are_if_that_is_fair(self):
+        assert self.groups("abab", [5, 5, 5, 5], {"a": 1, "b": 1}) == [[0, 2], [1, 3]]
+
+    def test_chunks_move_to_workers_that_have_less(self):
+        groups = self.groups(["a"] * 6, [10] * 6, {"a": 1, "b": 1, "c": 1})
+        assert sorted(len(group) for group in groups) == [2, 2, 2]
+        assert sorted(k for group in groups for k in group) == list(range(6))
+
+    def test_threads_count(self):
+        groups = self.groups(["a"] * 8, [10] * 8, {"a": 3, "b": 1})
+        assert sorted(len(group) for group in groups) == [2, 6]
+
+    def test_of_one_large_chunk_there_is_one_part(self):
+        assert self.groups([None], [100], {"a": 1, "b": 1}) == [[0]]
+
+    def test_uneven_chunks(self):
+        groups = self.groups(["gone"] * 4, [7, 1, 4, 2], {"a": 1, "b": 1})
+        assert sorted(sum([7, 1, 4, 2][k] for k in group) for group in groups) == [7, 7]
+
+
+class TestSegments:
+    @staticmethod
+    def covariances(signals, length, step):
+        starts = range(0, signals.shape[1] - length + 1, step)
+        return np.array([np.cov(signals[:, s : s + length], bias=True) for s in starts])
+
+    @pytest.mark.parametrize("chunks", [1000, 170, 64, (300, 1, 699)], ids=str)
+    @pytest.mark.parametrize(("overlap", "step"), [(0.0, 150), (0.5, 75), (0.99, 2)])
+    def test_segments_that_straddle_chunks(self, chunks, overlap, step):
+        signals = np.random.default_rng(0).normal(size=(3, 1000))
+        lazy = da.from_array(signals, chunks=(2, chunks))
+        made = codiag.dask.segment_covariances(lazy, segment_length=150, overlap=overlap)
+        expected = self.covariances(signals, 150, step)
+        assert made.shape == expected.shape
+        np.testing.assert_allclose(made.compute(scheduler="sync"), expected, atol=1e-12)
+
+    def test_without_centring(self):
+        signals = np.random.default_rng(0).normal(1, size=(3, 100))
+        lazy = da.from_array(signals, chunks=(3, 30))
+        made = codiag.dask.segment_covariances(lazy, segment_length=100, center=False)
+        expected = signals @ signals.T / 100
+        np.testing.assert_allclose(made.compute(scheduler="sync")[0], expected, atol=1e-12)
+
+    def test_from_a_zarr_store_to_the_answer(self, client, tmp_path):
+        pytest.importorskip("zarr")
+        rng = np.random.default_rng(3)
+        powers = np.repeat(rng.uniform(0.2, 2, (4, 60)), 200, axis=1)
+        signals = rng.normal(size=(4, 4)) @ (powers * rng.normal(size=(4, 12_000)))
+        store = str(tmp_path / "recording.zarr")
+        da.from_array(signals, chunks=(4, 1700)).to_zarr(store)
+        lazy = da.from_zarr(store)
+        made = codiag.dask.segment_covariances(lazy, segment_length=200)
+        expected = codiag.diagonalize(self.covariances(signals, 200, 200), **TIGHT)
+        assert_same(codiag.diagonalize(made, **TIGHT), expected)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"segment_length": 0}, "at least 1 sample"),
+            ({"segment_length": 101}, "got 101 for 100 samples"),
+            ({"segment_length": 10, "overlap": 1.0}, "overlap must be"),
+        ],
+    )
+    def test_bad_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            codiag.dask.segment_covariances(da.zeros((3, 100)), **options)
+
+    def test_not_a_dask_array(self):
+        with pytest.raises(ValueError, match="dask array"):
+            codiag.dask.segment_covariances(np.zeros((3, 100)), segment_length=10)
