@@ -16,15 +16,15 @@ all: fmt test docs
 
 fmt: $(TOOLS)/ruff
 	cargo fmt --all
-	$(TOOLS)/ruff format python benchmarks
-	$(TOOLS)/ruff check --fix python benchmarks
+	$(TOOLS)/ruff format python benchmarks examples
+	$(TOOLS)/ruff check --fix python benchmarks examples
 
 lint: $(TOOLS)/ruff
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --lib
-	$(TOOLS)/ruff format --check python benchmarks
-	$(TOOLS)/ruff check python benchmarks
+	$(TOOLS)/ruff format --check python benchmarks examples
+	$(TOOLS)/ruff check python benchmarks examples
 
 test: lint test-rust test-python
 

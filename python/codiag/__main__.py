@@ -9,7 +9,19 @@ from codiag import _core
 
 def main() -> int:
     """Run the program on the arguments of this process and return its exit code."""
-    return _core.program(["codiag", *sys.argv[1:]])
+    arguments = ["codiag", *sys.argv[1:]]
+    if "separate" not in arguments:
+        return _core.program(arguments)
+    from codiag import _recordings
+
+    which = _recordings.recording_among(arguments)
+    if which is None:
+        return _core.program(arguments)
+    try:
+        with _recordings.handed_over(arguments, which) as own:
+            return _core.program(own)
+    except (ValueError, OSError, RuntimeError) as problem:
+        return _recordings.complain(arguments[which], problem)
 
 
 if __name__ == "__main__":

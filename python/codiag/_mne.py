@@ -17,7 +17,7 @@ _SHOWN_BY = {"eog": "blink", "ecg": "heartbeat"}
 def is_instance(X: Any) -> bool:
     """Whether `X` is a Raw or Epochs. MNE is not imported for it: whoever has one has done so."""
     mne = sys.modules.get("mne")
-    return mne is not None and isinstance(X, (mne.io.BaseRaw, mne.BaseEpochs))
+    return mne is not None and isinstance(X, (mne.io.BaseRaw, mne.epochs.BaseEpochs))
 
 
 class Read(NamedTuple):
@@ -65,7 +65,8 @@ def good_samples(inst: Any) -> NDArray[np.bool_]:
     if not isinstance(inst, mne.io.BaseRaw) or not len(inst.annotations):
         return np.ones(len(inst.times), dtype=bool)
     marked = inst.get_data(picks=[0], reject_by_annotation="NaN", verbose="error")[0]
-    return ~np.isnan(marked)
+    good: NDArray[np.bool_] = ~np.isnan(marked)
+    return good
 
 
 def spans(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -118,6 +119,11 @@ def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
     return epochs
 
 
+def type_to_map(types: list[str]) -> str:
+    """Return the type of channels of which a topography says most."""
+    return next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
+
+
 def plot_patterns(
     patterns: Mapping[str, Floats],
     info: Any,
@@ -131,9 +137,7 @@ def plot_patterns(
     import mne
 
     types = [mne.channel_type(info, k) for k in range(len(info["ch_names"]))]
-    if ch_type is None:
-        # Those of which a topography says most come first.
-        ch_type = next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
+    ch_type = type_to_map(types) if ch_type is None else ch_type
     numbers = [k for k, kind in enumerate(types) if kind == ch_type]
     if not numbers:
         raise ValueError(f"there are no channels of type {ch_type!r}, only {sorted(set(types))}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from . import _core
 from ._input import Floats, real_array, usable_threads
 
 Spans = Iterable[tuple[int, int]]
-Bands = Sequence[tuple[float, float]]
+Bands = Sequence[tuple[float, float]] | int
 
 
 def recording(X: Any, name: str = "X") -> Floats:
@@ -72,10 +73,16 @@ def span_list(exclude: Spans | None) -> list[tuple[int, int]]:
     return spans
 
 
-def band_list(bands: Bands | None) -> list[tuple[float, float]] | None:
-    """Return bands as pairs of frequencies."""
+def band_list(bands: Bands | None, rate: float | None) -> list[tuple[float, float]] | None:
+    """Return bands as pairs of frequencies; a number of them is of equal width from 1 Hz up."""
     if bands is None:
         return None
+    if isinstance(bands, (int, np.integer)):
+        if bands < 1 or rate is None:
+            problem = "at least 1" if rate is not None else "with a rate, in samples per second"
+            raise ValueError(f"bands must be pairs of frequencies, or a number {problem}")
+        edges = np.linspace(1.0, 0.5 * rate, int(bands) + 1).tolist()
+        return list(itertools.pairwise(edges))
     pairs = real_array(bands, "bands")
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(
@@ -213,8 +220,9 @@ def cospectra(
     ----------
     X : array-like, shape (channels, samples)
         The recording. A float64 array is read in place, in any order; it is never changed.
-    bands : sequence of (float, float)
-        From one frequency to below the other, in hertz.
+    bands : sequence of (float, float), or int
+        From one frequency to below the other, in hertz; or how many bands of equal width, from 1 Hz
+        to half the rate.
     rate : float
         Samples per second.
     window_length : int, optional
@@ -242,7 +250,7 @@ def cospectra(
     (3, 4, 4)
     """
     options = {
-        "bands": band_list(bands),
+        "bands": band_list(bands, rate),
         "rate": rate,
         "window_length": window_length,
         "window": window,

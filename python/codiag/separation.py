@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core, _mne
+from . import _artefacts, _core, _mne
+from ._artefacts import Artefact
 from ._errors import OnFailure, check_choice, describe, failed, report
 from ._input import Floats, start_choice, usable_threads
 from ._result import Result, from_fields
@@ -38,17 +39,6 @@ class Rival(NamedTuple):
     """Zero if the powers of the two are proportional: any mixture of them would serve as well."""
 
 
-class Artefact(NamedTuple):
-    """What a source looks like, apart from the brain."""
-
-    kind: str
-    """"blink", "heartbeat", "line noise" or "muscle"."""
-    score: float
-    """How much so, from 0 to 1."""
-    reason: str
-    """Why, in words."""
-
-
 class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The sources of a recording, by joint diagonalization of its covariances.
 
@@ -68,8 +58,9 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         average reference or a projection.
     segments, segment_length, overlap
         As in :func:`codiag.segment_covariances`. Epochs are segments themselves.
-    bands : sequence of (float, float), optional
-        Frequency bands in hertz: sources are told apart by their spectra instead.
+    bands : sequence of (float, float), or int, optional
+        Frequency bands in hertz, or how many of equal width, as in :func:`codiag.cospectra`:
+        sources are told apart by their spectra instead.
     rate : float, optional
         Samples per second, for bands and for :meth:`find_artefacts`; MNE's objects know theirs.
     window_length : int, optional
@@ -239,7 +230,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "segments": self.segments,
             "segment_length": self.segment_length,
             "overlap": self.overlap,
-            "bands": band_list(self.bands),
+            "bands": band_list(self.bands, rate),
             "rate": rate,
             "window_length": self.window_length,
             "shrinkage": self.shrinkage,
@@ -385,33 +376,20 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             For each source that looks like any of these what it looks like, the likeliest first;
             the most certain source comes first.
         """
-        rate = self.rate if rate is None else rate
-        given = {
-            name: (kind, np.ascontiguousarray(signal, dtype=np.float64))
-            for name, (kind, signal) in (references or {}).items()
-        }
         sources = self.transform(X)
         if sources.ndim != 2:
             raise ValueError("artefacts are looked for in a single recording, not in epochs")
-        for name, (_, signal) in given.items():
-            if signal.shape != sources.shape[1:]:
-                raise ValueError(
-                    f"the reference {name!r} must have {sources.shape[1]} samples, got shape "
-                    f"{signal.shape}"
-                )
+        rate = self.rate if rate is None else rate
+        shown = _artefacts.signals(references, sources.shape[1])
         if _mne.is_instance(X):
             rate = float(X.info["sfreq"]) if rate is None else rate
-            given = {**_mne.references(X), **given}
+            shown = {**_mne.references(X), **shown}
             good = _mne.good_samples(X)
-            if not good.all():
-                sources = np.ascontiguousarray(sources[:, good])
-                given = {name: (kind, signal[good]) for name, (kind, signal) in given.items()}
+            sources = sources[:, good]
+            shown = {name: (kind, signal[good]) for name, (kind, signal) in shown.items()}
         if rate is None:
             raise ValueError("rate, the samples per second, is needed to know artefacts")
-        shown = [(name, kind, signal) for name, (kind, signal) in given.items()]
-        found = enumerate(_core.artefacts(sources, rate, shown))
-        like = {k: [Artefact(*artefact) for artefact in kinds] for k, kinds in found if kinds}
-        return dict(sorted(like.items(), key=lambda item: -item[1][0].score))
+        return _artefacts.look(sources, rate, shown)
 
     def get_sources(self, inst: Any) -> Any:
         """Return the sources of one of MNE's objects as another, with channels S00, S01 and so on.
@@ -464,12 +442,11 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         chosen = range(min(20, len(self.filters_))) if components is None else components
         info = getattr(self, "info_", None) if info is None else info
-        if info is None:
-            raise ValueError("the places of the channels are not known: pass info, an mne.Info")
-        if len(info["ch_names"]) != self.n_features_in_:
+        count = 0 if info is None else len(info["ch_names"])
+        if count != self.n_features_in_:
             raise ValueError(
-                f"info has {len(info['ch_names'])} channels, but patterns have "
-                f"{self.n_features_in_}"
+                f"info must be an mne.Info of the {self.n_features_in_} channels separated, got "
+                f"one of {count} channels"
             )
         numbers = self._numbers(chosen)
         names = self._source_names()

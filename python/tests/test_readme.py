@@ -89,3 +89,32 @@ def test_common_principal_components(run, picture):
     assert common < 18 and min(separate, pooled) > 35
     drawn, kept = picture("common-principal-components.svg")
     assert drawn == pytest.approx(kept, rel=0.1)
+
+
+def test_separate_sources(run, picture):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("mne")
+    page = run("docs/separate-sources.md")
+    model, best, mixing = page["model"], page["best"], page["mixing"]
+    assert codiag.amari_distance(model.filters_, mixing) < 0.02
+    assert len(set(best)) == 12
+    for k in range(12):
+        assert abs(np.corrcoef(model.patterns_[:, best[k]], mixing[:, k])[0, 1]) > 0.99
+    assert codiag.amari_distance(page["again"].filters_, mixing) < 0.04
+    np.testing.assert_allclose(page["back"], page["raw"].get_data(), atol=3e-6)
+    drawn, kept = picture("separate-sources.svg")
+    assert drawn == pytest.approx(kept, rel=0.1)
+
+
+def test_remove_artefacts(run, picture):
+    """The channels' variance without artefacts is what it was before them, within 5 %."""
+    pytest.importorskip("sklearn")
+    pytest.importorskip("mne")
+    page = run("docs/remove-artefacts.md")
+    kinds = sorted(found[0].kind for found in page["found"].values())
+    assert kinds == ["blink", "heartbeat", "line noise"]
+    assert abs(page["change"]).max() < 0.05
+    clean, after, before = page["clean"], page["after"], page["before"]
+    assert (after - clean).std() < 0.1 * clean.std() < 0.1 * (before - clean).std()
+    drawn, kept = picture("remove-artefacts.svg")
+    assert drawn == pytest.approx(kept, rel=0.1)

@@ -377,6 +377,12 @@ def test_cospectra(simulated):
         codiag.cospectra(X, bands, 100, window="round")
     with pytest.raises(ValueError, match="bands"):
         codiag.cospectra(X, [(30, 80)], 100)
+    edges = [(1, 8), (8, 15), (15, 22), (22, 29), (29, 36), (36, 43), (43, 50)]
+    np.testing.assert_array_equal(codiag.cospectra(X, 7, 100), codiag.cospectra(X, edges, 100))
+    with pytest.raises(ValueError, match="at least 1"):
+        codiag.cospectra(X, 0, 100)
+    with pytest.raises(ValueError, match="rate"):
+        codiag.SourceSeparation(bands=7).fit(X)
 
 
 def test_artefacts_of_arrays():

@@ -1,0 +1,37 @@
+"""Three voices, three microphones: python examples/separate_voices.py."""
+
+import numpy as np
+
+import codiag
+
+rng = np.random.default_rng(0)
+rate, seconds = 8000, 8
+time = np.arange(rate * seconds) / rate
+
+
+def voice(pitch):
+    """Syllables of a tenth to a third of a second, voiced at a pitch or hissed, with pauses."""
+    sound = 1e-3 * rng.standard_normal(len(time))  # a room is never silent
+    at = 0.0
+    while at < seconds:
+        duration = rng.uniform(0.12, 0.32)
+        within = (time >= at) & (time < at + duration)
+        t = time[within] - at
+        tone = sum(np.sin(2 * np.pi * h * pitch * t) / h for h in range(1, 8))
+        syllable = tone if rng.random() < 0.7 else rng.standard_normal(len(t))
+        loudness = rng.choice([0.0, 1.0], p=[0.25, 0.75]) * np.exp(0.5 * rng.standard_normal())
+        sound[within] += loudness * np.sin(np.pi * t / duration) ** 2 * syllable
+        at += duration
+    return sound
+
+
+sources = np.array([voice(pitch) for pitch in (110, 155, 220)])
+mixing = rng.standard_normal((3, 3))
+X = mixing @ sources
+
+model = codiag.SourceSeparation(segment_length=rate // 20).fit(X)  # segments of 50 ms
+gains = (model.filters_ @ mixing) ** 2 * (sources**2).mean(axis=1)
+strongest = gains.max(axis=1)
+ratios = 10 * np.log10(strongest / (gains.sum(axis=1) - strongest))
+for k, (voice_number, ratio) in enumerate(zip(gains.argmax(axis=1), ratios, strict=True)):
+    print(f"source {k} is voice {voice_number}, {ratio:.0f} dB above the others")

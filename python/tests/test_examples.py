@@ -1,0 +1,47 @@
+"""The scripts in examples/ run, and what they print is as good as it should be."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture
+def example(root, tmp_path):
+    def run(name, *arguments):
+        path = root / "examples" / name
+        if not path.exists():
+            pytest.skip(f"there is no examples/{name} here")
+        command = [sys.executable, str(path), *map(str, arguments)]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    return run
+
+
+def test_simulated(example):
+    printed = re.findall(r"Amari distance to the truth ([\d.]+)", example("separate_simulated.py"))
+    separated, *others = map(float, printed)
+    assert separated < 0.02 and len(others) == 2 and 20 * separated < min(others)
+
+
+def test_voices(example):
+    printed = re.findall(r"is voice (\d), (\d+) dB", example("separate_voices.py"))
+    assert sorted(voice for voice, _ in printed) == ["0", "1", "2"]
+    assert all(int(ratio) > 20 for _, ratio in printed)
+
+
+def test_meg(example, shared, tmp_path):
+    pytest.importorskip("mne")
+    pytest.importorskip("matplotlib")
+    recording = shared / "meg_sample_24s_raw.fif"
+    if not recording.exists():
+        pytest.skip(f"needs {recording.name}, which is not here")
+    printed = example("separate_meg.py", recording, "patterns.png")
+    assert "blink" in printed and "EOG 061" in printed and "heartbeat" in printed
+    assert "line noise" in printed and "at 60 Hz" in printed
+    assert (tmp_path / "patterns.png").stat().st_size > 5000

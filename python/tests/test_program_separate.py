@@ -1,0 +1,117 @@
+"""python -m codiag separate, on the files that MNE reads."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import codiag
+
+mne = pytest.importorskip("mne")
+mne.set_log_level("WARNING")
+MODULE = [sys.executable, "-m", "codiag", "separate"]
+
+
+def run(*arguments, cwd):
+    command = [*MODULE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd)
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Sixteen electrodes, an EOG with the blinks, a bad channel and a bad span."""
+    rng = np.random.default_rng(0)
+    montage = mne.channels.make_standard_montage("biosemi16")
+    time = np.arange(60 * 200) / 200
+    amplitudes = np.repeat(np.exp(0.6 * rng.standard_normal((8, 60))), 200, axis=1)
+    sources = amplitudes * rng.standard_normal((8, len(time)))
+    sources[0] = 8 * np.exp(-(((time[:, None] - np.arange(2, 60, 3.3)) / 0.1) ** 2)).sum(axis=1)
+    data = rng.standard_normal((16, 8)) @ sources + 0.05 * rng.standard_normal((16, len(time)))
+    data[:, 3000:3400] *= 100
+    info = mne.create_info([*montage.ch_names, "EOG"], 200, ["eeg"] * 16 + ["eog"])
+    eog = 10 * sources[0] + rng.standard_normal(len(time))
+    raw = mne.io.RawArray(1e-6 * np.vstack([data, eog]), info).set_montage(montage)
+    raw.info["bads"] = ["T7"]
+    raw.set_annotations(mne.Annotations([15.0], [2.0], ["BAD_moved"]))
+    raw.save(tmp_path / "subject_raw.fif", fmt="double")
+    return raw
+
+
+def test_a_file_of_mne_is_separated_as_in_python(raw, tmp_path):
+    pytest.importorskip("sklearn")
+    before = sorted(tmp_path.iterdir())
+    arguments = ["subject_raw.fif", "--components", "8", "--segments", "50", "-o", "sources"]
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "sources"])
+    model = codiag.SourceSeparation(8, segments=50).fit(raw)
+    folder = tmp_path / "sources"
+    np.testing.assert_allclose(np.load(folder / "filters.npy"), model.filters_, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.load(folder / "sources.npy"), model.transform(raw), rtol=1e-6, atol=1e-9
+    )
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "subject_raw.fif" in page and "codiag-" not in page
+    assert "its correlation with EOG is" in page
+    assert page.count('class="topography"') >= 8 and "Fp1" in page
+    text = (folder / "report.json").read_text()
+    assert json.loads(text) and "blink" in text
+
+
+def test_options_may_come_first_and_sources_be_removed(raw, tmp_path):
+    done = run("-o", "out", "--components=8", "--exclude", "0", "subject_raw.fif", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out" / "cleaned.npy").shape == (15, 12_000)
+
+
+def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path):
+    (tmp_path / "broken.fif").write_bytes(b"no recording at all")
+    (tmp_path / "short.fif").write_bytes(b"x")
+    (tmp_path / "letter.docx").write_bytes(b"dear reader")
+    for name in ("broken.fif", "short.fif", "letter.docx", "missing.fif", "missing.npy"):
+        done = run(name, "-o", "out", cwd=tmp_path)
+        assert done.returncode == 2, done.stdout
+        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, done.stderr
+        assert name in done.stderr
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_which_argument_is_the_recording():
+    from codiag._recordings import recording_among
+
+    for arguments, expected in [
+        (["separate", "a.fif", "-o", "b.d"], 1),
+        (["-q", "separate", "-o", "b.d", "--components", "0.99", "x/a.EDF"], 6),
+        (["separate", "a.npy", "--start", "old.fif", "-o", "b"], None),
+        (["separate", "a.csv", "--bands", "1-4,4.5-8"], None),
+        (["separate"], None),
+    ]:
+        assert recording_among(arguments) == expected
+
+
+def test_positions(raw):
+    from codiag import _recordings
+
+    kinds = ["eeg"] * 16 + ["eog"]
+    places = _recordings.positions(raw.info, kinds)
+    at = dict(zip(raw.ch_names, places))
+    assert at["EOG"] is None and all(at[name] is not None for name in raw.ch_names[:16])
+    assert at["Fp1"][0] < 0 < at["Fp2"][0] and at["Oz"][1] < 0 < at["Fz"][1]
+    assert np.hypot(*at["Cz"]) == min(np.hypot(*place) for place in places[:16])
+    # Channels at one place: the first has it; without places there are none.
+    raw.info["chs"][3]["loc"][:3] = raw.info["chs"][2]["loc"][:3]
+    assert _recordings.positions(raw.info, kinds)[3] is None
+    bare = mne.create_info(3, 100, "eeg")
+    assert _recordings.positions(bare, ["eeg"] * 3) == [None] * 3
+
+
+def test_a_meg_recording(shared, tmp_path):
+    recording = shared / "meg_sample_24s_raw.fif"
+    if not recording.exists():
+        pytest.skip(f"needs {recording.name}, which is not here")
+    done = run(recording, "--components", "40", "-o", "sources", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = (tmp_path / "sources" / "report.json").read_text()
+    assert "heartbeat" in report and "its correlation with EOG 061 is" in report
