@@ -1,6 +1,6 @@
 //! Covariances of segments and of epochs.
 
-use super::sweep::{Coordinates, Sweep};
+use super::sweep::{Buffers, Coordinates, Sweep};
 use super::{Epochs, Piece, Recording, Scale, Segments, Shrinkage};
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
@@ -172,17 +172,21 @@ fn covariances(
     }
     let mut data = vec![0.0; matrices.len() * p * p];
     let mut jobs: Vec<_> = matrices
-        .iter()
-        .zip(data.chunks_exact_mut(p * p))
-        .map(|(pieces, out)| (pieces, out, Ok(0.0)))
+        .chunks(SHARE)
+        .zip(data.chunks_mut(SHARE * p * p))
+        .map(|(share, out)| (share, out, Ok(Vec::new())))
         .collect();
-    workers.each(&mut jobs, |(pieces, out, done)| {
-        *done = estimate(&sweep, pieces, options.shrinkage, out);
+    workers.each(&mut jobs, |(share, out, done)| {
+        let mut memory = Memory::default();
+        let places = share.iter().zip(out.chunks_exact_mut(p * p));
+        *done = places
+            .map(|(pieces, out)| estimate(&sweep, pieces, options.shrinkage, &mut memory, out))
+            .collect();
     });
-    let shrinkages = jobs
-        .into_iter()
-        .map(|(_, _, done)| done)
-        .collect::<Result<_, _>>()?;
+    let mut shrinkages = Vec::with_capacity(matrices.len());
+    for (_, _, done) in jobs {
+        shrinkages.extend(done?);
+    }
     Ok(Covariances {
         data,
         n: matrices.len(),
@@ -230,23 +234,39 @@ pub(super) fn check_samples(
     Ok(())
 }
 
+/// How many matrices a thread makes with the same memory.
+const SHARE: usize = 4;
+
+/// Memory for one covariance after the other.
+#[derive(Default)]
+struct Memory {
+    buffers: Buffers,
+    /// Only its lower triangle is true. Sums are taken here, where memory is warm.
+    gram: Vec<f64>,
+}
+
 /// Writes one covariance, and says by how much it was shrunk.
-pub(super) fn estimate(
+fn estimate(
     sweep: &Sweep<'_>,
     pieces: &[Piece],
     shrinkage: Shrinkage,
+    memory: &mut Memory,
     out: &mut [f64],
 ) -> Result<f64, Error> {
     let (p, samples) = (sweep.dimension(), count(pieces));
+    let Memory { buffers, gram } = memory;
+    gram.clear();
+    gram.resize(p * p, 0.0);
     let mut fourth = 0.0;
     for piece in pieces {
-        sweep.chunks(piece, |x, length| {
-            linalg::add_gram(out, p, 1.0 / samples as f64, x, length, length);
+        sweep.chunks(piece, buffers, |x, length| {
+            linalg::add_gram(gram, p, 1.0 / samples as f64, x, length, length);
             if shrinkage == Shrinkage::LedoitWolf {
                 fourth += fourth_powers(x.chunks_exact(length), length);
             }
         })?;
     }
+    out.copy_from_slice(gram);
     mirror(out, p);
     Ok(shrinkage.apply(out, p, samples, fourth))
 }
@@ -262,9 +282,15 @@ pub(super) fn fourth_powers<'a>(rows: impl Iterator<Item = &'a [f64]>, columns: 
 
 /// Copies the lower triangle to the upper.
 pub(super) fn mirror(matrix: &mut [f64], p: usize) {
-    for a in 0..p {
-        for b in 0..a {
-            matrix[b * p + a] = matrix[a * p + b];
+    // In tiles, so that what is read by columns is read by whole cache lines.
+    const TILE: usize = 16;
+    for rows in (0..p).step_by(TILE) {
+        for columns in (0..=rows).step_by(TILE) {
+            for b in columns..(columns + TILE).min(p) {
+                for a in rows.max(b + 1)..(rows + TILE).min(p) {
+                    matrix[b * p + a] = matrix[a * p + b];
+                }
+            }
         }
     }
 }
@@ -282,10 +308,11 @@ pub(super) fn mean_covariance(
     let groups: Vec<&[Vec<Piece>]> = matrices.chunks(matrices.len().div_ceil(GROUPS)).collect();
     let parts = workers.map(&groups, |_, group| {
         let mut sum = vec![0.0; p * p];
+        let mut buffers = Buffers::default();
         for pieces in *group {
             let factor = 1.0 / (n * count(pieces) as f64);
             for piece in pieces {
-                sweep.chunks(piece, |x, length| {
+                sweep.chunks(piece, &mut buffers, |x, length| {
                     linalg::add_gram(&mut sum, p, factor, x, length, length);
                 })?;
             }
@@ -303,10 +330,11 @@ pub(super) fn mean_covariance(
 /// The mean power of every channel over the matrices.
 fn mean_powers(sweep: &Sweep<'_>, matrices: &[Vec<Piece>]) -> Result<Vec<f64>, Error> {
     let mut powers = vec![0.0; sweep.dimension()];
+    let mut buffers = Buffers::default();
     for pieces in matrices {
         let factor = 1.0 / (matrices.len() * count(pieces)) as f64;
         for piece in pieces {
-            sweep.chunks(piece, |x, length| {
+            sweep.chunks(piece, &mut buffers, |x, length| {
                 for (row, power) in x.chunks_exact(length).zip(&mut powers) {
                     *power += factor * linalg::dot(row, row);
                 }
@@ -330,10 +358,17 @@ pub(super) fn covariance_set(
     let mut failed = None;
     let mut shrinkages = Vec::with_capacity(matrices.len());
     let estimated = matrices.chunks(BATCH).flat_map(|batch| {
-        workers.map(batch, |_, pieces| {
-            let mut out = vec![0.0; p * p];
-            estimate(sweep, pieces, shrinkage, &mut out).map(|amount| (out, amount))
-        })
+        let shares: Vec<&[Vec<Piece>]> = batch.chunks(SHARE).collect();
+        let made = workers.map(&shares, |_, share| {
+            let mut memory = Memory::default();
+            let one = |pieces: &Vec<Piece>| {
+                let mut out = vec![0.0; p * p];
+                let amount = estimate(sweep, pieces, shrinkage, &mut memory, &mut out)?;
+                Ok((out, amount))
+            };
+            share.iter().map(one).collect::<Vec<Result<_, Error>>>()
+        });
+        made.into_iter().flatten()
     });
     let good = estimated.map_while(|result| match result {
         Ok((matrix, amount)) => {

@@ -30,6 +30,14 @@ pub fn chunk_samples(channels: usize) -> usize {
     ((1 << 18) / channels).clamp(256, 1 << 14)
 }
 
+/// Memory for the samples of a sweep, kept from piece to piece.
+#[derive(Default)]
+pub struct Buffers {
+    raw: Vec<f64>,
+    image: Vec<f64>,
+    means: Vec<f64>,
+}
+
 impl Sweep<'_> {
     pub fn dimension(&self) -> usize {
         match &self.coordinates {
@@ -42,8 +50,10 @@ impl Sweep<'_> {
     pub fn chunks(
         &self,
         piece: &Piece,
+        buffers: &mut Buffers,
         mut work: impl FnMut(&mut [f64], usize),
     ) -> Result<(), Error> {
+        let Buffers { raw, image, means } = buffers;
         let channels = self.recording.channels();
         let most = chunk_samples(channels);
         let spans: Vec<_> = piece
@@ -54,32 +64,32 @@ impl Sweep<'_> {
             })
             .collect();
         // The mean of a single chunk is found once it is read; others need a sweep of their own.
-        let mut means = vec![0.0; channels];
-        let (mut raw, mut image) = (Vec::new(), Vec::new());
+        means.clear();
+        means.resize(channels, 0.0);
         let alone = spans.len() == 1;
         if self.center && !alone {
             let count: usize = spans.iter().map(ExactSizeIterator::len).sum();
             for span in &spans {
                 raw.resize(channels * span.len(), 0.0);
-                self.read(span, &mut raw)?;
-                add_sums(&raw, span.len(), &mut means);
+                self.read(span, raw)?;
+                add_sums(raw, span.len(), means);
             }
             means.iter_mut().for_each(|m| *m /= count as f64);
         }
         for span in &spans {
             let length = span.len();
             raw.resize(channels * length, 0.0);
-            self.read(span, &mut raw)?;
+            self.read(span, raw)?;
             if self.center {
                 if alone {
-                    add_sums(&raw, length, &mut means);
+                    add_sums(raw, length, means);
                     means.iter_mut().for_each(|m| *m /= length as f64);
                 }
-                for (row, mean) in raw.chunks_exact_mut(length).zip(&means) {
+                for (row, mean) in raw.chunks_exact_mut(length).zip(&*means) {
                     row.iter_mut().for_each(|x| *x -= mean);
                 }
             }
-            work(self.transform(&mut raw, &mut image, length), length);
+            work(self.transform(raw, image, length), length);
         }
         Ok(())
     }
