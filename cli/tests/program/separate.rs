@@ -419,3 +419,25 @@ fn an_iteration_limit_is_said_and_leaves_the_best_so_far() {
         .stderr(contains("start again from filters.npy with --start"));
     assert!(place.files("r").contains(&"sources.npy".to_owned()));
 }
+
+#[test]
+fn an_interruption_before_the_solve_writes_nothing() {
+    let place = place(&nonstationary(4, 50, 200, 9));
+    let interrupted = std::sync::atomic::AtomicBool::new(true);
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut session = codiag_cli::Session::new(&b""[..], &mut out, &mut err, &interrupted);
+    let path = |name: &str| place.path(name).into_os_string();
+    let args = [
+        "codiag".into(),
+        "separate".into(),
+        path("recording.npy"),
+        "-o".into(),
+        path("r"),
+    ];
+    assert_eq!(codiag_cli::run(args, &mut session), codiag_cli::INTERRUPTED);
+    drop(session);
+    let said = String::from_utf8(err).unwrap();
+    assert_eq!(said, "warning: interrupted: nothing was written\n");
+    assert!(out.is_empty());
+    assert_eq!(place.files("r"), [""; 0]);
+}
