@@ -1,6 +1,6 @@
 """One and two workers of a Dask cluster on this machine against threads in memory.
 
-python benchmarks/cluster.py [--matrices 50000] [--size 40] [--runs 3]
+python benchmarks/cluster.py [--matrices 50000] [--size 40] [--runs 3] [--workers 1 2]
 
 Workers have one thread each; k of them are compared with k threads. The runs are interleaved, and
 the best of each is taken. Chunks are made on the workers, so that nothing but sums passes through
@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=40)
     parser.add_argument("--chunk", type=int, default=2500)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     args = parser.parse_args()
     n, p = args.matrices, args.size
     C = made(0, n, p)
@@ -95,7 +96,7 @@ def main() -> None:
     print("| workers | threads, solve | cluster | speed | model | threads, all | cluster | speed |")
     print("|---|---|---|---|---|---|---|---|")
     notes = []
-    for workers in (1, 2):
+    for workers in args.workers:
         best = dict.fromkeys(("memory", "memory all", "cluster", "cluster all"), np.inf)
         with (
             Counted() as counted,

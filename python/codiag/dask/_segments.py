@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._input import Floats, real_array
+from .._input import Floats
+from .._signals import segment_covariances as covariances_here
 
 try:
     import dask
@@ -74,27 +75,20 @@ def segment_covariances(
         if own <= 0:
             continue
         start = first * step - low
-        end = low + start + (own - 1) * step + segment_length
-        reach = int(np.searchsorted(edges, end))
-        made = covariances(list(blocks[k:reach]), start, step, own, segment_length, center)
+        end = start + (own - 1) * step + segment_length
+        reach = int(np.searchsorted(edges, low + end))
+        span = (start, end)
+        made = covariances(list(blocks[k:reach]), span, segment_length, overlap, center)
         shape = (own, channels, channels)
         arrays.append(dask.array.from_delayed(made, shape, dtype=np.float64))
     return dask.array.concatenate(arrays)
 
 
 def _covariances(
-    blocks: list[Any], start: int, step: int, count: int, length: int, center: bool
+    blocks: list[Any], span: tuple[int, int], length: int, overlap: float, center: bool
 ) -> Floats:
-    """Return the covariances of `count` segments, the first of which begins at sample `start`."""
+    """Return the covariances of the segments of a span of samples."""
     block = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    samples = real_array(block, "signals")
-    channels = len(samples)
-    made = np.empty((count, channels, channels))
-    for k in range(count):
-        begin = start + k * step
-        segment = samples[:, begin : begin + length]
-        if center:
-            segment = segment - segment.mean(axis=1, keepdims=True)
-        np.matmul(segment, segment.T, out=made[k])
-    made /= length
-    return made
+    return covariances_here(
+        block[:, slice(*span)], segment_length=length, overlap=overlap, center=center, threads=1
+    )
