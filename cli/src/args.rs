@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use codiag::signals::Components;
-use codiag::{Rank, Settings, Start};
+use codiag::{Memory, Rank, Settings, Start};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,6 +115,7 @@ Examples:
   codiag diagonalize subject1/ -o result --rank auto --restarts 5
   codiag diagonalize big.npy -o result --checkpoint b.npy
   codiag diagonalize big.npy -o result --start b.npy    # and on from there
+  codiag diagonalize huge.npy -o result --memory 2GB    # larger than memory
   cat covs.npy | codiag diagonalize - -o - > B.npy
 
 The folder gets B.npy (filters, one a row), A.npy (patterns, one a column), diagonals.npy (the power
@@ -140,6 +141,9 @@ pub struct Diagonalize {
     /// Replace each C by (1 - s) C + s tr(C)/p I first.
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
+    /// Keep the matrices of one .npy file on disk, and use no more memory than about this: 500MB, 2GB.
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| text.parse::<Memory>())]
+    pub memory: Option<Memory>,
     /// Save B here, as .npy, every few seconds.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub checkpoint: Option<PathBuf>,

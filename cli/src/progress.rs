@@ -1,6 +1,7 @@
 //! What is seen of a solve while it runs: a bar on a terminal, plain lines otherwise; checkpoints;
 //! and the ear for Ctrl-C.
 
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use codiag::{Matrix, MatrixSet, Observer, Record};
+use codiag::{Matrix, Observer, Reading, Record};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::export;
@@ -28,53 +29,103 @@ pub struct Checkpoint {
     pub every: f64,
 }
 
-/// Follows one solve.
-pub struct Follower<'a> {
-    err: &'a mut dyn Write,
+/// Where progress is shown: a bar, plain lines, or nowhere.
+pub struct Display<'a> {
+    err: RefCell<&'a mut dyn Write>,
     bar: Option<ProgressBar>,
     plain: bool,
-    tolerance: f64,
-    recent: VecDeque<(f64, f64)>,
-    last_line: f64,
-    set: Option<&'a MatrixSet>,
-    checkpoint: Option<Checkpoint>,
-    last_checkpoint: Instant,
-    lowest_loss: f64,
+    last_line: Cell<Option<Instant>>,
+    /// Where the iteration stands.
+    text: RefCell<String>,
     interrupted: &'a AtomicBool,
-    /// What went wrong with the checkpoint, if anything did.
-    pub failure: Option<anyhow::Error>,
 }
 
-impl<'a> Follower<'a> {
-    /// For a solve to `tolerance`. A checkpoint needs to know the set, whose B may be reduced.
-    pub fn new(
-        session: &'a mut Session<'_>,
-        set: Option<&'a MatrixSet>,
-        tolerance: f64,
-        checkpoint: Option<Checkpoint>,
-    ) -> Self {
+impl<'a> Display<'a> {
+    /// On the session's standard error.
+    pub fn new(session: &'a mut Session<'_>) -> Self {
         let interrupted = session.interruption();
         let live = session.live && !session.quiet;
         Self {
             bar: live.then(bar),
             plain: !live && !session.quiet,
-            err: session.err,
-            tolerance,
-            recent: VecDeque::new(),
-            last_line: 0.0,
-            set,
-            checkpoint,
-            last_checkpoint: Instant::now(),
-            lowest_loss: f64::INFINITY,
+            err: RefCell::new(session.err),
+            last_line: Cell::new(Some(Instant::now())),
+            text: RefCell::default(),
             interrupted,
-            failure: None,
         }
     }
 
-    /// Clears the bar.
-    pub fn finish(&mut self) {
+    /// Shows where a pass over a file stands; breaks after Ctrl-C.
+    pub fn reading(&self, reading: &Reading) -> ControlFlow<()> {
+        let text = self.text.borrow();
+        let before = if text.is_empty() {
+            "checking the matrices"
+        } else {
+            &text
+        };
+        if reading.total > 0 {
+            self.show(|| format!("{before}  {}", words::reading(reading)));
+        }
+        self.stop()
+    }
+
+    fn stop(&self) -> ControlFlow<()> {
+        if self.interrupted.load(Ordering::SeqCst) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn show(&self, text: impl FnOnce() -> String) {
+        let due = |last: Instant| last.elapsed().as_secs_f64() >= PLAIN_INTERVAL;
+        if let Some(bar) = &self.bar {
+            bar.set_message(text());
+        } else if self.plain && self.last_line.get().is_none_or(due) {
+            self.last_line.set(Some(Instant::now()));
+            // Progress that cannot be shown is no reason to stop the work.
+            let _ = writeln!(self.err.borrow_mut(), "{}", text());
+        }
+    }
+}
+
+impl Drop for Display<'_> {
+    fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// Follows one solve.
+pub struct Follower<'a, 'b> {
+    display: &'a Display<'b>,
+    tolerance: f64,
+    recent: VecDeque<(f64, f64)>,
+    filters: Option<&'a Matrix>,
+    checkpoint: Option<Checkpoint>,
+    last_checkpoint: Instant,
+    lowest_loss: f64,
+    /// What went wrong with the checkpoint, if anything did.
+    pub failure: Option<anyhow::Error>,
+}
+
+impl<'a, 'b> Follower<'a, 'b> {
+    /// For a solve to `tolerance`, of a set reduced by `filters` if it was.
+    pub fn new(
+        display: &'a Display<'b>,
+        filters: Option<&'a Matrix>,
+        tolerance: f64,
+        checkpoint: Option<Checkpoint>,
+    ) -> Self {
+        Self {
+            display,
+            tolerance,
+            recent: VecDeque::new(),
+            filters,
+            checkpoint,
+            last_checkpoint: Instant::now(),
+            lowest_loss: f64::INFINITY,
+            failure: None,
         }
     }
 
@@ -88,23 +139,16 @@ impl<'a> Follower<'a> {
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
-        let text = || {
-            format!(
-                "iteration {}  loss {:.6}  gradient {:.1e}",
-                record.iteration, record.loss, record.gradient_norm
-            )
-        };
-        if let Some(bar) = &self.bar {
-            let left = self
-                .time_left()
-                .map(|s| format!("  about {} left", words::roughly(s)))
-                .unwrap_or_default();
-            bar.set_message(format!("{}{left}", text()));
-        } else if self.plain && record.seconds - self.last_line >= PLAIN_INTERVAL {
-            self.last_line = record.seconds;
-            // Progress that cannot be shown is no reason to stop the work.
-            let _ = writeln!(self.err, "{}", text());
-        }
+        let left = self.time_left().map(words::roughly);
+        let left = left.map_or(String::new(), |left| format!("  about {left} left"));
+        let text = format!(
+            "iteration {}  loss {:.6}  gradient {:.1e}",
+            record.iteration, record.loss, record.gradient_norm
+        );
+        let live = self.display.bar.is_some();
+        let shown = if live { text + &left } else { text };
+        self.display.show(|| shown.clone());
+        *self.display.text.borrow_mut() = shown;
     }
 
     /// Guessed from the rate at which log ĝ has fallen lately; None while it does not fall.
@@ -129,8 +173,8 @@ impl<'a> Follower<'a> {
             return;
         }
         self.last_checkpoint = Instant::now();
-        let b = match self.set.and_then(MatrixSet::reduction) {
-            Some(reduction) => crate::commands::product(b, reduction.filters()),
+        let b = match self.filters {
+            Some(filters) => crate::commands::product(b, filters),
             None => b.clone(),
         };
         let written = export::write_file(&checkpoint.path, |out| export::npy::matrix(out, &b));
@@ -138,15 +182,15 @@ impl<'a> Follower<'a> {
     }
 }
 
-impl Observer for Follower<'_> {
+impl Observer for Follower<'_, '_> {
     fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
         self.show(record);
         self.save(record, b);
         // A checkpoint that cannot be written is said now, not after hours of work.
-        if self.failure.is_some() || self.interrupted.load(Ordering::SeqCst) {
+        if self.failure.is_some() {
             return ControlFlow::Break(());
         }
-        ControlFlow::Continue(())
+        self.display.stop()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use codiag::{Memory, Reading};
+
 /// 3.2 ms, 1.25 s, 4 min 10 s.
 pub fn seconds(value: f64) -> String {
     match value {
@@ -20,6 +22,18 @@ pub fn roughly(value: f64) -> String {
         v if v < 5400.0 => format!("{:.0} min", v / 60.0),
         v => format!("{:.0} h", v / 3600.0),
     }
+}
+
+/// 1.2 of 6.4 GB read, 12 s left: of one pass over a file.
+pub fn reading(reading: &Reading) -> String {
+    let (done, total) = (Memory(reading.bytes), Memory(reading.total));
+    let left = reading.seconds * (reading.total as f64 / reading.bytes as f64 - 1.0);
+    let left = if left.is_finite() {
+        format!(", {} left of this pass", roughly(left))
+    } else {
+        String::new()
+    };
+    format!("{done} of {total} read{left}")
 }
 
 /// 1.3e-9, and 0.021 where no exponent is needed.
@@ -117,6 +131,14 @@ mod tests {
         assert_eq!(roughly(33.63), "34 s");
         assert_eq!(roughly(200.0), "3 min");
         assert_eq!(roughly(1e4), "3 h");
+        let bytes = |bytes| Reading {
+            bytes,
+            total: 6_400_000_000,
+            seconds: 3.0,
+        };
+        let text = reading(&bytes(1_600_000_000));
+        assert_eq!(text, "1.6 GB of 6.4 GB read, 9 s left of this pass");
+        assert_eq!(reading(&bytes(0)), "0 B of 6.4 GB read");
         assert_eq!(small(0.0), "0");
         assert_eq!(small(12.3456), "12.3");
         assert_eq!(small(1.26e-9), "1.3e-9");

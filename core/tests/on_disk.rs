@@ -76,23 +76,40 @@ fn assert_same(left: &Matrix, right: &Matrix, tolerance: f64, what: &str) {
     }
 }
 
+/// Only rounding is between the two.
+const EXACT: f64 = 1e-12;
+/// A Hessian in single precision rounds a number to its other neighbour where D, come by another
+/// way, differs in its last bit: directions differ by that, and so do the points they lead to.
+const SINGLE: f64 = 1e-8;
+
+/// The same settings with Newton's products in double precision.
+fn doubled(settings: &Settings) -> Settings {
+    Settings {
+        hessian_memory: 0,
+        ..settings.clone()
+    }
+}
+
 /// The same answer and the same course.
-fn assert_alike(there: &Diagonalization, here: &Diagonalization, what: &str) {
+fn assert_alike(there: &Diagonalization, here: &Diagonalization, within: f64, what: &str) {
     assert_eq!(there.status, here.status, "{what}");
-    assert_eq!(there.iterations, here.iterations, "{what}");
-    assert_same(&there.b, &here.b, 1e-12, what);
-    assert_same(&there.a, &here.a, 1e-12, what);
+    assert!(
+        there.iterations.abs_diff(here.iterations) <= usize::from(within > EXACT),
+        "{what}"
+    );
+    assert_same(&there.b, &here.b, within, what);
+    assert_same(&there.a, &here.a, within, what);
     for (x, y) in there.history.iter().zip(&here.history) {
+        let (difference, at) = ((x.loss - y.loss).abs(), y.iteration);
         assert!(
-            (x.loss - y.loss).abs() < 1e-12 * (1.0 + y.loss.abs()),
-            "{what}"
+            difference < within * (1.0 + y.loss.abs()),
+            "{what}: {at} {difference:e}"
         );
-        assert!((x.step - y.step).abs() < 1e-7 * (1.0 + y.step), "{what}");
     }
     if there.powers.rows() > 0 {
-        assert_same(&there.powers, &here.powers, 1e-12, what);
+        assert_same(&there.powers, &here.powers, within, what);
         for (x, y) in there.residuals.iter().zip(&here.residuals) {
-            assert!((x - y).abs() < 1e-11, "{what}: {x} {y}");
+            assert!((x - y).abs() < 10.0 * within, "{what}: {x} {y}");
         }
     }
 }
@@ -160,28 +177,26 @@ fn every_method_and_option_answers_as_in_memory() {
         ),
         (
             "restarts",
-            plain.clone(),
-            Settings {
-                restarts: 2,
-                ..settings.clone()
-            },
-        ),
-        (
-            "hessian by sweeps",
             plain,
             Settings {
-                hessian_memory: 0,
+                restarts: 2,
                 ..settings.clone()
             },
         ),
     ];
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
-        let expected = diagonalize(&set, &settings).unwrap();
         let least = smallest(npy.open(), &options);
-        for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
-            let found = solve(&npy, memory, &options, &settings);
-            assert_alike(&found, &expected, &format!("{what} in {memory}"));
+        let single = settings.method == Method::Newton;
+        for (settings, within) in [
+            (settings.clone(), if single { SINGLE } else { EXACT }),
+            (doubled(&settings), EXACT),
+        ] {
+            let expected = diagonalize(&set, &settings).unwrap();
+            for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
+                let found = solve(&npy, memory, &options, &settings);
+                assert_alike(&found, &expected, within, &format!("{what} in {memory}"));
+            }
         }
         let roomy = solve(&npy, Memory(1 << 30), &options, &settings);
         assert_eq!((roomy.powers.rows(), roomy.residuals.len()), (n, n));
@@ -229,7 +244,7 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
     for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
         let found = solve(&npy, memory, &options, &Settings::default());
         assert_eq!(found.b.rows(), r);
-        assert_alike(&found, &expected, "rank auto");
+        assert_alike(&found, &expected, SINGLE, "rank auto");
     }
 }
 
@@ -247,11 +262,21 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
     ] {
         let made = Synthetic::new(n, p, 0.1, 11);
         let npy = Npy::double(&made.data, n, p);
-        let expected = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
         let options = SetOptions::default();
-        for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
-            let found = solve(&npy, memory, &options, &Settings::default());
-            assert_alike(&found, &expected, &format!("n {n} p {p} in {memory}"));
+        for (settings, within) in [
+            (Settings::default(), SINGLE),
+            (doubled(&Settings::default()), EXACT),
+        ] {
+            let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
+            for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
+                let found = solve(&npy, memory, &options, &settings);
+                assert_alike(
+                    &found,
+                    &expected,
+                    within,
+                    &format!("n {n} p {p} in {memory}"),
+                );
+            }
         }
     }
 }
@@ -320,7 +345,7 @@ fn numbers_of_other_types_are_read() {
         let options = SetOptions::default();
         let least = smallest(npy.open(), &options);
         let found = solve(&npy, least, &options, &Settings::default());
-        assert_alike(&found, &expected, "another type");
+        assert_alike(&found, &expected, SINGLE, "another type");
         let whole = npy.open().read_set(&options).unwrap();
         assert_eq!(whole.mean(), set.mean());
     }

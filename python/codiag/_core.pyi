@@ -25,6 +25,7 @@ __all__ = [
     "segment_covariances",
     "separate",
     "solve",
+    "solve_file",
     "solve_many",
     "solve_parts",
     "synthetic_set",
@@ -39,6 +40,17 @@ def solve(
     callback: Callable[..., object] | None,
 ) -> dict[str, Any]:
     """Solve one problem; return the fields of a result by name."""
+
+def solve_file(
+    path: str,
+    layout: tuple[int, str, int, int] | None,
+    memory: int | str | None,
+    weights: Sequence[float] | NDArray[np.float64] | None,
+    options: Mapping[str, Any],
+    callback: Callable[..., object] | None,
+    progress: Callable[[int, int, float], object] | None,
+) -> dict[str, Any]:
+    """Solve one problem whose matrices are in a file, within a budget of memory if there is one."""
 
 def solve_many(
     sets: Sequence[NDArray[np.float64]],

@@ -17,7 +17,10 @@ def result_html(result: Result) -> str:
     r, p = result.B.shape
     rows = [
         ("status", result.status),
-        ("matrices", f"{len(result.residuals)} of {p} × {p}" + (f", rank {r}" if r < p else "")),
+        (
+            "matrices",
+            f"{len(result.residuals) or 'many'} of {p} × {p}" + (f", rank {r}" if r < p else ""),
+        ),
         ("iterations", str(result.n_iter)),
         ("loss", f"{result.loss:.6g}"),
         ("gradient norm", f"{result.gradient_norm:.2e}"),

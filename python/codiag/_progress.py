@@ -28,16 +28,26 @@ class Progress:
         self.live = notebook or self.stream.isatty()
         self.shown = -_SECONDS_BETWEEN
         self.width = 0
+        self.text = "codiag: checking the matrices"
 
     def show(self, record: Record) -> None:
         """Show a record, unless one was shown just before."""
         now = time.monotonic()
         if self.live and now - self.shown >= _SECONDS_BETWEEN:
             self.shown = now
-            self._line(
+            self.text = (
                 f"codiag: iteration {record.iteration}, loss {record.loss:.6g}, "
                 f"gradient {record.gradient_norm:.1e}, {record.seconds:.1f} s"
             )
+            self._line(self.text)
+
+    def reading(self, done: int, total: int, seconds: float) -> None:
+        """Show how far one pass over a file has come."""
+        now = time.monotonic()
+        if self.live and total > 0 and now - self.shown >= _SECONDS_BETWEEN:
+            self.shown = now
+            left = f", {seconds * (total / done - 1):.0f} s left of this pass" if done else ""
+            self._line(f"{self.text}; {done / 1e9:.2f} of {total / 1e9:.2f} GB read{left}")
 
     def end(self, result: Result) -> None:
         """Say how it ended, on a line of its own."""

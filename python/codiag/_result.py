@@ -79,7 +79,8 @@ class Result:
         One entry an iteration, the start included, for each field of :class:`codiag.Record`;
         ``pandas.DataFrame(result.history)`` makes a table of it.
     residuals : ndarray, shape (n,)
-        Each matrix's own share of the loss, to find the ones that do not fit.
+        Each matrix's own share of the loss, to find the ones that do not fit; empty, as are the
+        powers, if matrices on disk were too many for the memory allowed.
     powers : ndarray, shape (n, r)
         The diagonals of ``B @ C[i] @ B.T``.
     identifiability : Identifiability or None
@@ -176,7 +177,7 @@ class Result:
 
     def __repr__(self) -> str:
         r, p = self.B.shape
-        n = len(self.residuals)
+        n = len(self.residuals) or "many"
         reduced = f", reduced to rank {r}" if r < p else ""
         lines = [
             f"<codiag.Result: {self.status} after {self.n_iter} iterations>",

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import _core
+from ._disk import Source, source_of
 from ._errors import OnFailure, check_choice, describe, failed, report
 from ._files import checkpoint_options
 from ._input import (
@@ -23,9 +24,12 @@ from ._input import (
 from ._progress import Progress
 from ._result import Record, Result, from_fields
 
+Seen = Callable[..., object] | None
+Reading = Callable[[int, int, float], object] | None
+
 
 def diagonalize(
-    C: ArrayLike,
+    C: ArrayLike | os.PathLike[str],
     *,
     weights: ArrayLike | None = None,
     method: str = "newton",
@@ -38,6 +42,7 @@ def diagonalize(
     restarts: int = 0,
     canonical: bool = True,
     threads: int | None = None,
+    memory: int | str | None = None,
     callback: Callable[[Record], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 5.0,
@@ -55,7 +60,7 @@ def diagonalize(
 
     Parameters
     ----------
-    C : array-like, shape (n, p, p)
+    C : array-like, shape (n, p, p), or path of a .npy file
         The matrices, symmetric and positive definite. A contiguous float64 array is read in place;
         it is never changed. A dask array chunked along its first axis, or a list of futures of
         arrays (n_i, p, p), is solved where its chunks are: see Notes.
@@ -84,6 +89,12 @@ def diagonalize(
         power varies over the set (descending), the largest entry of each pattern positive.
     threads : int, optional
         The number of threads, as many as pay by default. The answer does not depend on it.
+    memory : int or str, optional
+        How much memory to use for matrices in a file, in bytes or as "500MB", "2GB", "1GiB": C is
+        the path of a .npy file or a :class:`numpy.memmap`, of any size, and is read again in every
+        iteration, unless there is memory enough for all of it. ``residuals`` and ``powers`` are
+        empty if they do not fit. Not for ``method="pham"``. Without ``memory``, a file is read
+        whole.
     callback : callable, optional
         Called with a :class:`Record` at the start and after each iteration; stops the solve by
         returning True.
@@ -113,7 +124,7 @@ def diagonalize(
     Notes
     -----
     Ctrl-C stops the solve after the iteration that is under way (or within ten milliseconds, if
-    iterations are shorter than that).
+    iterations are shorter than that), or while a file is being read.
 
     A dask array or a list of futures is solved on the current ``dask.distributed`` client, or, if
     there is none, on a cluster in this process (``pip install 'codiag[dask]'``). Each worker holds
@@ -152,18 +163,21 @@ def diagonalize(
         "threads": usable_threads(threads),
         **checkpoint_options(checkpoint, checkpoint_every),
     }
-    fields = follow(_solver(C, weights, options), callback, verbose)
+    fields = follow(_solver(C, weights, options, memory), callback, verbose)
     result = from_fields(fields)
     if failed(result):
         report(describe(result, tol), on_failure, result)
     return result
 
 
-_Solver = Callable[[Callable[..., object] | None], dict[str, Any]]
+_Solver = Callable[[Seen, Reading], dict[str, Any]]
 
 
-def _solver(C: Any, weights: Any, options: dict[str, Any]) -> _Solver:
+def _solver(C: Any, weights: Any, options: dict[str, Any], memory: int | str | None) -> _Solver:
     """Return what solves for these matrices, wherever they are."""
+    source = source_of(C, memory)
+    if source is not None:
+        return _from_disk(source, memory, weight_vector(weights), options)
     if is_elsewhere(C):
         try:
             from .dask import _parts
@@ -171,9 +185,18 @@ def _solver(C: Any, weights: Any, options: dict[str, Any]) -> _Solver:
             raise ImportError(
                 "a set on a cluster needs dask.distributed: pip install 'codiag[dask]'"
             ) from missing
-        return lambda seen: _parts.solve(C, weights, options, seen)
+        return lambda seen, _: _parts.solve(C, weights, options, seen)
     data, vector = matrix_set(C), weight_vector(weights)
-    return lambda seen: _core.solve(data, vector, options, seen)
+    return lambda seen, _: _core.solve(data, vector, options, seen)
+
+
+def _from_disk(
+    source: Source, memory: int | str | None, weights: Floats | None, options: dict[str, Any]
+) -> _Solver:
+    path, layout = source
+    return lambda seen, reading: _core.solve_file(
+        path, layout, memory, weights, options, seen, reading
+    )
 
 
 def follow(
@@ -183,7 +206,7 @@ def follow(
 ) -> dict[str, Any]:
     """Return what `solve` does; on the way show progress and call the callback."""
     if not verbose:
-        return solve(None if callback is None else _recorded(callback))
+        return solve(None if callback is None else _recorded(callback), None)
     progress = Progress()
 
     def shown(*fields: Any) -> object:
@@ -192,7 +215,7 @@ def follow(
         return callback is not None and callback(record)
 
     try:
-        fields = solve(shown)
+        fields = solve(shown, progress.reading)
     except BaseException:
         progress.interrupted()
         raise

@@ -241,7 +241,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
         classes = class_numbers(labels)
         fields = follow(
-            lambda seen: _core.separate(data, classes, options, self._solver(), seen),
+            lambda seen, _: _core.separate(data, classes, options, self._solver(), seen),
             None,
             self.verbose,
         )

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod convert;
+mod disk;
 mod many;
 mod observer;
 mod options;
@@ -153,6 +154,8 @@ fn meg(py: Python<'_>, magnetometers: bool) -> PyResult<Bound<'_, PyArray3<f64>>
 mod _core {
     #[pymodule_export]
     use super::cluster::{reducing_filters, solve_parts};
+    #[pymodule_export]
+    use super::disk::solve_file;
     #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]

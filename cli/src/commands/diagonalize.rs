@@ -3,8 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use codiag::{Diagonalization, MatrixSet, Rank, SetOptions, Settings, Status, diagonalize_with};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use codiag::working::{Summary, WorkingSet, diagonalize_working};
+use codiag::{
+    Diagonalization, MatrixFile, Memory, Method, OnDisk, Rank, Reading, SetOptions, Settings,
+    Status, diagonalize_with,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,7 +17,8 @@ use crate::args::{Diagonalize, Solver};
 use crate::export::{self, Folder};
 use crate::input::{self, Matrices, in_our_words};
 use crate::page::solve::{self, Solve};
-use crate::progress::{Checkpoint, Follower};
+use crate::progress::{Checkpoint, Display, Follower};
+use crate::session::Interrupted;
 use crate::words::{self, small};
 use crate::{Outcome, Session};
 
@@ -46,23 +51,30 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         shrinkage: args.shrinkage,
         threads: args.solver.threads,
     };
-    let (set, name) = Matrices::of_session(&args.source, session)?.into_set(&options)?;
+    let solved = match on_disk(args)? {
+        Some((file, memory)) => from_disk(args, &settings, &options, file, memory, session)?,
+        None => in_memory(args, &settings, &options, session)?,
+    };
+    let Solved {
+        name,
+        summary: set,
+        answer,
+        seconds,
+        ..
+    } = &solved;
 
-    let clock = Instant::now();
-    let answer = solve(args, &settings, &set, session)?;
-    let seconds = clock.elapsed().as_secs_f64();
-
-    let warnings = warnings(&answer, "--rank");
-    let report = report(args, &settings, &name, &set, &answer, &warnings, seconds);
+    let warnings = warnings(answer, "--rank");
+    let report = report(args, &settings, &solved, &warnings);
     if let Some(folder) = &mut folder {
-        stage(folder, &answer, &report)?;
+        stage(folder, &solved, &report)?;
         let page = solve::render(&Solve {
-            input: &name,
-            set: &set,
-            answer: &answer,
+            input: name,
+            set,
+            weights: solved.weights.as_deref().or(options.weights.as_deref()),
+            answer,
             method: settings.method.name(),
             tolerance: settings.tolerance,
-            seconds,
+            seconds: *seconds,
             warnings: &warnings,
         });
         folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
@@ -79,29 +91,120 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     } else if args.json {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
-        summarize(args, &name, &set, &answer, seconds, session)?;
+        summarize(args, name, set, answer, *seconds, session)?;
     }
     let place = args.output.as_deref();
-    conclude(place, args.solver.tol, "B", &answer, session)
+    conclude(place, args.solver.tol, "B", answer, session)
 }
 
-fn solve(
+/// A solve, and what is told of its set.
+struct Solved {
+    name: String,
+    summary: Summary,
+    /// Of a set in memory.
+    weights: Option<Vec<f64>>,
+    answer: Diagonalization,
+    seconds: f64,
+}
+
+/// The file that stays on disk, if that is asked for and there is not memory enough for all of it.
+fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
+    let Some(memory) = args.memory else {
+        return Ok(None);
+    };
+    let npy = |path: &Path| {
+        path.extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("npy"))
+    };
+    let [path] = &args.source.input[..] else {
+        bail!("--memory reads one .npy file, not a list of files");
+    };
+    ensure!(
+        npy(path),
+        "{}: --memory reads one .npy file of shape (n, p, p): convert to it first",
+        path.display()
+    );
+    let file = MatrixFile::open(path)?;
+    Ok((file.in_memory() > memory).then_some((file, memory)))
+}
+
+fn in_memory(
     args: &Diagonalize,
     settings: &Settings,
-    set: &MatrixSet,
+    options: &SetOptions,
     session: &mut Session<'_>,
+) -> Result<Solved> {
+    let (set, name) = Matrices::of_session(&args.source, session)?.into_set(options)?;
+    let clock = Instant::now();
+    let display = Display::new(session);
+    let answer = followed(args, settings, set.summary(), &display, |follower| {
+        diagonalize_with(&set, settings, follower)
+    })?;
+    Ok(Solved {
+        name,
+        summary: set.summary().clone(),
+        weights: Some(set.weights().to_vec()),
+        answer,
+        seconds: clock.elapsed().as_secs_f64(),
+    })
+}
+
+fn from_disk(
+    args: &Diagonalize,
+    settings: &Settings,
+    options: &SetOptions,
+    file: MatrixFile,
+    memory: Memory,
+    session: &mut Session<'_>,
+) -> Result<Solved> {
+    let name = file.path().display().to_string();
+    ensure!(
+        settings.method != Method::Pham,
+        "--method pham would read the file p²/2 times an iteration: choose newton or quasi-newton, or leave \
+         out --memory"
+    );
+    let clock = Instant::now();
+    let display = Display::new(session);
+    let watcher = |reading: &Reading| display.reading(reading);
+    let mut set = match OnDisk::new_watched(file, memory, options, &watcher) {
+        Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
+        set => set.map_err(|e| anyhow!("{}", in_our_words(&e)))?,
+    };
+    let summary = set.summary().clone();
+    let answer = followed(args, settings, &summary, &display, |follower| {
+        diagonalize_working(&mut set, settings, follower)
+    })?;
+    Ok(Solved {
+        name,
+        summary,
+        weights: None,
+        answer,
+        seconds: clock.elapsed().as_secs_f64(),
+    })
+}
+
+/// Solves while progress is shown and checkpoints are written.
+fn followed(
+    args: &Diagonalize,
+    settings: &Settings,
+    summary: &Summary,
+    display: &Display<'_>,
+    solve: impl FnOnce(&mut Follower<'_, '_>) -> Result<Diagonalization, codiag::Error>,
 ) -> Result<Diagonalization> {
     let checkpoint = args.checkpoint.clone().map(|path| Checkpoint {
         path,
         every: args.checkpoint_every,
     });
-    let mut follower = Follower::new(session, Some(set), settings.tolerance, checkpoint);
-    let answer = diagonalize_with(set, settings, &mut follower);
-    follower.finish();
+    let filters = summary.reduction.as_ref().map(codiag::Reduction::filters);
+    let mut follower = Follower::new(display, filters, settings.tolerance, checkpoint);
+    let answer = solve(&mut follower);
     if let Some(failure) = follower.failure {
         return Err(failure);
     }
     answer.map_err(|error| {
+        if matches!(error, codiag::Error::Interrupted) {
+            return Interrupted.into();
+        }
         let name = match start_at_fault(&args.solver, &error) {
             Some(start) => format!("{start}: "),
             None => String::new(),
@@ -149,25 +252,18 @@ pub(super) fn warnings(answer: &Diagonalization, fewer: &str) -> Vec<String> {
 }
 
 /// Everything, for report.json.
-fn report(
-    args: &Diagonalize,
-    settings: &Settings,
-    name: &str,
-    set: &MatrixSet,
-    answer: &Diagonalization,
-    warnings: &[String],
-    seconds: f64,
-) -> Value {
+fn report(args: &Diagonalize, settings: &Settings, solved: &Solved, warnings: &[String]) -> Value {
+    let (set, answer) = (&solved.summary, &solved.answer);
     let rows = |m: &codiag::Matrix| -> Vec<Vec<f64>> {
         (0..m.rows()).map(|a| m.row(a).to_vec()).collect()
     };
     json!({
         "codiag": env!("CARGO_PKG_VERSION"),
         "input": {
-            "name": name,
+            "name": solved.name,
             "files": args.source.input,
             "key": args.source.key,
-            "matrices": set.len(),
+            "matrices": set.len,
             "size": set.channels(),
         },
         "settings": {
@@ -181,11 +277,12 @@ fn report(
             "max_iter": settings.max_iterations,
             "restarts": settings.restarts,
             "threads": settings.threads,
+            "memory": args.memory.map(|memory| memory.0),
         },
         "status": answer.status.name(),
         "converged": answer.status.converged(),
         "iterations": answer.iterations,
-        "seconds": seconds,
+        "seconds": solved.seconds,
         "loss": answer.loss,
         "gradient_norm": answer.gradient_norm,
         "components": answer.b.rows(),
@@ -196,8 +293,9 @@ fn report(
         })),
         "start_losses": answer.start_losses,
         "warnings": warnings,
-        "residuals": answer.residuals,
-        "weights": set.weights(),
+        // Of a set on disk there may be too many: they are in residuals.npy.
+        "residuals": solved.weights.as_ref().map(|_| &answer.residuals),
+        "weights": solved.weights,
         "B": rows(&answer.b),
         "A": rows(&answer.a),
         "history": history(answer),
@@ -240,12 +338,21 @@ fn rank(rank: Option<Rank>) -> Value {
     }
 }
 
-fn stage(folder: &mut Folder, answer: &Diagonalization, report: &Value) -> Result<()> {
+fn stage(folder: &mut Folder, solved: &Solved, report: &Value) -> Result<()> {
+    let answer = &solved.answer;
     folder.add("B.npy", |out| export::npy::matrix(out, &answer.b))?;
     folder.add("A.npy", |out| export::npy::matrix(out, &answer.a))?;
-    folder.add("diagonals.npy", |out| {
-        export::npy::matrix(out, &answer.powers)
-    })?;
+    // A set on disk may have left them out.
+    if answer.powers.rows() > 0 {
+        folder.add("diagonals.npy", |out| {
+            export::npy::matrix(out, &answer.powers)
+        })?;
+    }
+    if solved.weights.is_none() && !answer.residuals.is_empty() {
+        folder.add("residuals.npy", |out| {
+            export::npy::write(out, &[answer.residuals.len()], &answer.residuals)
+        })?;
+    }
     folder.add("report.json", |out| export::json(out, report))?;
     folder.add("history.csv", |out| {
         export::csv::history(out, &answer.history)
@@ -255,19 +362,19 @@ fn stage(folder: &mut Folder, answer: &Diagonalization, report: &Value) -> Resul
 fn summarize(
     args: &Diagonalize,
     name: &str,
-    set: &MatrixSet,
+    set: &Summary,
     answer: &Diagonalization,
     seconds: f64,
     session: &mut Session<'_>,
 ) -> Result<()> {
     let paint = session.paint;
-    let (n, p) = (set.len(), set.channels());
+    let (n, p) = (set.len, set.channels());
     let status = if answer.status.converged() {
         paint.green(answer.status.name())
     } else {
         paint.red(answer.status.name())
     };
-    let reduced = if set.reduction().is_some() {
+    let reduced = if set.reduction.is_some() {
         format!(", reduced to {}", set.dimension())
     } else {
         String::new()

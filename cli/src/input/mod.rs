@@ -296,6 +296,7 @@ pub fn in_our_words(error: &codiag::Error) -> String {
         ("rank must", "--rank must"),
         ("shrinkage must", "--shrinkage must"),
         ("threads must", "--threads must"),
+        ("memory must", "--memory must"),
         ("orthogonal must", "--orthogonal must"),
         ("orthogonal=True", "--orthogonal"),
         ("components must", "--components must"),

@@ -1,6 +1,7 @@
 //! The report of `codiag diagonalize`.
 
-use codiag::{Diagonalization, Matrix, MatrixSet};
+use codiag::working::Summary;
+use codiag::{Diagonalization, Matrix};
 
 use super::{facts, page, paragraph, section};
 use crate::figure::chart::{Chart, Curve, sparkline};
@@ -18,7 +19,9 @@ const FLOOR: f64 = 1e-17;
 /// What the page tells of.
 pub struct Solve<'a> {
     pub input: &'a str,
-    pub set: &'a MatrixSet,
+    pub set: &'a Summary,
+    /// Equal weights if None; they need not sum to 1.
+    pub weights: Option<&'a [f64]>,
     pub answer: &'a Diagonalization,
     pub method: &'a str,
     pub tolerance: f64,
@@ -29,7 +32,7 @@ pub struct Solve<'a> {
 /// The page.
 pub fn render(solve: &Solve<'_>) -> String {
     let answer = solve.answer;
-    let n = solve.set.len();
+    let n = solve.set.len;
     let (r, p) = (answer.b.rows(), solve.set.channels());
     let mut body = format!(
         "<header><h1>Joint diagonalization of {}</h1>\n<p class=\"lead\">{} {}</p></header>\n",
@@ -72,6 +75,9 @@ pub fn render(solve: &Solve<'_>) -> String {
 const FILES: &str = "<p><code>B.npy</code> holds the filters, one a row; <code>A.npy</code> the patterns, one a \
 column (B A = I); <code>diagonals.npy</code> the power of each component (columns) in each matrix (rows); \
 <code>report.json</code> all numbers and settings of this page; <code>history.csv</code> one row an iteration.</p>\n";
+
+const LEFT_OUT: &str =
+    "Left out: what is known of each matrix did not fit into the memory that was allowed.";
 
 pub(super) fn badge(answer: &Diagonalization) -> String {
     let class = if answer.status.converged() {
@@ -160,16 +166,16 @@ pub(super) fn convergence(answer: &Diagonalization, tolerance: f64) -> String {
 
 /// Correlations of the mean: between channels, and between components.
 fn before_and_after(solve: &Solve<'_>) -> String {
-    let mean = solve.set.mean();
+    let mean = &solve.set.mean;
     let after = {
         // B acts on channels, the mean may be reduced: the answer's own patterns bring B there.
-        let b = match solve.set.reduction() {
+        let b = match &solve.set.reduction {
             Some(reduction) => crate::commands::product(&solve.answer.b, reduction.patterns()),
             None => solve.answer.b.clone(),
         };
         crate::commands::product(&crate::commands::product(&b, mean), &b.transpose())
     };
-    let before = match solve.set.reduction() {
+    let before = match &solve.set.reduction {
         Some(reduction) => {
             let patterns = reduction.patterns();
             crate::commands::product(
@@ -206,6 +212,9 @@ fn before_and_after(solve: &Solve<'_>) -> String {
 
 fn residuals(answer: &Diagonalization) -> String {
     let n = answer.residuals.len();
+    if n == 0 {
+        return paragraph(LEFT_OUT);
+    }
     // What is smaller is as good as zero, and drawn so.
     let top = answer.residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
     // Of neighbours that would share a bar, the worst is drawn.
@@ -252,9 +261,14 @@ fn residuals(answer: &Diagonalization) -> String {
 fn components(solve: &Solve<'_>) -> String {
     let powers = &solve.answer.powers;
     let (n, r) = (powers.rows(), powers.columns());
+    if n == 0 {
+        return paragraph(LEFT_OUT);
+    }
+    let weight = |i: usize| solve.weights.map_or(1.0, |weights| weights[i]);
+    let total: f64 = (0..n).map(weight).sum();
     let mean = |c: usize| {
-        let weights = solve.set.weights();
-        (0..n).map(|i| weights[i] * powers[(i, c)]).sum::<f64>()
+        let sum: f64 = (0..n).map(|i| weight(i) * powers[(i, c)]).sum();
+        sum / total
     };
     let means: Vec<f64> = (0..r).map(mean).collect();
     // More matrices than pixels are averaged, so that the picture stays true in the large.

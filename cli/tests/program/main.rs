@@ -4,6 +4,7 @@ mod browser;
 mod check;
 mod diagonalize;
 mod errors;
+mod from_disk;
 mod inputs;
 mod interrupted;
 mod manners;

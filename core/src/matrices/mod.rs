@@ -105,8 +105,8 @@ impl MatrixSet {
         self
     }
 
-    /// What a solver knows of the set before it asks.
-    pub(crate) fn summary(&self) -> &Summary {
+    /// What does not grow with the number of matrices.
+    pub fn summary(&self) -> &Summary {
         &self.summary
     }
 

@@ -19,7 +19,7 @@ use crate::export::{self, Folder, npy};
 use crate::input::in_our_words;
 use crate::input::recording::{Info, Picked, ReferenceChannel, Stored, by_name};
 use crate::page::separate::{self, Page};
-use crate::progress::Follower;
+use crate::progress::{Display, Follower};
 use crate::session::Interrupted;
 use crate::words;
 use crate::{Outcome, Session};
@@ -275,9 +275,9 @@ fn fit(
         recording: &input.picked(),
         interrupted,
     };
-    let mut follower = Follower::new(session, None, separation.solver.tolerance, None);
+    let display = Display::new(session);
+    let mut follower = Follower::new(&display, None, separation.solver.tolerance, None);
     let found = separation.fit_with(&watched, &mut follower);
-    follower.finish();
     found.map_err(|error| {
         if interrupted.load(Ordering::SeqCst) {
             return Interrupted.into();

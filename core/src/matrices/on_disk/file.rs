@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::linalg::kernels::{hessian_len, packed_len};
 use crate::npy::{Header, Numbers};
-use crate::{Error, MatrixSet, SetOptions};
+use crate::{Error, MatrixSet, Memory, SetOptions};
 
 /// Matrices smaller than this are read with those between them; larger ones one by one.
 const WORTH_A_CALL: usize = 4096;
@@ -131,6 +132,14 @@ impl MatrixFile {
         });
         let set = MatrixSet::from_matrices(self.p, matrices, options);
         failure.map_or(set, Err).map_err(|e| self.named(e))
+    }
+
+    /// About what a solve of these matrices takes if they are all in memory.
+    pub fn in_memory(&self) -> Memory {
+        // The matrices and, in three parts, where they move; their diagonals; the groups' Hessians.
+        let matrices = self.n * (4 * packed_len(self.p) + self.p + 4);
+        let hessians = 32 * hessian_len(self.p) / 2;
+        Memory(8 * (matrices + hessians.min(matrices.max(8 << 20))) as u64)
     }
 
     /// The bytes of one matrix in the file.

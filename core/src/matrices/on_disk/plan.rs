@@ -4,8 +4,9 @@
 //! way; the sums of the groups under way, and the Hessians among them. Then, while there is room, the
 //! tables of the line search, which save whole sweeps, and blocks, which save reading.
 
-use crate::linalg::kernels::{LANES, hessian_len, packed_len};
-use crate::{Error, Memory};
+use crate::linalg::kernels::{LANES, packed_len};
+use crate::statistics::Hessian;
+use crate::{Error, Memory, Settings};
 
 /// Pieces of the file that wait, are read and are worked on, for each thread.
 pub const PIECES: usize = 4;
@@ -39,7 +40,7 @@ pub struct Plan {
     pub threads: usize,
     /// How many groups may be under way or wait for their turn to be added.
     pub window: usize,
-    /// Whether there is room for exact Hessians.
+    /// Whether exact Hessians are stored.
     pub hessian: bool,
     /// Matrices in one piece of the file.
     pub piece: usize,
@@ -55,15 +56,12 @@ impl Needs {
     /// Spends `memory` on at most so many threads.
     pub fn plan(&self, memory: Memory, threads: usize) -> Result<Plan, Error> {
         let budget = usize::try_from(memory.0).unwrap_or(usize::MAX);
-        // A Hessian by sweeps costs tens of them: threads are given up before it is.
-        let choices = [true, false].into_iter().flat_map(|hessian| {
-            (1..=threads.max(1)).rev().flat_map(move |threads| {
-                let windows = [2 * threads, threads];
-                windows.map(move |window| (hessian, threads, window))
-            })
+        let choices = (1..=threads.max(1)).rev().flat_map(|threads| {
+            let windows = [2 * threads, threads];
+            windows.map(|window| (threads, window))
         });
-        for (hessian, threads, window) in choices {
-            let fixed = self.fixed(hessian, threads, window);
+        for (threads, window) in choices {
+            let fixed = self.fixed(threads, window);
             if fixed > budget {
                 continue;
             }
@@ -75,7 +73,7 @@ impl Needs {
             return Ok(Plan {
                 threads,
                 window,
-                hessian,
+                hessian: self.stores_hessian(),
                 piece: self.piece(self.span),
                 lines,
                 kept: blocks.min((left - lines * line) / block),
@@ -83,7 +81,7 @@ impl Needs {
             });
         }
         Err(Error::Memory {
-            smallest: Memory(round_up(self.fixed(false, 1, 1) as u64)),
+            smallest: Memory(round_up(self.fixed(1, 1) as u64)),
             given: memory,
         })
     }
@@ -95,13 +93,22 @@ impl Needs {
         (some - some % LANES).clamp(LANES, most)
     }
 
+    /// Whether exact Hessians are stored: where a solve in memory would do so too, for by sweeps they
+    /// come in another precision.
+    fn stores_hessian(&self) -> bool {
+        Hessian::<f32>::bytes(self.dimension) <= Settings::default().hessian_memory
+    }
+
     /// The bytes without which no sweep can do.
-    fn fixed(&self, hessian: bool, threads: usize, window: usize) -> usize {
+    fn fixed(&self, threads: usize, window: usize) -> usize {
         let (p, r) = (self.channels, self.dimension);
         let lanes = self.capacity.max(self.sample.0);
         let width = r.next_multiple_of(LANES);
-        // In single precision.
-        let hessian = if hessian { hessian_len(r) / 2 } else { 0 };
+        let hessian = if self.stores_hessian() {
+            Hessian::<f32>::bytes(r) / 8
+        } else {
+            0
+        };
         // What the kernels take for their own.
         let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
         let blocks = (packed_len(p) + 2 * packed_len(r) + 6 * r + 4) * lanes;
@@ -156,15 +163,14 @@ mod tests {
                 panic!("a byte is not enough");
             };
             let least = needs.plan(smallest, 4).unwrap();
-            assert_eq!((least.threads, least.window), (1, 1));
+            assert_eq!(least.threads, 1);
             assert!(needs.plan(Memory(smallest.0 * 9 / 10), 4).is_err());
             assert_eq!(smallest.to_string().parse(), Ok(smallest));
             let blocks = n.div_ceil(needs.capacity);
             let mut before = least;
             for shift in 1..24 {
                 let plan = needs.plan(Memory(smallest.0 << shift), 4).unwrap();
-                assert!(plan.hessian || !before.hessian);
-                if plan.hessian == before.hessian && plan.threads == before.threads {
+                if plan.threads == before.threads && plan.window == before.window {
                     assert!(plan.lines >= before.lines);
                     assert!(plan.lines + plan.kept >= before.lines + before.kept);
                 }

@@ -1,0 +1,55 @@
+"""Matrices that stay in a file: what is read where, and how far reading has come."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Source(NamedTuple):
+    """A file, and where the numbers lie in it if it is not a .npy."""
+
+    path: str
+    layout: tuple[int, str, int, int] | None
+
+
+def source_of(C: Any, memory: int | str | None) -> Source | None:
+    """Return the file that `C` names or maps; None if `C` is to be taken as an array.
+
+    A path is always a file. An array that is mapped from a file is one only if a budget of memory
+    is given: otherwise it is an array like others.
+    """
+    if isinstance(C, (str, os.PathLike)):
+        return Source(os.fspath(C), None)
+    if memory is None:
+        return None
+    if not isinstance(C, np.memmap) or C.filename is None:
+        raise ValueError(
+            "memory= needs matrices in a file: C must be the path of a .npy file or a "
+            f"numpy.memmap, got {type(C).__name__}"
+        )
+    return Source(os.fspath(C.filename), _layout(C))
+
+
+def _layout(C: np.memmap[Any, Any]) -> tuple[int, str, int, int]:
+    shape = C.shape
+    if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
+        raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {shape}")
+    if not C.flags.c_contiguous:
+        raise ValueError(
+            "memory= needs matrices that lie one after the other in their file, and C does not: "
+            "take whole matrices in a row, C[i:j], of an array in C order"
+        )
+    # A slice keeps the offset of the array it was taken from: where it begins tells its own.
+    root = C
+    while isinstance(root.base, np.memmap):
+        root = root.base
+    offset = root.offset + _address(C) - _address(root)
+    return offset, C.dtype.str, shape[0], shape[1]
+
+
+def _address(array: np.memmap[Any, Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
