@@ -99,10 +99,12 @@ fn assert_alike(there: &Diagonalization, here: &Diagonalization, within: f64, wh
     );
     assert_same(&there.b, &here.b, within, what);
     assert_same(&there.a, &here.a, within, what);
+    // Far from a minimum the loss feels a direction to first order.
+    let on_the_way = if within > EXACT { 1e-6 } else { EXACT };
     for (x, y) in there.history.iter().zip(&here.history) {
         let (difference, at) = ((x.loss - y.loss).abs(), y.iteration);
         assert!(
-            difference < within * (1.0 + y.loss.abs()),
+            difference < on_the_way * (1.0 + y.loss.abs()),
             "{what}: {at} {difference:e}"
         );
     }
@@ -187,10 +189,12 @@ fn every_method_and_option_answers_as_in_memory() {
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
         let least = smallest(npy.open(), &options);
+        // Starts that end in the same minimum tie: rounding decides which one is returned.
+        let tied = settings.restarts > 0;
         let single = settings.method == Method::Newton;
         for (settings, within) in [
             (settings.clone(), if single { SINGLE } else { EXACT }),
-            (doubled(&settings), EXACT),
+            (doubled(&settings), if tied { SINGLE } else { EXACT }),
         ] {
             let expected = diagonalize(&set, &settings).unwrap();
             for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
