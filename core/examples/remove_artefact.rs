@@ -25,11 +25,11 @@ fn main() -> Result<(), codiag::Error> {
     }
 
     let clean = found.remove(&recording, &blinks)?;
-    let largest = |x: &[f64]| x.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    println!(
-        "the first channel reached {:.0} µV, and reaches {:.0} µV now",
-        largest(&made.data[..made.samples]),
-        largest(clean.row(0)),
-    );
+    let power = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
+    for c in [0, made.channels - 1] {
+        let before = &made.data[c * made.samples..][..made.samples];
+        let left = 100.0 * power(clean.row(c)) / power(before);
+        println!("channel {c} keeps {left:.0} % of its power");
+    }
     Ok(())
 }

@@ -26,7 +26,7 @@ fn main() -> Result<(), codiag::Error> {
         let rival = found.rivals[k].expect("there are others");
         println!(
             "source {k}: {:4.1} % of the variance, power varies by {:3.0} %, hardest to tell from \
-             source {} (margin {:.2})",
+             source {} (margin {:.1e})",
             100.0 * found.variance_shares[k],
             100.0 * found.nonstationarity[k],
             rival.source,
