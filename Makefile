@@ -5,7 +5,7 @@ TOOLS := .venv/bin
 TESTED := .venv-test/bin
 FROM_SOURCE := .venv-sdist/bin
 # What the tests compare with and check by.
-TEST_PACKAGES := pytest scikit-learn pyriemann mne matplotlib pandas mypy qndiag==0.1 \
+TEST_PACKAGES := pytest scikit-learn pyriemann mne edfio matplotlib pandas mypy qndiag==0.1 \
 	'dask[array]' distributed zarr
 
 # Cargo and pip do their own work in parallel, and share what they build.

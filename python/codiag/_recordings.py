@@ -59,6 +59,10 @@ def _hand_over(path: str, folder: Path) -> float:
         raw = mne.io.read_raw(path, preload=False, verbose="error")
     except Exception as problem:  # readers of broken files raise anything
         raise ValueError(f"MNE cannot read it: {problem}") from None
+    # Many formats know no types: all is EEG. Names then say what shows the eyes and the heart.
+    types = zip(raw.ch_names, raw.get_channel_types(), strict=True)
+    named = {name: _type_by_name(name) for name, kind in types if kind == "eeg"}
+    raw.set_channel_types({name: kind for name, kind in named.items() if kind is not None})
     read = _mne.read(raw, None)
     np.save(folder / "recording.npy", read.data)
     shown = _mne.references(raw)
@@ -75,6 +79,11 @@ def _hand_over(path: str, folder: Path) -> float:
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
     return read.rate
+
+
+def _type_by_name(name: str) -> str | None:
+    words = {"EOG": "eog", "ECG": "ecg", "EKG": "ecg"}
+    return next((kind for word, kind in words.items() if word in name.upper()), None)
 
 
 def positions(info: Any, types: list[str]) -> list[tuple[float, float] | None]:

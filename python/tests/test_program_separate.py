@@ -66,6 +66,15 @@ def test_options_may_come_first_and_sources_be_removed(raw, tmp_path):
     assert np.load(tmp_path / "out" / "cleaned.npy").shape == (15, 12_000)
 
 
+def test_edf(raw, tmp_path):
+    pytest.importorskip("edfio")
+    mne.export.export_raw(tmp_path / "subject.edf", raw.copy().drop_channels("T7"), overwrite=True)
+    done = run("subject.edf", "--components", "8", "-o", "out", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "subject.edf" in done.stdout and "blink" in done.stdout
+    assert np.load(tmp_path / "out" / "filters.npy").shape == (8, 15)
+
+
 def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path):
     (tmp_path / "broken.fif").write_bytes(b"no recording at all")
     (tmp_path / "short.fif").write_bytes(b"x")
