@@ -23,6 +23,7 @@ type Layout = (u64, String, usize, usize);
 /// is none, or room for all. `progress` is called with bytes read, bytes to read and seconds.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // called by one function alone
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn solve_file<'py>(
     py: Python<'py>,
     path: PathBuf,
