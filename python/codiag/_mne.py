@@ -64,8 +64,8 @@ def good_samples(inst: Any) -> NDArray[np.bool_]:
 
     if not isinstance(inst, mne.io.BaseRaw) or not len(inst.annotations):
         return np.ones(len(inst.times), dtype=bool)
-    marked = inst.get_data(picks=[0], reject_by_annotation="NaN", verbose="error")[0]
-    good: NDArray[np.bool_] = ~np.isnan(marked)
+    marked: Any = inst.get_data(picks=[0], reject_by_annotation="NaN", verbose="error")
+    good: NDArray[np.bool_] = ~np.isnan(marked[0])
     return good
 
 
