@@ -13,8 +13,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use codiag::internals::kernels::{
-    Congruence, HessianScratch, MomentSums, accumulate_hessian, accumulate_moments, advance,
-    cholesky_pivots, congruence, hessian_len, hessian_times, packed, packed_len, slope,
+    Congruence, MomentSums, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
+    congruence, hessian_len, hessian_times, packed, packed_len, slope,
 };
 use codiag::internals::product;
 use codiag::synthetic::noisy;
@@ -115,14 +115,12 @@ fn kernels(c: &mut Criterion) {
         let id = |name: &str| format!("{name}, p = {p}, {lanes} matrices");
         c.bench_function(&id("transform"), |b| b.iter(&mut transform));
 
-        // In single precision, as the solver has it.
-        let mut rows = vec![0.0_f32; hessian_len(p)];
-        let mut own = HessianScratch::default();
-        let mut hessian = || accumulate_hessian(p, &x.block, &x.weights, &mut rows, &mut own);
+        let mut rows = vec![0.0; hessian_len(p)];
+        let mut hessian = || accumulate_hessian(p, &x.block, &x.weights, &mut rows, &mut scratch);
         share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
 
-        let operand = vec![0.1_f32; p.next_multiple_of(8) * p];
+        let operand = vec![0.1; p.next_multiple_of(8) * p];
         let mut result = operand.clone();
         c.bench_function(&id("hessian product"), |b| {
             b.iter(|| hessian_times(p, &rows, &operand, &mut result));

@@ -61,7 +61,9 @@ impl Hessian {
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
         let (mut working, b) = at(set, b)?;
         working.reset(&b)?;
-        Ok(working.exact_hessian())
+        let mut hessian = Self::zeros(set.dimension());
+        working.hessian(&mut hessian)?;
+        Ok(hessian)
     }
 }
 

@@ -8,7 +8,7 @@
 //!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ.
 
 use crate::linalg::Matrix;
-use crate::linalg::kernels::{self, LANES, Real, packed, packed_len};
+use crate::linalg::kernels::{self, LANES, packed, packed_len};
 
 /// Gradient and Γ at the current point.
 #[derive(Clone, Debug)]
@@ -42,42 +42,42 @@ impl Statistics {
     }
 }
 
-/// The exact Hessian as its p row blocks M^a, in double or single precision.
+/// The exact Hessian as its p row blocks M^a.
 #[derive(Clone, Debug)]
-pub struct Hessian<T = f64> {
+pub struct Hessian {
     p: usize,
-    rows: Vec<T>,
+    rows: Vec<f64>,
     /// The operands of a product, in the layout of the row blocks.
-    operand: Vec<T>,
-    result: Vec<T>,
+    operand: Vec<f64>,
+    result: Vec<f64>,
 }
 
-impl<T: Real> Hessian<T> {
+impl Hessian {
     /// Zero, for p×p matrices.
     pub fn zeros(p: usize) -> Self {
         let len = p.div_ceil(LANES) * p * LANES;
         Self {
             p,
-            rows: vec![T::default(); kernels::hessian_len(p)],
-            operand: vec![T::default(); len],
-            result: vec![T::default(); len],
+            rows: vec![0.0; kernels::hessian_len(p)],
+            operand: vec![0.0; len],
+            result: vec![0.0; len],
         }
     }
 
     /// The row blocks as the numbers in which parts of a set pass them on; the sum of the numbers
     /// of the parts, weighed by their shares, is that of the whole.
-    pub fn rows(&self) -> &[T] {
+    pub fn rows(&self) -> &[f64] {
         &self.rows
     }
 
     /// The same, to be written.
-    pub fn rows_mut(&mut self) -> &mut [T] {
+    pub fn rows_mut(&mut self) -> &mut [f64] {
         &mut self.rows
     }
 
     /// How many bytes the row blocks of p×p matrices take.
     pub(crate) fn bytes(p: usize) -> usize {
-        size_of::<T>() * kernels::hessian_len(p)
+        8 * kernels::hessian_len(p)
     }
 
     /// The lower triangles of M¹ … M^p one after the other, p·p(p+1)/2 numbers: what travels.
@@ -86,7 +86,7 @@ impl<T: Real> Hessian<T> {
         let mut numbers = Vec::with_capacity(p * packed_len(p));
         for a in 0..p {
             let entries = 0..packed_len(p);
-            numbers.extend(entries.map(|entry| self.rows[self.place(a, entry)].widen()));
+            numbers.extend(entries.map(|entry| self.rows[self.place(a, entry)]));
         }
         numbers
     }
@@ -101,7 +101,7 @@ impl<T: Real> Hessian<T> {
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
                 let place = self.place(a, entry);
-                self.rows[place] = T::round(*x);
+                self.rows[place] = *x;
             }
         }
     }
@@ -113,7 +113,7 @@ impl<T: Real> Hessian<T> {
 
     /// Entry (b, c) of M^a.
     pub fn entry(&self, a: usize, b: usize, c: usize) -> f64 {
-        self.rows[self.place(a, packed(b, c))].widen()
+        self.rows[self.place(a, packed(b, c))]
     }
 
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
@@ -130,7 +130,7 @@ impl<T: Real> Hessian<T> {
         for (rows, group) in e.as_slice().chunks(p * LANES).zip(groups) {
             for (l, row) in rows.chunks_exact(p).enumerate() {
                 for (x, place) in row.iter().zip(group.chunks_exact_mut(LANES)) {
-                    place[l] = T::round(*x);
+                    place[l] = *x;
                 }
             }
         }
@@ -139,7 +139,7 @@ impl<T: Real> Hessian<T> {
         for (rows, group) in product.as_mut_slice().chunks_mut(p * LANES).zip(groups) {
             for (l, row) in rows.chunks_exact_mut(p).enumerate() {
                 for (x, place) in row.iter_mut().zip(group.chunks_exact(LANES)) {
-                    *x = place[l].widen();
+                    *x = place[l];
                 }
             }
         }
@@ -220,19 +220,12 @@ mod tests {
         let (set, b, e, _) = problem();
         let mut working = InMemory::new(&set, Some(1));
         working.reset(&b).unwrap();
-        let mut single = Hessian::zeros(6);
-        working.hessian(&mut single).unwrap();
-        let single = single.product(&e);
-        let rows = working.exact_hessian().product(&e);
+        let mut hessian = Hessian::zeros(6);
+        working.hessian(&mut hessian).unwrap();
+        let rows = hessian.product(&e);
         let sweep = working.hessian_product(&e).unwrap();
-        for ((x, y), single) in rows
-            .as_slice()
-            .iter()
-            .zip(sweep.as_slice())
-            .zip(single.as_slice())
-        {
+        for (x, y) in rows.as_slice().iter().zip(sweep.as_slice()) {
             assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
-            assert!((x - single).abs() < 1e-5 * (1.0 + x.abs()));
         }
     }
 

@@ -78,12 +78,12 @@ fn assert_same(left: &Matrix, right: &Matrix, tolerance: f64, what: &str) {
 
 /// Only rounding is between the two.
 const EXACT: f64 = 1e-12;
-/// A Hessian in single precision rounds a number to its other neighbour where D, come by another
-/// way, differs in its last bit: directions differ by that, and so do the points they lead to.
-const SINGLE: f64 = 1e-8;
+/// Starts that end in the same minimum tie, and rounding decides which one is returned: two points
+/// within the tolerance.
+const TIED: f64 = 1e-8;
 
-/// The same settings with Newton's products in double precision.
-fn doubled(settings: &Settings) -> Settings {
+/// The same settings with Newton's products by sweeps.
+fn swept(settings: &Settings) -> Settings {
     Settings {
         hessian_memory: 0,
         ..settings.clone()
@@ -191,13 +191,8 @@ fn every_method_and_option_answers_as_in_memory() {
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
         let least = smallest(npy.open(), &options);
-        // Starts that end in the same minimum tie: rounding decides which one is returned.
-        let tied = settings.restarts > 0;
-        let single = settings.method == Method::Newton;
-        for (settings, within) in [
-            (settings.clone(), if single { SINGLE } else { EXACT }),
-            (doubled(&settings), if tied { SINGLE } else { EXACT }),
-        ] {
+        let within = if settings.restarts > 0 { TIED } else { EXACT };
+        for settings in [settings.clone(), swept(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
             for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
@@ -250,7 +245,7 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
     for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
         let found = solve(&npy, memory, &options, &Settings::default());
         assert_eq!(found.b.rows(), r);
-        assert_alike(&found, &expected, SINGLE, "rank auto");
+        assert_alike(&found, &expected, EXACT, "rank auto");
     }
 }
 
@@ -269,17 +264,14 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         let made = Synthetic::new(n, p, 0.1, 11);
         let npy = Npy::double(&made.data, n, p);
         let options = SetOptions::default();
-        for (settings, within) in [
-            (Settings::default(), SINGLE),
-            (doubled(&Settings::default()), EXACT),
-        ] {
+        for settings in [Settings::default(), swept(&Settings::default())] {
             let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
             for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
                 assert_alike(
                     &found,
                     &expected,
-                    within,
+                    EXACT,
                     &format!("n {n} p {p} in {memory}"),
                 );
             }
@@ -351,7 +343,7 @@ fn numbers_of_other_types_are_read() {
         let options = SetOptions::default();
         let least = smallest(npy.open(), &options);
         let found = solve(&npy, least, &options, &Settings::default());
-        assert_alike(&found, &expected, SINGLE, "another type");
+        assert_alike(&found, &expected, EXACT, "another type");
         let whole = npy.open().read_set(&options).unwrap();
         assert_eq!(whole.mean(), set.mean());
     }

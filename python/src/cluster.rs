@@ -344,7 +344,7 @@ impl WorkingSet for Cluster {
         self.ask_statistics(&self.question_here(Kind::Statistics))
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian<f32>) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         let p = self.summary.dimension();
         let answer = self.ask(&self.question_here(Kind::Hessian))?;
         let [triangles] = answer.split([p * p * (p + 1) / 2])?;

@@ -310,7 +310,7 @@ impl Standing {
             Kind::Mean => set.mean()?.into_vec(),
             Kind::Statistics => flat(set.statistics()?),
             Kind::Hessian => {
-                let mut hessian = Hessian::<f32>::zeros(set.summary().dimension());
+                let mut hessian = Hessian::zeros(set.summary().dimension());
                 set.hessian(&mut hessian)?;
                 hessian.triangles()
             }

@@ -22,9 +22,6 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="kills and alarms")
 
 N, P = 1500, 6
-# Both run to the minimiser itself: on the way, Newton's Hessians are sums in single precision, and
-# the order of summation shows.
-TIGHT = {"tol": 1e-12}
 
 
 @pytest.fixture(autouse=True)
@@ -110,8 +107,8 @@ def assert_same(result, expected):
 class TestSameAnswer:
     @pytest.mark.parametrize("chunks", [(N, P, P), (400, 3, 4), (97, P, P)], ids=str)
     def test_whatever_the_chunks(self, client, C, chunks):
-        result = codiag.diagonalize(da.from_array(C, chunks=chunks), **TIGHT)
-        assert_same(result, codiag.diagonalize(C, **TIGHT))
+        result = codiag.diagonalize(da.from_array(C, chunks=chunks))
+        assert_same(result, codiag.diagonalize(C))
 
     def test_quasi_newton(self, client, C):
         options = {"method": "quasi-newton", "start": "whitener", "tol": 1e-4}
@@ -120,33 +117,33 @@ class TestSameAnswer:
         assert_same(result, codiag.diagonalize(C, **options))
 
     def test_orthogonal(self, client, C):
-        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), orthogonal=True, **TIGHT)
-        assert_same(result, codiag.diagonalize(C, orthogonal=True, **TIGHT))
+        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), orthogonal=True)
+        assert_same(result, codiag.diagonalize(C, orthogonal=True))
 
     def test_restarts(self, client, C):
-        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), restarts=1, **TIGHT)
-        assert_same(result, codiag.diagonalize(C, restarts=1, **TIGHT))
+        result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), restarts=1)
+        assert_same(result, codiag.diagonalize(C, restarts=1))
         assert len(result.start_losses) == 2
 
     def test_weights(self, client, C):
         weights = np.random.default_rng(0).uniform(0, 3, N)
         weights[:600] = 0  # all of the first chunk
-        expected = codiag.diagonalize(C, weights=weights, **TIGHT)
+        expected = codiag.diagonalize(C, weights=weights)
         matrices = da.from_array(C, chunks=(500, P, P))
-        assert_same(codiag.diagonalize(matrices, weights=weights, **TIGHT), expected)
+        assert_same(codiag.diagonalize(matrices, weights=weights), expected)
         lazy = da.from_array(weights, chunks=333)
-        assert_same(codiag.diagonalize(matrices, weights=lazy, **TIGHT), expected)
+        assert_same(codiag.diagonalize(matrices, weights=lazy), expected)
 
     def test_rank_and_shrinkage(self, client, C):
         lift = np.vstack([np.eye(P), np.ones(P)])
         lifted = lift @ C @ lift.T
         matrices = da.from_array(lifted, chunks=(500, -1, -1))
-        expected = codiag.diagonalize(lifted, rank="auto", **TIGHT)
-        result = codiag.diagonalize(matrices, rank="auto", **TIGHT)
+        expected = codiag.diagonalize(lifted, rank="auto")
+        result = codiag.diagonalize(matrices, rank="auto")
         assert result.B.shape == (P, P + 1)
         assert_same(result, expected)
-        expected = codiag.diagonalize(lifted, shrinkage=0.01, **TIGHT)
-        assert_same(codiag.diagonalize(matrices, shrinkage=0.01, **TIGHT), expected)
+        expected = codiag.diagonalize(lifted, shrinkage=0.01)
+        assert_same(codiag.diagonalize(matrices, shrinkage=0.01), expected)
         with pytest.raises(ValueError, match=r'rank="auto"'):
             codiag.diagonalize(matrices)
 
@@ -155,23 +152,23 @@ class TestSameAnswer:
             return codiag.datasets.synthetic(N, P, sigma=0.3, seed=1)[0][first:last]
 
         futures = [client.submit(cut, k, min(k + 400, N)) for k in range(0, N, 400)]
-        assert_same(codiag.diagonalize(futures, **TIGHT), codiag.diagonalize(C, **TIGHT))
+        assert_same(codiag.diagonalize(futures), codiag.diagonalize(C))
 
     def test_persisted(self, client, C):
         kept = da.from_array(C, chunks=(300, P, P)).persist()
-        assert_same(codiag.diagonalize(kept, **TIGHT), codiag.diagonalize(C, **TIGHT))
+        assert_same(codiag.diagonalize(kept), codiag.diagonalize(C))
 
     def test_one_worker(self, C):
         with mortals(1):
-            result = codiag.diagonalize(da.from_array(C, chunks=(400, P, P)), **TIGHT)
-        assert_same(result, codiag.diagonalize(C, **TIGHT))
+            result = codiag.diagonalize(da.from_array(C, chunks=(400, P, P)))
+        assert_same(result, codiag.diagonalize(C))
 
     def test_without_a_client_a_cluster_of_this_process(self, C):
         code = """if True:
             import codiag, dask.array, distributed
             C = codiag.datasets.synthetic(1500, 6, sigma=0.3, seed=1)[0]
-            result = codiag.diagonalize(dask.array.from_array(C, chunks=(500, 6, 6)), tol=1e-12)
-            assert abs(result.B - codiag.diagonalize(C, tol=1e-12).B).max() < 1e-10
+            result = codiag.diagonalize(dask.array.from_array(C, chunks=(500, 6, 6)))
+            assert abs(result.B - codiag.diagonalize(C).B).max() < 1e-10
             try:
                 distributed.Client.current()
             except ValueError:
@@ -208,9 +205,9 @@ class TestWorkersThatDie:
                     workers.kill()
 
             matrices = da.from_array(C, chunks=(200, P, P))
-            result = codiag.diagonalize(matrices, callback=kill_one, **TIGHT)
+            result = codiag.diagonalize(matrices, callback=kill_one)
         assert result.n_iter >= 3
-        assert_same(result, codiag.diagonalize(C, **TIGHT))
+        assert_same(result, codiag.diagonalize(C))
 
     def test_in_the_middle_of_a_question(self):
         C = codiag.datasets.synthetic(4000, 20, sigma=0.3, seed=1)[0]
@@ -222,9 +219,9 @@ class TestWorkersThatDie:
                 if record.iteration == 1:
                     killer.start()
 
-            result = codiag.diagonalize(matrices, callback=arm, **TIGHT)
+            result = codiag.diagonalize(matrices, callback=arm)
             killer.join()
-        assert_same(result, codiag.diagonalize(C, **TIGHT))
+        assert_same(result, codiag.diagonalize(C))
 
     def test_replaced_by_the_clusters_own_means(self, C):
         """A LocalCluster starts a new process for one that died."""
@@ -242,9 +239,9 @@ class TestWorkersThatDie:
                         os.kill(child, signal.SIGKILL)
 
             matrices = da.from_array(C, chunks=(200, P, P))
-            result = codiag.diagonalize(matrices, callback=kill_all, **TIGHT)
+            result = codiag.diagonalize(matrices, callback=kill_all)
             assert not children & set(client.run(os.getpid).values())
-        assert_same(result, codiag.diagonalize(C, **TIGHT))
+        assert_same(result, codiag.diagonalize(C))
 
     def test_all_and_none_comes(self, C):
         with mortals(2) as (_, workers), dask.config.set({"codiag.worker-timeout": "2s"}):
@@ -445,8 +442,8 @@ class TestSegments:
         da.from_array(signals, chunks=(4, 1700)).to_zarr(store)
         lazy = da.from_zarr(store)
         made = codiag.dask.segment_covariances(lazy, segment_length=200)
-        expected = codiag.diagonalize(self.covariances(signals, 200, 200), **TIGHT)
-        assert_same(codiag.diagonalize(made, **TIGHT), expected)
+        expected = codiag.diagonalize(self.covariances(signals, 200, 200))
+        assert_same(codiag.diagonalize(made), expected)
 
     @pytest.mark.parametrize(
         ("options", "message"),

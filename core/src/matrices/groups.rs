@@ -17,7 +17,7 @@ const GROUPS: usize = 32;
 pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
     // Each group sums a Hessian of its own: together they should not weigh more than the set.
     let bytes = 8 * packed_len(dimension) * lanes;
-    let hessian_bytes = Hessian::<f32>::bytes(dimension);
+    let hessian_bytes = Hessian::bytes(dimension);
     let affordable = bytes.max(64 << 20) / hessian_bytes;
     let groups = affordable.clamp(1, GROUPS).min(blocks);
     let edge = |g: usize| g * blocks / groups;

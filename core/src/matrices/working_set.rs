@@ -80,9 +80,8 @@ pub trait WorkingSet {
         true
     }
 
-    /// Writes the exact Hessian at the current D, in single precision: it serves to find a
-    /// direction, and no error of it is carried along.
-    fn hessian(&mut self, hessian: &mut Hessian<f32>) -> Result<(), Error>;
+    /// Writes the exact Hessian at the current D.
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error>;
 
     /// The product of the exact Hessian at the current D with `e`, by a sweep over the set: for
     /// when the Hessian would not fit into memory.

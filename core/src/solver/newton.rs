@@ -14,8 +14,6 @@ use crate::statistics::Hessian;
 /// The residual of the Newton system may be this share of the gradient, or ĝ if that is less:
 /// convergence is then quadratic.
 const FORCING: f64 = 0.1;
-/// Below this share the Hessian's single precision would show.
-const SMALLEST_FORCING: f64 = 1e-6;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
@@ -26,7 +24,7 @@ const MAX_HALVINGS: usize = 40;
 /// Whether the exact Hessian is stored, as the set is told, or applied by sweeps.
 pub(crate) fn stores_hessian<S: WorkingSet>(set: &mut S, settings: &Settings) -> bool {
     let (n, p) = (set.summary().len, set.summary().dimension());
-    let fits = Hessian::<f32>::bytes(p) <= settings.hessian_memory;
+    let fits = Hessian::bytes(p) <= settings.hessian_memory;
     fits && !sweeps_are_cheaper(n, p) && set.expect_hessian()
 }
 
@@ -37,7 +35,7 @@ pub(crate) fn run<S: WorkingSet>(
 ) -> Result<Status, Error> {
     let summary = course.set.summary();
     let (n, p) = (summary.len, summary.dimension());
-    let mut hessian: Option<Hessian<f32>> = None;
+    let mut hessian: Option<Hessian> = None;
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
@@ -72,12 +70,12 @@ fn sweeps_are_cheaper(n: usize, p: usize) -> bool {
 /// The direction from here; without room for the Hessian, each product is a sweep over the set.
 fn direction<S: WorkingSet>(
     course: &mut Course<'_, S>,
-    hessian: Option<&mut Hessian<f32>>,
+    hessian: Option<&mut Hessian>,
     n: usize,
 ) -> Result<Newton, Error> {
     let gradient_norm = course.gradient_norm();
     let effort = Effort {
-        forcing: gradient_norm.clamp(SMALLEST_FORCING, FORCING),
+        forcing: gradient_norm.min(FORCING),
         most: most_iterations(n),
     };
     // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and

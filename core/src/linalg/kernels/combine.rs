@@ -3,9 +3,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::LANES;
 use super::moments::dot;
 use super::transform::rows_times_source;
-use super::{LANES, Real};
 
 /// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number an entry).
 pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
@@ -65,7 +65,7 @@ impl WithSimd for CombineEight<'_> {
         let lanes = self.coefficients.len() / LANES;
         let (u, _) = S::as_simd_f64s(self.coefficients);
         let (out, _) = S::as_mut_simd_f64s(self.out);
-        add_products::<S, f64>(simd, self.block, lanes, &mut Vec::new(), u, out);
+        add_products(simd, self.block, lanes, u, out);
     }
 }
 
@@ -126,65 +126,42 @@ fn correlate_slice<S: Simd, const W: usize>(
     });
 }
 
-/// The rows of a block that are worked on at once.
-const TILE: usize = 6;
-
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
-/// columns of u. `rounded` is room for a tile of rows in the precision of the rest.
+/// columns of u.
 #[inline(always)]
-pub(super) fn add_products<S: Simd, T: Real>(
+pub(super) fn add_products<S: Simd>(
     simd: S,
     block: &[f64],
     lanes: usize,
-    rounded: &mut Vec<T>,
-    u: &[T::Vector<S>],
-    out: &mut [T::Vector<S>],
+    u: &[S::f64s],
+    out: &mut [S::f64s],
 ) {
-    let halves = LANES / T::lanes::<S>();
+    let halves = LANES / S::F64_LANES;
     let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
     assert_eq!(block.len(), rows * lanes);
     assert_eq!(u.len(), groups * lanes * halves);
     assert_eq!(out.len(), groups * rows * halves);
-    rounded.resize(TILE * lanes, T::default());
-    // Vector v of all columns, in u and in the given row of out.
-    let place = |v: usize, row: usize| {
-        let (group, half) = (v / halves, v % halves);
-        (
-            group * lanes * halves + half,
-            (group * rows + row) * halves + half,
-        )
-    };
-    let vectors = groups * halves;
     let mut row = 0;
     while row < rows {
         let tile = match rows - row {
-            left @ 1..=TILE => left,
+            left @ 1..=6 => left,
             7 | 8 => 4,
             9 => 5,
-            _ => TILE,
+            _ => 6,
         };
-        let entries = &block[row * lanes..(row + tile) * lanes];
-        for (x, d) in rounded.iter_mut().zip(entries) {
-            *x = T::round(*d);
-        }
-        // Two vectors at a time, so that their sums need not wait for each other.
-        for v in (0..vectors).step_by(2) {
-            let (u_0, out_0) = place(v, row);
-            let (u_1, out_1) = place((v + 1).min(vectors - 1), row);
+        for g in 0..groups {
             macro_rules! outer {
                 ($r:literal) => {
-                    // SAFETY: the tile has $r rows, which exist in each group of out, and each
-                    // group of u has `lanes` times `halves` vectors.
+                    // SAFETY: rows row..row+$r exist in block and in group g of out, and
+                    // group g of u has `lanes` times `halves` vectors.
                     unsafe {
-                        let (u, out) = (u.as_ptr(), out.as_mut_ptr());
-                        let rows = (rounded.as_ptr(), lanes);
-                        let u = [u.add(u_0), u.add(u_1)];
-                        let out = [out.add(out_0), out.add(out_1)];
-                        if v + 1 < vectors {
-                            outer::<S, T, $r, 2>(simd, rows, u, out, halves);
-                        } else {
-                            outer::<S, T, $r, 1>(simd, rows, [u[0]], [out[0]], halves);
-                        }
+                        outer::<S, $r>(
+                            simd,
+                            block.as_ptr().add(row * lanes),
+                            lanes,
+                            u.as_ptr().add(g * lanes * halves),
+                            out.as_mut_ptr().add((g * rows + row) * halves),
+                        )
                     }
                 };
             }
@@ -201,39 +178,44 @@ pub(super) fn add_products<S: Simd, T: Real>(
     }
 }
 
-/// out[w][r] += Σ_i rows[r, i] u[w][i], an R×W tile kept in registers; neighbours in u[w] and out[w]
-/// are `halves` vectors apart.
+/// out[r, l] += Σ_i rows[r, i] u[i, l], an R × LANES tile kept in registers.
 ///
 /// # Safety
-/// `rows` must have R rows of `lanes` numbers, each of `u` `lanes` vectors and each of `out` R.
+/// `rows` must have R rows of `lanes` numbers, `u` `lanes` groups of LANES, `out` R such groups.
 #[inline(always)]
-unsafe fn outer<S: Simd, T: Real, const R: usize, const W: usize>(
+unsafe fn outer<S: Simd, const R: usize>(
     simd: S,
-    (rows, lanes): (*const T, usize),
-    u: [*const T::Vector<S>; W],
-    out: [*mut T::Vector<S>; W],
-    halves: usize,
+    rows: *const f64,
+    lanes: usize,
+    u: *const S::f64s,
+    out: *mut S::f64s,
 ) {
-    let zero = T::splat(simd, T::default());
-    let mut sums = [[zero; W]; R];
-    for i in 0..lanes {
-        let mut columns = [zero; W];
-        for w in 0..W {
-            columns[w] = unsafe { *u[w].add(i * halves) };
+    let halves = LANES / S::F64_LANES;
+    // Two vectors at a time, or the one that a group is on the widest machines.
+    let mut half = 0;
+    while half < halves {
+        let second = (half + 1).min(halves - 1);
+        let mut sums = [[simd.splat_f64s(0.0); 2]; R];
+        for i in 0..lanes {
+            let left = unsafe { *u.add(i * halves + half) };
+            let right = unsafe { *u.add(i * halves + second) };
+            for r in 0..R {
+                let entry = simd.splat_f64s(unsafe { *rows.add(r * lanes + i) });
+                sums[r][0] = simd.mul_add_e_f64s(entry, left, sums[r][0]);
+                if halves > 1 {
+                    sums[r][1] = simd.mul_add_e_f64s(entry, right, sums[r][1]);
+                }
+            }
         }
         for r in 0..R {
-            let entry = T::splat(simd, unsafe { *rows.add(r * lanes + i) });
-            for w in 0..W {
-                sums[r][w] = T::mul_add(simd, entry, columns[w], sums[r][w]);
-            }
-        }
-    }
-    for r in 0..R {
-        for w in 0..W {
             unsafe {
-                let out = out[w].add(r * halves);
-                *out = T::add(simd, *out, sums[r][w]);
+                let out = out.add(r * halves);
+                *out.add(half) = simd.add_f64s(*out.add(half), sums[r][0]);
+                if halves > 1 {
+                    *out.add(second) = simd.add_f64s(*out.add(second), sums[r][1]);
+                }
             }
         }
+        half += 2;
     }
 }

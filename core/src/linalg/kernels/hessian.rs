@@ -6,10 +6,10 @@
 //! run over a: no horizontal sums, and each number of the block is loaded once for many a.
 #![allow(unsafe_code)]
 
-use pulp::{Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::combine::add_products;
-use super::{LANES, Real, packed, packed_len};
+use super::{LANES, packed, packed_len};
 
 /// How many numbers the row blocks of a p×p problem take.
 pub fn hessian_len(p: usize) -> usize {
@@ -24,59 +24,49 @@ fn depth(p: usize, lanes: usize) -> usize {
         .clamp(2 * LANES, lanes.max(2 * LANES))
 }
 
-/// What [`accumulate_hessian`] works in: worth keeping between calls.
-#[derive(Clone, Debug, Default)]
-pub struct HessianScratch<T> {
-    scale: Vec<f64>,
-    scaled: Vec<T>,
-    rounded: Vec<T>,
-}
-
 /// Adds one block's share to `hessian`.
-pub fn accumulate_hessian<T: Real>(
+/// `scratch` grows as needed and is worth keeping between calls.
+pub fn accumulate_hessian(
     p: usize,
     block: &[f64],
     weights: &[f64],
-    hessian: &mut [T],
-    scratch: &mut HessianScratch<T>,
+    hessian: &mut [f64],
+    scratch: &mut Vec<f64>,
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(hessian.len(), hessian_len(p));
-    scratch.scale.resize(lanes * (width + 1), 0.0);
-    let len = width * lanes + depth(p, lanes) * width * p;
-    scratch.scaled.resize(len, T::default());
-    let (inverse, root_weights) = scratch.scale.split_at_mut(width * lanes);
-    let (inverse_transposed, scaled_rows) = scratch.scaled.split_at_mut(width * lanes);
-    T::dispatch(Accumulate {
+    scratch.resize(lanes * (2 * width + 1) + depth(p, lanes) * width * p, 0.0);
+    let (inverse, rest) = scratch.split_at_mut(width * lanes);
+    let (inverse_transposed, rest) = rest.split_at_mut(width * lanes);
+    let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
+    Arch::new().dispatch(Accumulate {
         p,
         block,
         weights,
         hessian,
         inverse,
-        root_weights,
-        rounded: &mut scratch.rounded,
         inverse_transposed,
+        root_weights,
         scaled_rows,
     });
 }
 
-struct Accumulate<'a, T> {
+struct Accumulate<'a> {
     p: usize,
     block: &'a [f64],
     weights: &'a [f64],
-    hessian: &'a mut [T],
+    hessian: &'a mut [f64],
     /// 1 / D_aa, row a; rows beyond p are zero.
     inverse: &'a mut [f64],
-    root_weights: &'a mut [f64],
-    rounded: &'a mut Vec<T>,
     /// u = w_i / D_aa, number (g, i, l) for a = g·LANES + l.
-    inverse_transposed: &'a mut [T],
-    scaled_rows: &'a mut [T],
+    inverse_transposed: &'a mut [f64],
+    root_weights: &'a mut [f64],
+    scaled_rows: &'a mut [f64],
 }
 
-impl<T: Real> WithSimd for Accumulate<'_, T> {
+impl WithSimd for Accumulate<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -95,26 +85,34 @@ impl<T: Real> WithSimd for Accumulate<'_, T> {
             let group = &mut self.inverse_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
             let (group, _) = group.as_chunks_mut::<LANES>();
             for ((u, x), w) in group.iter_mut().zip(&*row).zip(self.weights) {
-                u[a % LANES] = T::round(x * w);
+                u[a % LANES] = x * w;
             }
         }
-        let hessian = T::vectors_mut::<S>(self.hessian);
-        let u = T::vectors::<S>(self.inverse_transposed);
+        let (hessian, _) = S::as_mut_simd_f64s(self.hessian);
+        let (u, _) = S::as_simd_f64s(self.inverse_transposed);
         // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-        add_products(simd, self.block, lanes, self.rounded, u, hessian);
+        add_products(simd, self.block, lanes, u, hessian);
         let most = depth(self.p, lanes);
         for start in (0..lanes).step_by(most) {
             let range = start..lanes.min(start + most);
             let depth = range.len();
             let scale = (&*self.inverse, &*self.root_weights);
-            scale_rows::<S, T>(self.p, self.block, lanes, scale, range, self.scaled_rows);
-            let z = T::vectors::<S>(self.scaled_rows);
-            let halves = LANES / T::lanes::<S>();
+            scale_rows(
+                simd,
+                self.p,
+                self.block,
+                lanes,
+                scale,
+                range,
+                self.scaled_rows,
+            );
+            let (z, _) = S::as_simd_f64s(self.scaled_rows);
+            let halves = LANES / S::F64_LANES;
             let group_len = packed_len(self.p) * halves;
-            for (v, z) in z.chunks_exact(self.p * depth).enumerate() {
+            for (v, z) in z[..].chunks_exact(self.p * depth).enumerate() {
                 if v / halves < self.p.div_ceil(LANES) {
                     let group = &mut hessian[v / halves * group_len..][..group_len];
-                    subtract_squares::<S, T>(simd, self.p, depth, z, group, v % halves);
+                    subtract_squares(simd, self.p, depth, z, group, v % halves);
                 }
             }
         }
@@ -123,30 +121,32 @@ impl<T: Real> WithSimd for Accumulate<'_, T> {
 
 /// Z = √(2w_i) D_ab / D_aa for the matrices of `range`, as z[(v, b, i, l)], a = v·width + l.
 #[inline(always)]
-fn scale_rows<S: Simd, T: Real>(
+fn scale_rows<S: Simd>(
+    simd: S,
     p: usize,
     block: &[f64],
     lanes: usize,
     scale: (&[f64], &[f64]),
     range: std::ops::Range<usize>,
-    z: &mut [T],
+    z: &mut [f64],
 ) {
-    match T::lanes::<S>() {
-        8 => scale_rows_by::<T, 8>(p, block, lanes, scale, range, z),
-        4 => scale_rows_by::<T, 4>(p, block, lanes, scale, range, z),
-        2 => scale_rows_by::<T, 2>(p, block, lanes, scale, range, z),
-        _ => scale_rows_by::<T, 1>(p, block, lanes, scale, range, z),
+    match S::F64_LANES {
+        8 => scale_rows_by::<8>(p, block, lanes, scale, range, z),
+        4 => scale_rows_by::<4>(p, block, lanes, scale, range, z),
+        2 => scale_rows_by::<2>(p, block, lanes, scale, range, z),
+        _ => scale_rows_by::<1>(p, block, lanes, scale, range, z),
     }
+    let _ = simd;
 }
 
 #[inline(always)]
-fn scale_rows_by<T: Real, const L: usize>(
+fn scale_rows_by<const L: usize>(
     p: usize,
     block: &[f64],
     lanes: usize,
     (inverse, root_weights): (&[f64], &[f64]),
     range: std::ops::Range<usize>,
-    z: &mut [T],
+    z: &mut [f64],
 ) {
     let depth = range.len();
     for v in 0..p.next_multiple_of(LANES) / L {
@@ -163,13 +163,13 @@ fn scale_rows_by<T: Real, const L: usize>(
                 }
             }
             for b in 0..p {
-                let mut tile = [[T::default(); L]; L];
+                let mut tile = [[0.0; L]; L];
                 for l in 0..L {
                     let row: &[f64; L] = block[packed(component[l], b) * lanes + at..]
                         .first_chunk()
                         .unwrap();
                     for k in 0..L {
-                        tile[l][k] = T::round(row[k] * scale[l][k]);
+                        tile[l][k] = row[k] * scale[l][k];
                     }
                 }
                 let out = &mut z[((v * p + b) * depth + i) * L..][..L * L];
@@ -186,15 +186,15 @@ fn scale_rows_by<T: Real, const L: usize>(
 
 /// The second sum, for one vector of a's: hessian[bc] −= Σ_i z[b, i] z[c, i].
 #[inline(always)]
-fn subtract_squares<S: Simd, T: Real>(
+fn subtract_squares<S: Simd>(
     simd: S,
     p: usize,
     depth: usize,
-    z: &[T::Vector<S>],
-    hessian: &mut [T::Vector<S>],
+    z: &[S::f64s],
+    hessian: &mut [S::f64s],
     half: usize,
 ) {
-    let halves = LANES / T::lanes::<S>();
+    let halves = LANES / S::F64_LANES;
     assert_eq!(z.len(), p * depth);
     assert_eq!(hessian.len(), packed_len(p) * halves);
     let mut b = 0;
@@ -207,7 +207,7 @@ fn subtract_squares<S: Simd, T: Real>(
                 ($r:literal, $c:literal) => {
                     // SAFETY: rows b..b+$r and c..c+$c exist in z; of the Hessian only c ≤ b.
                     unsafe {
-                        inner::<S, T, $r, $c>(
+                        inner::<S, $r, $c>(
                             simd,
                             z.as_ptr(),
                             depth,
@@ -241,26 +241,25 @@ fn subtract_squares<S: Simd, T: Real>(
 /// `z` must have rows b..b+R and c..c+C of `depth` vectors, `hessian` the packed rows of these
 /// pairs with c ≤ b.
 #[inline(always)]
-unsafe fn inner<S: Simd, T: Real, const R: usize, const C: usize>(
+unsafe fn inner<S: Simd, const R: usize, const C: usize>(
     simd: S,
-    z: *const T::Vector<S>,
+    z: *const S::f64s,
     depth: usize,
     (b, c): (usize, usize),
-    hessian: *mut T::Vector<S>,
+    hessian: *mut S::f64s,
 ) {
-    let halves = LANES / T::lanes::<S>();
+    let halves = LANES / S::F64_LANES;
     let (left, right) = unsafe { (z.add(b * depth), z.add(c * depth)) };
-    let zero = T::splat(simd, T::default());
-    let mut sums = [[zero; C]; R];
+    let mut sums = [[simd.splat_f64s(0.0); C]; R];
     for i in 0..depth {
-        let mut columns = [zero; C];
+        let mut columns = [simd.splat_f64s(0.0); C];
         for k in 0..C {
             columns[k] = unsafe { *right.add(k * depth + i) };
         }
         for r in 0..R {
             let row = unsafe { *left.add(r * depth + i) };
             for k in 0..C {
-                sums[r][k] = T::mul_add(simd, row, columns[k], sums[r][k]);
+                sums[r][k] = simd.mul_add_e_f64s(row, columns[k], sums[r][k]);
             }
         }
     }
@@ -271,67 +270,43 @@ unsafe fn inner<S: Simd, T: Real, const R: usize, const C: usize>(
             if whole || c + k <= b + r {
                 unsafe {
                     let out = out.add(k * halves);
-                    *out = T::sub(simd, *out, sums[r][k]);
+                    *out = simd.sub_f64s(*out, sums[r][k]);
                 }
             }
         }
     }
 }
 
-/// sums += part.
-pub fn add_to<T: Real>(sums: &mut [T], part: &[T]) {
-    assert_eq!(sums.len(), part.len());
-    T::dispatch(Add { sums, part });
-}
-
-struct Add<'a, T> {
-    sums: &'a mut [T],
-    part: &'a [T],
-}
-
-impl<T: Real> WithSimd for Add<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let part = T::vectors::<S>(self.part);
-        for (x, y) in T::vectors_mut::<S>(self.sums).iter_mut().zip(part) {
-            *x = T::add(simd, *x, *y);
-        }
-    }
-}
-
 /// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a with column a of `e`.
 /// Both are laid out in groups like the Hessian: number (g, b, l).
-pub fn hessian_times<T: Real>(p: usize, hessian: &[T], e: &[T], out: &mut [T]) {
+pub fn hessian_times(p: usize, hessian: &[f64], e: &[f64], out: &mut [f64]) {
     let groups = p.div_ceil(LANES);
     assert_eq!(hessian.len(), hessian_len(p));
     assert_eq!(
         (e.len(), out.len()),
         (groups * p * LANES, groups * p * LANES)
     );
-    T::dispatch(Times { p, hessian, e, out });
+    Arch::new().dispatch(Times { p, hessian, e, out });
 }
 
-struct Times<'a, T> {
+struct Times<'a> {
     p: usize,
-    hessian: &'a [T],
-    e: &'a [T],
-    out: &'a mut [T],
+    hessian: &'a [f64],
+    e: &'a [f64],
+    out: &'a mut [f64],
 }
 
-impl<T: Real> WithSimd for Times<'_, T> {
+impl WithSimd for Times<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.p;
-        let halves = LANES / T::lanes::<S>();
-        let zero = T::splat(simd, T::default());
-        let hessian = T::vectors::<S>(self.hessian);
-        let e = T::vectors::<S>(self.e);
-        let out = T::vectors_mut::<S>(self.out);
-        out.fill(zero);
+        let halves = LANES / S::F64_LANES;
+        let (hessian, _) = S::as_simd_f64s(self.hessian);
+        let (e, _) = S::as_simd_f64s(self.e);
+        let (out, _) = S::as_mut_simd_f64s(self.out);
+        out.fill(simd.splat_f64s(0.0));
         let groups = hessian
             .chunks_exact(packed_len(p) * halves)
             .zip(e.chunks_exact(p * halves))
@@ -344,14 +319,14 @@ impl<T: Real> WithSimd for Times<'_, T> {
                 row += end;
                 for half in 0..halves {
                     let e_b = e_below[b * halves + half];
-                    let mut own = zero;
+                    let mut own = simd.splat_f64s(0.0);
                     for k in (half..b * halves).step_by(halves) {
-                        own = T::mul_add(simd, m[k], e_below[k], own);
-                        out_below[k] = T::mul_add(simd, m[k], e_b, out_below[k]);
+                        own = simd.mul_add_e_f64s(m[k], e_below[k], own);
+                        out_below[k] = simd.mul_add_e_f64s(m[k], e_b, out_below[k]);
                     }
                     let last = b * halves + half;
-                    own = T::mul_add(simd, m[last], e_b, own);
-                    out_below[last] = T::add(simd, out_below[last], own);
+                    own = simd.mul_add_e_f64s(m[last], e_b, own);
+                    out_below[last] = simd.add_f64s(out_below[last], own);
                 }
             }
         }

@@ -16,7 +16,6 @@ mod hessian;
 mod line;
 mod moments;
 mod pairs;
-mod real;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -24,11 +23,10 @@ mod transform;
 pub use cholesky::cholesky_pivots;
 pub use combine::{combine, combine_eight, correlate_eight};
 pub use diagonals::line_diagonals;
-pub use hessian::{HessianScratch, accumulate_hessian, add_to, hessian_len, hessian_times};
+pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
 pub use line::{Slope, advance, diagonal_logs, slope, slope_of_ratios, sum_of_logs};
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, pair_sums, rotate_pair, turn_pair};
-pub use real::Real;
 pub use transform::{Congruence, accumulate_product, congruence};
 
 /// Runs plain loops compiled for the widest vectors of this machine.

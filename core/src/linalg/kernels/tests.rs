@@ -117,22 +117,11 @@ fn moments_are_the_sums_they_say() {
 
 #[test]
 fn hessian_rows_and_products_are_those_of_the_formula() {
-    check_hessian::<f64>(assert_close);
-    check_hessian::<f32>(|x, y| assert!((x - y).abs() <= 1e-5 * (1.0 + y.abs()), "{x} {y}"));
-}
-
-fn check_hessian<T: Real>(assert_close: impl Fn(f64, f64)) {
     for (p, lanes) in SIZES {
         let (entries, matrices) = block(p, lanes);
         let w = weights(lanes);
-        let mut hessian = vec![T::default(); hessian_len(p)];
-        accumulate_hessian(
-            p,
-            &entries,
-            &w,
-            &mut hessian,
-            &mut HessianScratch::default(),
-        );
+        let mut hessian = vec![0.0; hessian_len(p)];
+        accumulate_hessian(p, &entries, &w, &mut hessian, &mut Vec::new());
         let entry = |a: usize, b: usize, c: usize| -> f64 {
             let term = |d: &Matrix| {
                 d[(b, c)] / d[(a, a)] - 2.0 * d[(a, b)] * d[(a, c)] / d[(a, a)].powi(2)
@@ -142,11 +131,11 @@ fn check_hessian<T: Real>(assert_close: impl Fn(f64, f64)) {
         let e = square(p, 5);
         let groups = p.div_ceil(LANES);
         let place = |a: usize, b: usize| (a / LANES * p + b) * LANES + a % LANES;
-        let mut operand = vec![T::default(); groups * p * LANES];
+        let mut operand = vec![0.0; groups * p * LANES];
         let mut result = operand.clone();
         for a in 0..p {
             for b in 0..p {
-                operand[place(a, b)] = T::round(e[(a, b)]);
+                operand[place(a, b)] = e[(a, b)];
             }
         }
         hessian_times(p, &hessian, &operand, &mut result);
@@ -157,32 +146,14 @@ fn check_hessian<T: Real>(assert_close: impl Fn(f64, f64)) {
                 let mut expected = 0.0;
                 for c in 0..p {
                     let at = (a / LANES * packed_len(p) + packed(b, c)) * LANES + a % LANES;
-                    assert_close(hessian[at].widen(), entry(a, b, c));
+                    assert_close(hessian[at], entry(a, b, c));
                     expected += entry(a, b, c) * e[(a, c)];
                 }
-                assert_close(result[place(a, b)].widen(), expected);
+                assert_close(result[place(a, b)], expected);
                 assert_close(swept[(a, b)], expected);
             }
         }
     }
-}
-
-/// Single precision ends at 1e38, but powers may be further apart than that.
-#[test]
-fn extreme_powers_leave_the_hessian_finite() {
-    let (p, lanes) = (5, 8);
-    let (mut entries, _) = block(p, lanes);
-    entries[packed(2, 2) * lanes + 3] = 1e-60;
-    let mut hessian = vec![0.0_f32; hessian_len(p)];
-    let w = weights(lanes);
-    accumulate_hessian(
-        p,
-        &entries,
-        &w,
-        &mut hessian,
-        &mut HessianScratch::default(),
-    );
-    assert!(hessian.iter().all(|x| x.is_finite()));
 }
 
 #[test]

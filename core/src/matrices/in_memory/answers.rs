@@ -1,6 +1,6 @@
 //! What the start and the solvers ask, answered from memory.
 
-use super::{Group, InMemory, hessian};
+use super::{Group, InMemory};
 use crate::Error;
 use crate::linalg::kernels::{self, Slope, packed, packed_len};
 use crate::linalg::{self, Matrix};
@@ -89,13 +89,22 @@ impl WorkingSet for InMemory {
         Ok(self.moments(None))
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian<f32>) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         let p = self.dimension();
         self.workers.each(&mut self.groups, |group| {
-            group.hessian.sum(p, &group.blocks);
+            group.hessian.clear();
+            group.hessian.resize(kernels::hessian_len(p), 0.0);
+            for block in &group.blocks {
+                let (entries, weights) = (&block.entries, &block.original.weights);
+                let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
+                kernels::accumulate_hessian(p, entries, weights, rows, scratch);
+            }
         });
-        let parts = self.groups.iter().map(|group| &group.hessian);
-        hessian::add_up(parts, hessian);
+        let rows = hessian.rows_mut();
+        rows.copy_from_slice(&self.groups[0].hessian);
+        for group in &self.groups[1..] {
+            linalg::add_multiple(rows, 1.0, &group.hessian);
+        }
         Ok(())
     }
 

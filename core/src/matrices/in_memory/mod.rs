@@ -1,12 +1,9 @@
 //! The working set whose matrices are all in memory, shared out among threads.
 
 mod answers;
-mod hessian;
 mod pairs;
 
 use std::sync::Arc;
-
-use hessian::HessianSums;
 
 use crate::linalg::kernels::{self, MomentSums};
 use crate::matrices::build::weighted_mean;
@@ -30,7 +27,7 @@ struct Group {
     blocks: Vec<Moving>,
     // Kept from sweep to sweep, so that none allocates.
     scratch: Vec<f64>,
-    hessian: HessianSums<f32>,
+    hessian: Vec<f64>,
 }
 
 /// A block of the set on its way.
@@ -74,7 +71,7 @@ impl InMemory {
             Group {
                 blocks: blocks.collect(),
                 scratch: Vec::new(),
-                hessian: HessianSums::default(),
+                hessian: Vec::new(),
             }
         });
         Self {

@@ -71,7 +71,7 @@ impl WorkingSet for OnDisk<'_> {
         self.hessian_expected
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian<f32>) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         if self.here()?.hessian.is_empty() {
             self.point = Some(self.point_sums(true)?);
         }

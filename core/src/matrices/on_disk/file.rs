@@ -138,7 +138,7 @@ impl MatrixFile {
     pub fn in_memory(&self) -> Memory {
         // The matrices and, in three parts, where they move; their diagonals; the groups' Hessians.
         let matrices = self.n * (4 * packed_len(self.p) + self.p + 4);
-        let hessians = 32 * hessian_len(self.p) / 2;
+        let hessians = 32 * hessian_len(self.p);
         Memory(8 * (matrices + hessians.min(matrices.max(8 << 20))) as u64)
     }
 

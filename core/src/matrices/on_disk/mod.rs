@@ -23,8 +23,8 @@ pub use sweep::Reading;
 use std::ops::ControlFlow;
 
 use super::{Block, Summary};
-use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, MomentSums};
+use crate::linalg::{self, Matrix};
 use crate::statistics::Statistics;
 use crate::{Error, Memory};
 use blocks::Blocks;
@@ -69,14 +69,14 @@ struct PointSums {
     log_powers: f64,
     moments: MomentSums,
     /// Empty if it was not asked for.
-    hessian: Vec<f32>,
+    hessian: Vec<f64>,
 }
 
 impl PointSums {
     fn add(&mut self, other: &Self) {
         self.log_powers += other.log_powers;
         self.moments.add(&other.moments);
-        kernels::add_to(&mut self.hessian, &other.hessian);
+        linalg::add_multiple(&mut self.hessian, 1.0, &other.hessian);
     }
 
     fn statistics(&self) -> Statistics {
@@ -154,7 +154,6 @@ impl<'a> OnDisk<'a> {
                 sums.log_powers += super::groups::log_powers(p, entries, weights);
                 kernels::accumulate_moments(p, entries, weights, &mut sums.moments, scratch);
                 if len > 0 {
-                    let scratch = &mut bench.hessian;
                     kernels::accumulate_hessian(p, entries, weights, &mut sums.hessian, scratch);
                 }
             },

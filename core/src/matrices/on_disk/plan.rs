@@ -93,10 +93,9 @@ impl Needs {
         (some - some % LANES).clamp(LANES, most)
     }
 
-    /// Whether exact Hessians are stored: where a solve in memory would do so too, for by sweeps they
-    /// come in another precision.
+    /// Whether exact Hessians are stored: where a solve in memory would do so too.
     fn stores_hessian(&self) -> bool {
-        Hessian::<f32>::bytes(self.dimension) <= Settings::default().hessian_memory
+        Hessian::bytes(self.dimension) <= Settings::default().hessian_memory
     }
 
     /// The bytes without which no sweep can do.
@@ -105,7 +104,7 @@ impl Needs {
         let lanes = self.capacity.max(self.sample.0);
         let width = r.next_multiple_of(LANES);
         let hessian = if self.stores_hessian() {
-            Hessian::<f32>::bytes(r) / 8
+            Hessian::bytes(r) / 8
         } else {
             0
         };

@@ -13,7 +13,7 @@ use super::blocks::Blocks;
 use super::ordered::Ordered;
 use super::plan::PIECES;
 use crate::Error;
-use crate::linalg::kernels::{HessianScratch, LANES};
+use crate::linalg::kernels::LANES;
 use crate::matrices::Block;
 
 /// How often the watcher is called.
@@ -42,7 +42,6 @@ pub struct Bench {
     pub diagonals: Vec<f64>,
     /// For the kernels.
     pub scratch: Vec<f64>,
-    pub hessian: HessianScratch<f32>,
 }
 
 /// What is summed in a sweep.
