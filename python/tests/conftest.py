@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,9 @@ import codiag
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
+
+# A shell starts jobs in the background with Ctrl-C ignored, and their children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
