@@ -70,10 +70,17 @@ def explained(client: distributed.Client) -> Iterator[None]:
         ) from lost
 
 
-def gather(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
+class HomeLostError(Exception):
+    """A worker has died to which a task was bound: no other may do it."""
+
+
+def gather(
+    client: distributed.Client, futures: Sequence[Any], homes: Sequence[str | None] = ()
+) -> list[Any]:
     """Return the results in order; an error, not an endless wait, if there can be none.
 
-    Dask itself loads again what died with a worker, and asks again.
+    Dask itself loads again what died with a worker, and asks again, unless the task was bound to
+    that worker, its home: then the caller has to.
     """
 
     async def collect() -> Any:
@@ -89,6 +96,8 @@ def gather(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
             except (TimeoutError, concurrent.futures.TimeoutError):
                 if waiting.done():
                     raise
+            if lost_homes(client, futures, homes):
+                raise HomeLostError
             if _at_work(client):
                 idle = None
                 continue
@@ -101,6 +110,20 @@ def gather(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
                 )
     finally:
         waiting.cancel()
+
+
+def lost_homes(
+    client: distributed.Client, futures: Sequence[Any], homes: Sequence[str | None]
+) -> list[int]:
+    """Return which tasks are not done and never will be, as the worker they are bound to died."""
+    bound = [k for k, home in enumerate(homes) if home is not None and not futures[k].done()]
+    if not bound:
+        return []
+    try:
+        alive = client.nthreads()
+    except OSError:
+        return []
+    return [k for k in bound if homes[k] not in alive]
 
 
 def _at_work(client: distributed.Client) -> bool:

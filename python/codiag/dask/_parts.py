@@ -14,7 +14,14 @@ import numpy as np
 from .. import _core
 from .._input import Floats, weight_vector
 from . import _worker
-from ._client import current_client, explained, gather, worker_timeout
+from ._client import (
+    HomeLostError,
+    current_client,
+    explained,
+    gather,
+    lost_homes,
+    worker_timeout,
+)
 
 # A worker may have this share more than the mean before chunks are moved.
 _UNEVEN = 0.05
@@ -55,6 +62,8 @@ class Parts:
     def __init__(self, client: distributed.Client) -> None:
         self.client = client
         self.futures: list[Any] = []
+        # The worker that holds each part, as far as known.
+        self.homes: list[str | None] = []
         self.described: list[tuple[float, Floats, float, list[tuple[int, int]]]] = []
         self.mean: Floats | None = None
 
@@ -77,10 +86,30 @@ class Parts:
         self.described = gather(self.client, described)
 
     def ask(self, question: dict[str, Any]) -> list[Floats]:
-        """Put a question to all parts; return their answers in the order of the parts."""
+        """Put a question to all parts; return their answers in the order of the parts.
+
+        Each is bound to the worker that holds its part: Dask would now and then have another one
+        answer, and copy the part there, which takes longer than any answer. When that worker dies,
+        its question is put anew, to whoever loads the part again.
+        """
         with explained(self.client):
-            answers = self.client.map(_worker.answer, self.futures, question=question, pure=False)
-            return gather(self.client, answers)
+            if None in self.homes or not self.homes:
+                holders = self.client.who_has(self.futures)
+                self.homes = [next(iter(holders.get(f.key, ())), None) for f in self.futures]
+            answers = [self._put(question, k) for k in range(len(self.futures))]
+            while True:
+                try:
+                    return gather(self.client, answers, self.homes)
+                except HomeLostError:
+                    for k in lost_homes(self.client, answers, self.homes):
+                        self.homes[k] = None
+                        answers[k] = self._put(question, k)
+
+    def _put(self, question: dict[str, Any], k: int) -> Any:
+        home = self.homes[k]
+        where = None if home is None else [home]
+        part = self.futures[k]
+        return self.client.submit(_worker.answer, part, question, workers=where, pure=False)
 
     def _of_array(self, C: Any, weights: Any, shrinkage: float) -> list[Any]:
         _check_array(C)
