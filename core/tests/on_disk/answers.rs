@@ -1,0 +1,234 @@
+//! The same answers as in memory.
+
+use super::*;
+
+#[test]
+fn every_method_and_option_answers_as_in_memory() {
+    let (n, p) = (700, 12);
+    let made = Synthetic::new(n, p, 0.1, 3);
+    let npy = Npy::double(&made.data, n, p);
+    let weights: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
+    let plain = SetOptions::default();
+    let settings = Settings::default();
+    let cases = [
+        ("newton", plain.clone(), settings.clone()),
+        (
+            "quasi-newton",
+            plain.clone(),
+            Settings {
+                method: Method::QuasiNewton,
+                start: Start::Whitener,
+                ..settings.clone()
+            },
+        ),
+        (
+            "orthogonal",
+            plain.clone(),
+            Settings {
+                orthogonal: true,
+                ..settings.clone()
+            },
+        ),
+        (
+            "orthogonal quasi-newton",
+            plain.clone(),
+            Settings {
+                orthogonal: true,
+                method: Method::QuasiNewton,
+                max_iterations: 30,
+                ..settings.clone()
+            },
+        ),
+        (
+            "weights",
+            SetOptions {
+                weights: Some(weights),
+                ..plain.clone()
+            },
+            settings.clone(),
+        ),
+        (
+            "shrinkage",
+            SetOptions {
+                shrinkage: 0.01,
+                ..plain.clone()
+            },
+            settings.clone(),
+        ),
+        (
+            "rank",
+            SetOptions {
+                rank: Rank::Exactly(7),
+                ..plain.clone()
+            },
+            settings.clone(),
+        ),
+        (
+            "restarts",
+            plain,
+            Settings {
+                restarts: 2,
+                ..settings.clone()
+            },
+        ),
+    ];
+    for (what, options, settings) in cases {
+        let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
+        let least = smallest(npy.open(), &options);
+        let within = if settings.restarts > 0 { TIED } else { EXACT };
+        for settings in [settings.clone(), swept(&settings)] {
+            let expected = diagonalize(&set, &settings).unwrap();
+            for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
+                let found = solve(&npy, memory, &options, &settings);
+                assert_alike(&found, &expected, within, &format!("{what} in {memory}"));
+            }
+        }
+        let roomy = solve(&npy, Memory(1 << 30), &options, &settings);
+        assert_eq!((roomy.powers.rows(), roomy.residuals.len()), (n, n));
+    }
+}
+
+#[test]
+fn a_set_without_full_rank_is_reduced_as_in_memory() {
+    let (n, p, r) = (60, 9, 6);
+    let small = Synthetic::new(n, r, 0.1, 5);
+    let lift = Matrix::from_fn(p, r, |a, b| {
+        f64::from(u8::from(a == b)) + 0.1 * (a * b) as f64
+    });
+    let set = small.set().unwrap();
+    let data = set.transform(&Matrix::identity(r));
+    let lifted: Vec<f64> = data
+        .chunks_exact(r * r)
+        .flat_map(|c| {
+            let entry = |x: usize, y: usize| {
+                let mut sum = 0.0;
+                for a in 0..r {
+                    for b in 0..r {
+                        sum += lift[(x, a)] * c[a * r + b] * lift[(y, b)];
+                    }
+                }
+                sum
+            };
+            Matrix::from_fn(p, p, entry).into_vec()
+        })
+        .collect();
+    let npy = Npy::double(&lifted, n, p);
+    let full = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default());
+    let error = full.err().unwrap().to_string();
+    assert!(
+        error.contains("matrix 0 is not positive definite"),
+        "{error}"
+    );
+    assert!(error.contains("rank=6"), "{error}");
+    let options = SetOptions {
+        rank: Rank::Auto,
+        ..SetOptions::default()
+    };
+    let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
+    let expected = diagonalize(&set, &Settings::default()).unwrap();
+    for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
+        let found = solve(&npy, memory, &options, &Settings::default());
+        assert_eq!(found.b.rows(), r);
+        assert_alike(&found, &expected, EXACT, "rank auto");
+    }
+}
+
+#[test]
+fn sizes_of_all_kinds_answer_as_in_memory() {
+    // Few and many, small and large: one block and several, whole and with a rest.
+    for (n, p) in [
+        (1, 3),
+        (7, 1),
+        (300, 2),
+        (5000, 3),
+        (1300, 5),
+        (90, 30),
+        (30, 70),
+    ] {
+        let made = Synthetic::new(n, p, 0.1, 11);
+        let npy = Npy::double(&made.data, n, p);
+        let options = SetOptions::default();
+        for settings in [Settings::default(), swept(&Settings::default())] {
+            let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
+            for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
+                let found = solve(&npy, memory, &options, &settings);
+                assert_alike(
+                    &found,
+                    &expected,
+                    EXACT,
+                    &format!("n {n} p {p} in {memory}"),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bits_depend_neither_on_threads_nor_on_the_budget() {
+    let (n, p) = (2000, 20);
+    let made = Synthetic::new(n, p, 0.1, 2);
+    let npy = Npy::double(&made.data, n, p);
+    let with = |threads: usize, memory: Memory| {
+        let options = SetOptions {
+            threads: Some(threads),
+            ..SetOptions::default()
+        };
+        solve(&npy, memory, &options, &Settings::default())
+    };
+    let one = with(1, Memory(1 << 30));
+    let least = smallest(npy.open(), &SetOptions::default());
+    for (threads, memory) in [
+        (2, 1 << 30),
+        (3, 3 * least.0),
+        (7, 20 * least.0),
+        (1, 4 * least.0),
+    ] {
+        let other = with(threads, Memory(memory));
+        assert_eq!(one.b, other.b, "{threads} threads in {memory}");
+        assert_eq!(one.loss, other.loss);
+    }
+}
+
+#[test]
+fn numbers_of_other_types_are_read() {
+    let (n, p) = (1200, 6);
+    let made = Synthetic::new(n, p, 0.1, 8);
+    let single: Vec<f32> = made.data.iter().map(|x| *x as f32).collect();
+    let data: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
+    let set = MatrixSet::new(&data, n, p).unwrap();
+    let expected = diagonalize(&set, &Settings::default()).unwrap();
+    let files = [
+        Npy::new(
+            "<f4",
+            (n, p),
+            &single
+                .iter()
+                .flat_map(|x| x.to_le_bytes())
+                .collect::<Vec<u8>>(),
+        ),
+        Npy::new(
+            ">f4",
+            (n, p),
+            &single
+                .iter()
+                .flat_map(|x| x.to_be_bytes())
+                .collect::<Vec<u8>>(),
+        ),
+        Npy::new(
+            ">f8",
+            (n, p),
+            &data
+                .iter()
+                .flat_map(|x| x.to_be_bytes())
+                .collect::<Vec<u8>>(),
+        ),
+    ];
+    for npy in files {
+        let options = SetOptions::default();
+        let least = smallest(npy.open(), &options);
+        let found = solve(&npy, least, &options, &Settings::default());
+        assert_alike(&found, &expected, EXACT, "another type");
+        let whole = npy.open().read_set(&options).unwrap();
+        assert_eq!(whole.mean(), set.mean());
+    }
+}

@@ -1,0 +1,122 @@
+//! Sets that stay in a file give the answers of sets in memory, within any budget.
+
+mod answers;
+mod refusals;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use codiag::synthetic::{self, Synthetic};
+use codiag::working::diagonalize_working;
+use codiag::{
+    Diagonalization, Error, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank, Reading,
+    Record, SetOptions, Settings, Start, Status, diagonalize,
+};
+
+/// A .npy that goes away with the test.
+struct Npy(PathBuf);
+
+impl Npy {
+    fn new(descr: &str, shape: (usize, usize), bytes: &[u8]) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("codiag-on-disk-{}-{number}.npy", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let (n, p) = shape;
+        let header =
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({n}, {p}, {p}), }}\n");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        file.write_all(&(header.len() as u16).to_le_bytes())
+            .unwrap();
+        file.write_all(header.as_bytes()).unwrap();
+        file.write_all(bytes).unwrap();
+        Self(path)
+    }
+
+    fn double(data: &[f64], n: usize, p: usize) -> Self {
+        let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+        Self::new("<f8", (n, p), &bytes)
+    }
+
+    fn open(&self) -> MatrixFile {
+        MatrixFile::open(&self.0).unwrap()
+    }
+}
+
+impl Drop for Npy {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn silent(_: &Record, _: &Matrix) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn smallest(file: MatrixFile, options: &SetOptions) -> Memory {
+    match OnDisk::new(file, Memory(1), options).err() {
+        Some(Error::File { error, .. }) => match *error {
+            Error::Memory { smallest, .. } => smallest,
+            other => panic!("{other}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn solve(npy: &Npy, memory: Memory, options: &SetOptions, settings: &Settings) -> Diagonalization {
+    let mut set = OnDisk::new(npy.open(), memory, options).unwrap();
+    diagonalize_working(&mut set, settings, &mut silent).unwrap()
+}
+
+fn assert_same(left: &Matrix, right: &Matrix, tolerance: f64, what: &str) {
+    let scale = right.norm();
+    for (x, y) in left.as_slice().iter().zip(right.as_slice()) {
+        assert!((x - y).abs() <= tolerance * scale, "{what}: {x} {y}");
+    }
+}
+
+/// Only rounding is between the two.
+const EXACT: f64 = 1e-12;
+/// Starts that end in the same minimum tie, and rounding decides which one is returned: two points
+/// within the tolerance.
+const TIED: f64 = 1e-8;
+
+/// The same settings with Newton's products by sweeps.
+fn swept(settings: &Settings) -> Settings {
+    Settings {
+        hessian_memory: 0,
+        ..settings.clone()
+    }
+}
+
+/// The same answer and the same course.
+fn assert_alike(there: &Diagonalization, here: &Diagonalization, within: f64, what: &str) {
+    assert_eq!(there.status, here.status, "{what}");
+    assert!(
+        there.iterations.abs_diff(here.iterations) <= usize::from(within > EXACT),
+        "{what}"
+    );
+    assert_same(&there.b, &here.b, within, what);
+    assert_same(&there.a, &here.a, within, what);
+    // Far from a minimum the loss feels a direction to first order.
+    let on_the_way = if within > EXACT { 1e-6 } else { EXACT };
+    // Of several starts, the history is that of the one returned, which may be another.
+    let histories = there.history.iter().zip(&here.history);
+    for (x, y) in histories.filter(|_| here.start_losses.len() == 1) {
+        let (difference, at) = ((x.loss - y.loss).abs(), y.iteration);
+        assert!(
+            difference < on_the_way * (1.0 + y.loss.abs()),
+            "{what}: {at} {difference:e}"
+        );
+    }
+    if there.powers.rows() > 0 {
+        assert_same(&there.powers, &here.powers, within, what);
+        for (x, y) in there.residuals.iter().zip(&here.residuals) {
+            assert!((x - y).abs() < 10.0 * within, "{what}: {x} {y}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What is refused, and what ends early.
+
+use super::*;
+
+fn error_of(npy: &Npy) -> String {
+    let options = SetOptions::default();
+    let memory = Memory(3_000_000);
+    let opened =
+        MatrixFile::open(&npy.0).and_then(|file| OnDisk::new(file, memory, &options).map(drop));
+    opened.unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_wrong_far_inside_is_named_with_its_file() {
+    let (n, p) = (9000, 8);
+    let made = Synthetic::new(n, p, 0.1, 8);
+    let name = |npy: &Npy| npy.0.display().to_string();
+    let spoil = |at: usize, value: f64| {
+        let mut data = made.data.clone();
+        data[at] = value;
+        Npy::double(&data, n, p)
+    };
+    let far = 8421;
+    let npy = spoil(far * p * p + 3 * p + 1, f64::NAN);
+    let error = error_of(&npy);
+    assert!(error.starts_with(&name(&npy)), "{error}");
+    assert!(
+        error.contains("matrix 8421: entry (3, 1) is NaN"),
+        "{error}"
+    );
+    let npy = spoil(far * p * p + 3 * p + 1, 1e3);
+    assert!(error_of(&npy).contains("matrix 8421 is not symmetric"));
+    let npy = spoil(far * p * p, -1.0);
+    let error = error_of(&npy);
+    assert!(
+        error.contains("matrix 8421 is not positive definite"),
+        "{error}"
+    );
+    // The first of several is the one reported, whatever the threads.
+    let mut data = made.data.clone();
+    for i in [8999, 700, 5000] {
+        data[i * p * p] = f64::INFINITY;
+    }
+    let npy = Npy::double(&data, n, p);
+    for _ in 0..5 {
+        assert!(error_of(&npy).contains("matrix 700:"));
+    }
+}
+
+#[test]
+fn a_truncated_file_is_an_error_before_and_during_the_solve() {
+    let (n, p) = (9000, 8);
+    let made = Synthetic::new(n, p, 0.1, 8);
+    let npy = Npy::double(&made.data, n, p);
+    let length = fs::metadata(&npy.0).unwrap().len();
+    let keep = length - 1000 * (p * p * 8) as u64 - 5;
+
+    let memory = Memory(3_000_000);
+    let mut set = OnDisk::new(npy.open(), memory, &SetOptions::default()).unwrap();
+    let mut observer = |record: &Record, _: &Matrix| {
+        if record.iteration == 1 {
+            let file = File::options().write(true).open(&npy.0).unwrap();
+            file.set_len(keep).unwrap();
+        }
+        ControlFlow::Continue(())
+    };
+    let error = diagonalize_working(&mut set, &Settings::default(), &mut observer).unwrap_err();
+    let error = error.to_string();
+    assert!(error.starts_with(&npy.0.display().to_string()), "{error}");
+    assert!(
+        error.contains("truncated") && error.contains("matrix 7999"),
+        "{error}"
+    );
+
+    let error = error_of(&npy);
+    assert!(
+        error.contains("truncated") && error.contains("matrix 7999"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_that_are_no_sets_are_refused() {
+    let text = std::env::temp_dir().join(format!("codiag-on-disk-{}.txt", std::process::id()));
+    fs::write(&text, "no matrices").unwrap();
+    let error = MatrixFile::open(&text).unwrap_err().to_string();
+    assert!(
+        error.contains("codiag-on-disk") && error.contains("not a .npy"),
+        "{error}"
+    );
+    fs::remove_file(&text).unwrap();
+    let error = MatrixFile::open("nowhere/at-all.npy")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("nowhere/at-all.npy: cannot be read"),
+        "{error}"
+    );
+}
+
+#[test]
+fn pham_is_refused_with_a_reason() {
+    let made = Synthetic::new(30, 4, 0.1, 8);
+    let npy = Npy::double(&made.data, 30, 4);
+    let mut set = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).unwrap();
+    let settings = Settings {
+        method: Method::Pham,
+        ..Settings::default()
+    };
+    let error = diagonalize_working(&mut set, &settings, &mut silent).unwrap_err();
+    assert!(error.to_string().contains("pham"), "{error}");
+}
+
+#[test]
+fn a_watcher_sees_bytes_and_may_stop() {
+    let (n, p) = (6000, 24);
+    let set = synthetic::noisy(n, p, 0.1, 1);
+    let data = set.transform(&Matrix::identity(p));
+    let npy = Npy::double(&data, n, p);
+    let file_bytes = (n * p * p * 8) as u64;
+    let seen = std::sync::Mutex::new(Vec::new());
+    let stop = AtomicUsize::new(0);
+    let watcher = |reading: &Reading| {
+        seen.lock().unwrap().push(*reading);
+        if stop.load(Ordering::Relaxed) > 0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let options = SetOptions {
+        threads: Some(1),
+        ..SetOptions::default()
+    };
+    let memory = smallest(npy.open(), &options);
+    let mut set = OnDisk::new_watched(npy.open(), memory, &options, &watcher).unwrap();
+    let settings = Settings {
+        // Sweeps enough for the watcher to be called.
+        hessian_memory: 0,
+        tolerance: 1e-14,
+        ..Settings::default()
+    };
+    let mut observer = |record: &Record, _: &Matrix| {
+        if record.iteration == 1 {
+            stop.store(1, Ordering::Relaxed);
+        }
+        ControlFlow::Continue(())
+    };
+    let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
+    let seen = seen.into_inner().unwrap();
+    assert!(
+        seen.iter()
+            .all(|r| r.bytes <= r.total && r.total <= file_bytes)
+    );
+    // On a machine so fast that no sweep lasts fifty milliseconds nobody is asked.
+    if let Some(last) = seen.last()
+        && answer.status == Status::Stopped
+    {
+        assert!(last.seconds > 0.0);
+        assert!(answer.b.is_finite() && answer.iterations >= 1);
+        let record = answer.history.last().unwrap();
+        assert!((answer.loss - record.loss).abs() < 1e-12);
+    }
+}
