@@ -17,7 +17,7 @@ fn filters_and_patterns_are_inverse() {
             assert!((dot - f64::from(u8::from(a == b))).abs() < 1e-12);
         }
     }
-    assert!(answer.condition_number >= 1.0);
+    assert!(answer.condition_number() >= 1.0);
 }
 
 #[test]

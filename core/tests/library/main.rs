@@ -1,0 +1,10 @@
+//! The library as its users meet it: one program, because each would be linked anew.
+
+mod answer;
+mod bad_input;
+mod convergence;
+mod invariance;
+mod on_disk;
+mod properties;
+mod signals;
+mod tracker;
