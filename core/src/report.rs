@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::linalg::Matrix;
+use crate::linalg::{self, Matrix};
 
 /// Why a solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,13 +150,20 @@ pub struct Diagonalization {
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,
-    /// The ratio of the largest to the smallest singular value of B.
-    pub condition_number: f64,
     /// The losses of all starts tried, the first being the one asked for.
     pub start_losses: Vec<f64>,
 }
 
 impl Diagonalization {
+    /// The ratio of the largest to the smallest singular value of B.
+    pub fn condition_number(&self) -> f64 {
+        let values = linalg::singular_values(&self.b).unwrap_or_default();
+        match (values.first(), values.last()) {
+            (Some(largest), Some(smallest)) => largest / smallest,
+            _ => f64::NAN,
+        }
+    }
+
     /// Dⁱ = B Cⁱ Bᵀ for all matrices of a set, row-major one after the other.
     pub fn transform(&self, set: &crate::MatrixSet) -> Vec<f64> {
         set.transform(&self.b)

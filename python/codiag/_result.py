@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FORMAT = 1
-_SCALARS = ("converged", "status", "n_iter", "loss", "gradient_norm", "condition_number")
+_SCALARS = ("converged", "status", "n_iter", "loss", "gradient_norm")
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
 
 
@@ -85,8 +85,6 @@ class Result:
         The diagonals of ``B @ C[i] @ B.T``.
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
-    condition_number : float
-        The ratio of the largest to the smallest singular value of ``B``.
     start_losses : ndarray
         The losses reached from all starts tried, the first being the one asked for.
     """
@@ -102,8 +100,12 @@ class Result:
     residuals: Floats
     powers: Floats
     identifiability: Identifiability | None
-    condition_number: float
     start_losses: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def condition_number(self) -> float:
+        """The ratio of the largest to the smallest singular value of ``B``."""
+        return float(np.linalg.cond(self.B))
 
     def transform(self, C: ArrayLike) -> Floats:
         """Return ``B @ C[i] @ B.T`` for all matrices.
@@ -212,7 +214,6 @@ def from_fields(fields: dict[str, Any]) -> Result:
         residuals=fields["residuals"],
         powers=fields["powers"],
         identifiability=None if hardest is None else Identifiability(*hardest),
-        condition_number=fields["condition_number"],
         start_losses=fields["start_losses"],
     )
 

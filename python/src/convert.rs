@@ -69,7 +69,6 @@ pub fn results(py: Python<'_>, answer: Diagonalization) -> PyResult<Bound<'_, Py
     fields.set_item("n_iter", answer.iterations)?;
     fields.set_item("loss", answer.loss)?;
     fields.set_item("gradient_norm", answer.gradient_norm)?;
-    fields.set_item("condition_number", answer.condition_number)?;
     let hardest = answer.identifiability.map(|i| (i.margin, i.pair));
     fields.set_item("identifiability", hardest)?;
     fields.set_item("history", history(py, &answer.history)?)?;

@@ -241,11 +241,12 @@ pub(super) fn warnings(answer: &Diagonalization, fewer: &str) -> Vec<String> {
             small(found.margin)
         ));
     }
-    if answer.condition_number > ILL_CONDITIONED {
+    let condition_number = answer.condition_number();
+    if condition_number > ILL_CONDITIONED {
         warnings.push(format!(
             "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
              dimensions ({fewer}) may serve better",
-            small(answer.condition_number)
+            small(condition_number)
         ));
     }
     warnings
@@ -286,7 +287,7 @@ fn report(args: &Diagonalize, settings: &Settings, solved: &Solved, warnings: &[
         "loss": answer.loss,
         "gradient_norm": answer.gradient_norm,
         "components": answer.b.rows(),
-        "condition_number": answer.condition_number,
+        "condition_number": answer.condition_number(),
         "identifiability": answer.identifiability.map(|found| json!({
             "margin": found.margin,
             "pair": found.pair,

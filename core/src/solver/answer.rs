@@ -72,7 +72,6 @@ pub(super) fn assemble<S: WorkingSet>(
             .unwrap_or(component)
     };
     Ok(Diagonalization {
-        condition_number: condition_number(&b),
         identifiability: statistics
             .as_ref()
             .and_then(Statistics::identifiability)
@@ -153,11 +152,4 @@ fn make_largest_positive(b: &mut Matrix, a: &mut Matrix) {
             (0..a.rows()).for_each(|c| a[(c, component)] = -a[(c, component)]);
         }
     }
-}
-
-fn condition_number(b: &Matrix) -> f64 {
-    linalg::singular_values(b).map_or(f64::NAN, |s| match (s.first(), s.last()) {
-        (Some(largest), Some(smallest)) => largest / smallest,
-        _ => f64::NAN,
-    })
 }

@@ -413,7 +413,7 @@ fn report(
         "gradient_norm": answer.gradient_norm,
         "components": found.components(),
         "kept_variance": found.kept_variance,
-        "condition_number": answer.condition_number,
+        "condition_number": answer.condition_number(),
         "identifiability": answer.identifiability.map(|found| json!({
             "margin": found.margin,
             "pair": found.pair,
