@@ -75,6 +75,12 @@ impl Hessian {
         &mut self.rows
     }
 
+    /// Exchanges the row blocks for others.
+    pub(crate) fn swap_rows(&mut self, rows: &mut Vec<f64>) {
+        assert_eq!(rows.len(), self.rows.len());
+        std::mem::swap(&mut self.rows, rows);
+    }
+
     /// How many bytes the row blocks of p×p matrices take.
     pub(crate) fn bytes(p: usize) -> usize {
         8 * kernels::hessian_len(p)

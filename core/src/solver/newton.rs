@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::statistics::Hessian;
 
 /// The residual of the Newton system may be this share of the gradient, or ĝ if that is less:
-/// convergence is then quadratic.
+/// convergence is then quadratic. It need not be smaller than this share of the tolerance.
 const FORCING: f64 = 0.1;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
@@ -75,7 +75,9 @@ fn direction<S: WorkingSet>(
 ) -> Result<Newton, Error> {
     let gradient_norm = course.gradient_norm();
     let effort = Effort {
-        forcing: gradient_norm.min(FORCING),
+        forcing: gradient_norm
+            .min(FORCING)
+            .max(FORCING * course.settings.tolerance / gradient_norm),
         most: most_iterations(n),
     };
     // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and

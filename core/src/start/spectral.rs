@@ -11,7 +11,9 @@
 
 use super::{SplitMix, eigen};
 use crate::Error;
-use crate::linalg::kernels::{Congruence, LANES, congruence, packed, packed_len, turn_pair};
+use crate::linalg::kernels::{
+    Congruence, LANES, congruence, dispatch, packed, packed_len, turn_pair,
+};
 use crate::linalg::{self, Matrix};
 use crate::matrices::WorkingSet;
 
@@ -41,21 +43,22 @@ pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Err
     for row in combinations.entries.chunks_exact_mut(LANES) {
         row[..count].fill_with(|| random.next());
     }
+    let scratch = &mut Vec::new();
     for _ in 0..ITERATIONS {
         // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᵀ / s_i has the mean I. The Dⁱ
         // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᵀ S W⟩ / s_i.
         let traces = combinations.traces();
-        let pulled = combinations.congruent(&whitener.transpose());
+        let pulled = combinations.congruent(&whitener.transpose(), scratch);
         let sums = Eight {
             p,
             entries: set.correlate(&pulled.entries)?,
         };
-        combinations = sums.congruent(&whitener);
+        combinations = sums.congruent(&whitener, scratch);
         combinations.subtract_from_diagonal(&traces);
         combinations.orthonormalize();
     }
     let (_, vectors) = eigen(&combinations.matrix(0))?;
-    let rotation = jacobi(combinations.congruent(&vectors), vectors);
+    let rotation = jacobi(combinations.congruent(&vectors, scratch), vectors);
     Ok(linalg::product(&rotation, &whitener))
 }
 
@@ -73,8 +76,8 @@ impl Eight {
         }
     }
 
-    /// M S Mᵀ of each.
-    fn congruent(&self, m: &Matrix) -> Self {
+    /// M S Mᵀ of each. `scratch` grows as needed and is worth keeping between calls.
+    fn congruent(&self, m: &Matrix, scratch: &mut Vec<f64>) -> Self {
         let mut result = Self::zeros(self.p);
         let task = Congruence {
             transform: m,
@@ -83,7 +86,7 @@ impl Eight {
             square: &mut result.entries,
             cross: None,
         };
-        congruence(task, &mut Vec::new());
+        congruence(task, scratch);
         result
     }
 
@@ -113,83 +116,118 @@ impl Eight {
         })
     }
 
-    /// Makes the eight orthonormal, by the Cholesky factor of their inner products, twice for
-    /// accuracy. What depends on those before it (as all do if all matrices are alike) becomes zero.
+    /// Makes the eight orthonormal, by the Cholesky factor of their inner products. What depends on
+    /// those before it (as all do if all matrices are alike) becomes zero.
     fn orthonormalize(&mut self) {
-        for _ in 0..2 {
-            let mut gram = [[0.0; LANES]; LANES];
-            let (rows, _) = self.entries.as_chunks::<LANES>();
-            for a in 0..self.p {
-                for b in 0..=a {
-                    let times = if a == b { 1.0 } else { 2.0 };
-                    let row = &rows[packed(a, b)];
-                    for j in 0..LANES {
-                        for k in 0..LANES {
-                            gram[j][k] += times * row[j] * row[k];
-                        }
-                    }
+        let (rows, _) = self.entries.as_chunks_mut();
+        dispatch(
+            #[inline(always)]
+            || {
+                let factor = inverse_factor(&gram(self.p, rows));
+                for row in rows.iter_mut() {
+                    *row = times(row, &factor);
                 }
-            }
-            // gram = L Lᵀ; the rows of the block become row · L⁻ᵀ, column by column.
-            let mut factor = [[0.0; LANES]; LANES];
-            for k in 0..LANES {
-                let squares: f64 = factor[k][..k].iter().map(|x| x * x).sum();
-                let pivot = gram[k][k] - squares;
-                if pivot <= 1e-14 * gram[k][k] {
-                    continue;
-                }
-                factor[k][k] = pivot.sqrt();
-                for j in k + 1..LANES {
-                    let dot: f64 = (0..k).map(|l| factor[j][l] * factor[k][l]).sum();
-                    factor[j][k] = (gram[j][k] - dot) / factor[k][k];
-                }
-            }
-            for row in self.entries.as_chunks_mut::<LANES>().0 {
+            },
+        );
+    }
+}
+
+/// A row vector, or a square matrix, of eight.
+type Row = [f64; LANES];
+type Square = [Row; LANES];
+
+/// The inner products of eight matrices; entries off the diagonal count twice.
+#[inline(always)]
+fn gram(p: usize, rows: &[Row]) -> Square {
+    let mut gram = [[0.0; LANES]; LANES];
+    for a in 0..p {
+        for b in 0..=a {
+            let (row, count) = (&rows[packed(a, b)], if a == b { 1.0 } else { 2.0 });
+            for j in 0..LANES {
                 for k in 0..LANES {
-                    let dot: f64 = (0..k).map(|l| factor[k][l] * row[l]).sum();
-                    let pivot = factor[k][k];
-                    row[k] = if pivot > 0.0 {
-                        (row[k] - dot) / pivot
-                    } else {
-                        0.0
-                    };
+                    gram[j][k] += count * row[j] * row[k];
                 }
             }
         }
     }
+    gram
+}
+
+/// L⁻ᵀ for gram = L Lᵀ, with columns of zeros where a pivot vanishes.
+fn inverse_factor(gram: &Square) -> Square {
+    let (mut factor, mut inverse) = ([[0.0; LANES]; LANES], [[0.0; LANES]; LANES]);
+    for k in 0..LANES {
+        let squares: f64 = factor[k][..k].iter().map(|x| x * x).sum();
+        let pivot = gram[k][k] - squares;
+        if pivot <= 1e-14 * gram[k][k] {
+            continue;
+        }
+        factor[k][k] = pivot.sqrt();
+        for j in k + 1..LANES {
+            let dot: f64 = (0..k).map(|l| factor[j][l] * factor[k][l]).sum();
+            factor[j][k] = (gram[j][k] - dot) / factor[k][k];
+        }
+        for j in 0..=k {
+            let dot: f64 = (j..k).map(|l| inverse[j][l] * factor[k][l]).sum();
+            inverse[j][k] = (f64::from(u8::from(j == k)) - dot) / factor[k][k];
+        }
+    }
+    inverse
+}
+
+#[inline(always)]
+fn times(row: &Row, matrix: &Square) -> Row {
+    let mut product = [0.0; LANES];
+    for (x, numbers) in row.iter().zip(matrix) {
+        for k in 0..LANES {
+            product[k] += x * numbers[k];
+        }
+    }
+    product
 }
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already turned by it, most
 /// diagonal together (Cardoso & Souloumiac 1996).
 fn jacobi(mut matrices: Eight, mut rotation: Matrix) -> Matrix {
-    let p = rotation.rows();
-    for _ in 0..SWEEPS {
-        let mut turned = false;
-        for a in 1..p {
-            for b in 0..a {
-                let angle = pair_angle(&matrices, a, b);
-                if angle.abs() <= ANGLE {
-                    continue;
-                }
-                turned = true;
-                let (s, c) = angle.sin_cos();
-                turn_pair(p, &mut matrices.entries, LANES, (a, b), (c, s));
-                for column in 0..p {
-                    let (x, y) = (rotation[(a, column)], rotation[(b, column)]);
-                    rotation[(a, column)] = c * x + s * y;
-                    rotation[(b, column)] = c * y - s * x;
+    dispatch(
+        #[inline(always)]
+        || {
+            for _ in 0..SWEEPS {
+                if !sweep(&mut matrices, &mut rotation) {
+                    break;
                 }
             }
-        }
-        if !turned {
-            break;
-        }
-    }
+        },
+    );
     rotation
 }
 
-/// The angle that minimises Σ_k (S_k)_ab² over rotations of the pair.
-fn pair_angle(matrices: &Eight, a: usize, b: usize) -> f64 {
+/// Rotates every pair once; whether one was worth it.
+#[inline(always)]
+fn sweep(matrices: &mut Eight, rotation: &mut Matrix) -> bool {
+    let p = rotation.rows();
+    let mut turned = false;
+    for a in 1..p {
+        for b in 0..a {
+            let Some((c, s)) = pair_rotation(matrices, a, b) else {
+                continue;
+            };
+            turned = true;
+            turn_pair(p, &mut matrices.entries, (a, b), (c, s));
+            let (head, row_a) = rotation.as_mut_slice().split_at_mut(a * p);
+            let row_b = &mut head[b * p..][..p];
+            for (x, y) in row_a[..p].iter_mut().zip(row_b) {
+                (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
+            }
+        }
+    }
+    turned
+}
+
+/// Cosine and sine of the angle that minimises Σ_k (S_k)_ab² over rotations of the pair, unless it
+/// is too small.
+#[inline(always)]
+fn pair_rotation(matrices: &Eight, a: usize, b: usize) -> Option<(f64, f64)> {
     let (aa, bb) = (matrices.diagonal(a), matrices.diagonal(b));
     let ab = &matrices.entries[packed(a, b) * LANES..][..LANES];
     let (mut on, mut off) = (0.0, 0.0);
@@ -198,7 +236,14 @@ fn pair_angle(matrices: &Eight, a: usize, b: usize) -> f64 {
         on += difference * difference - twice * twice;
         off += 2.0 * difference * twice;
     }
-    0.5 * off.atan2(on + (on * on + off * off).sqrt())
+    // Four times the angle is that of the vector (on, off): halved once here, once more below.
+    let (x, y) = (on + (on * on + off * off).sqrt(), off);
+    if y.abs() <= 2.0 * ANGLE * x {
+        return None;
+    }
+    let length = (x * x + y * y).sqrt();
+    let cosine = (0.5 + 0.5 * x / length).sqrt();
+    Some((cosine, 0.5 * y / length / cosine))
 }
 
 #[cfg(test)]
@@ -230,9 +275,13 @@ mod tests {
                 matrices.entries[packed(a, a) * LANES + k] = diagonal[a];
             }
         }
-        let mixed = matrices.congruent(&q.transpose());
-        let rotation = jacobi(mixed.congruent(&Matrix::identity(p)), Matrix::identity(p));
-        let unmixed = mixed.congruent(&rotation);
+        let scratch = &mut Vec::new();
+        let mixed = matrices.congruent(&q.transpose(), scratch);
+        let rotation = jacobi(
+            mixed.congruent(&Matrix::identity(p), scratch),
+            Matrix::identity(p),
+        );
+        let unmixed = mixed.congruent(&rotation, scratch);
         let mut off = 0.0;
         for a in 0..p {
             for b in 0..a {

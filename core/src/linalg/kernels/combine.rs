@@ -3,9 +3,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::LANES;
 use super::moments::dot;
 use super::transform::rows_times_source;
+use super::{LANES, dispatch};
 
 /// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number an entry).
 pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
@@ -67,6 +67,22 @@ impl WithSimd for CombineEight<'_> {
         let (out, _) = S::as_mut_simd_f64s(self.out);
         add_products(simd, self.block, lanes, u, out);
     }
+}
+
+/// For each matrix i of the block, out[i] += Σ_row entries[row] block[row, i].
+pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
+    let lanes = out.len();
+    assert_eq!(block.len(), entries.len() * lanes);
+    dispatch(
+        #[inline(always)]
+        || {
+            for (row, entry) in block.chunks_exact(lanes).zip(entries) {
+                for (sum, x) in out.iter_mut().zip(row) {
+                    *sum += entry * x;
+                }
+            }
+        },
+    );
 }
 
 /// For each matrix i of the block and each of eight rows of weights for the packed entries,

@@ -4,7 +4,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::transform::half_product;
-use super::{LANES, packed_len};
+use super::{LANES, packed_len, room};
 use crate::linalg::Matrix;
 
 /// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᵀ, of E D + (E D)ᵀ = F C Bᵀ + B C Fᵀ,
@@ -22,13 +22,12 @@ pub fn line_diagonals(
     assert_eq!(lanes % LANES, 0);
     assert_eq!(input.len(), packed_len(p) * lanes);
     assert_eq!(out.len(), 3 * p * lanes);
-    scratch.resize(p * p * 2 * LANES, 0.0);
     Arch::new().dispatch(Diagonals {
         b,
         f,
         input,
         out,
-        scratch,
+        scratch: room(scratch, p * p * 2 * LANES),
     });
 }
 

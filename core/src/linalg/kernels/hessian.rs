@@ -4,24 +4,17 @@
 //! like the set itself, entry-major, in groups of [`LANES`]: number (g, packed(b, c), l) is entry
 //! (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums are then products whose vectors
 //! run over a: no horizontal sums, and each number of the block is loaded once for many a.
+//! Group by group both sums are made, so that what they add to is in the caches for the second.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::combine::add_products;
-use super::{LANES, packed, packed_len};
+use super::{LANES, packed, packed_len, room};
 
 /// How many numbers the row blocks of a p×p problem take.
 pub fn hessian_len(p: usize) -> usize {
     p.div_ceil(LANES) * packed_len(p) * LANES
-}
-
-/// How many matrices' scaled rows are prepared at once: few enough that one vector of a's stays in
-/// the nearest cache, a multiple of every vector width.
-fn depth(p: usize, lanes: usize) -> usize {
-    (768 / p)
-        .next_multiple_of(LANES)
-        .clamp(2 * LANES, lanes.max(2 * LANES))
 }
 
 /// Adds one block's share to `hessian`.
@@ -37,8 +30,8 @@ pub fn accumulate_hessian(
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(hessian.len(), hessian_len(p));
-    scratch.resize(lanes * (2 * width + 1) + depth(p, lanes) * width * p, 0.0);
-    let (inverse, rest) = scratch.split_at_mut(width * lanes);
+    let scratch = room(scratch, lanes * (2 * width + 1 + LANES * p));
+    let (scale, rest) = scratch.split_at_mut(width * lanes);
     let (inverse_transposed, rest) = rest.split_at_mut(width * lanes);
     let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
     Arch::new().dispatch(Accumulate {
@@ -46,7 +39,7 @@ pub fn accumulate_hessian(
         block,
         weights,
         hessian,
-        inverse,
+        scale,
         inverse_transposed,
         root_weights,
         scaled_rows,
@@ -58,11 +51,12 @@ struct Accumulate<'a> {
     block: &'a [f64],
     weights: &'a [f64],
     hessian: &'a mut [f64],
-    /// 1 / D_aa, row a; rows beyond p are zero.
-    inverse: &'a mut [f64],
+    /// √(2w_i) / D_aa, row a; rows beyond p are zero.
+    scale: &'a mut [f64],
     /// u = w_i / D_aa, number (g, i, l) for a = g·LANES + l.
     inverse_transposed: &'a mut [f64],
     root_weights: &'a mut [f64],
+    /// Z of one vector of a's.
     scaled_rows: &'a mut [f64],
 }
 
@@ -75,111 +69,88 @@ impl WithSimd for Accumulate<'_> {
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = (2.0 * w).sqrt();
         }
-        for (a, row) in self.inverse.chunks_exact_mut(lanes).enumerate() {
-            if a < self.p {
-                let power = &self.block[packed(a, a) * lanes..][..lanes];
-                row.iter_mut().zip(power).for_each(|(x, d)| *x = 1.0 / d);
-            } else {
-                row.fill(0.0);
-            }
+        for (a, row) in self.scale.chunks_exact_mut(lanes).enumerate() {
             let group = &mut self.inverse_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
             let (group, _) = group.as_chunks_mut::<LANES>();
-            for ((u, x), w) in group.iter_mut().zip(&*row).zip(self.weights) {
-                u[a % LANES] = x * w;
+            if a < self.p {
+                let power = &self.block[packed(a, a) * lanes..][..lanes];
+                for i in 0..lanes {
+                    let inverse = 1.0 / power[i];
+                    row[i] = inverse * self.root_weights[i];
+                    group[i][a % LANES] = inverse * self.weights[i];
+                }
+            } else {
+                row.fill(0.0);
+                group.iter_mut().for_each(|u| u[a % LANES] = 0.0);
             }
         }
         let (hessian, _) = S::as_mut_simd_f64s(self.hessian);
         let (u, _) = S::as_simd_f64s(self.inverse_transposed);
-        // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-        add_products(simd, self.block, lanes, u, hessian);
-        let most = depth(self.p, lanes);
-        for start in (0..lanes).step_by(most) {
-            let range = start..lanes.min(start + most);
-            let depth = range.len();
-            let scale = (&*self.inverse, &*self.root_weights);
-            scale_rows(
-                simd,
-                self.p,
-                self.block,
-                lanes,
-                scale,
-                range,
-                self.scaled_rows,
-            );
-            let (z, _) = S::as_simd_f64s(self.scaled_rows);
-            let halves = LANES / S::F64_LANES;
-            let group_len = packed_len(self.p) * halves;
-            for (v, z) in z[..].chunks_exact(self.p * depth).enumerate() {
-                if v / halves < self.p.div_ceil(LANES) {
-                    let group = &mut hessian[v / halves * group_len..][..group_len];
-                    subtract_squares(simd, self.p, depth, z, group, v % halves);
+        let halves = LANES / S::F64_LANES;
+        let groups = hessian.chunks_exact_mut(packed_len(self.p) * halves);
+        for (g, group) in groups.enumerate() {
+            // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
+            let u = &u[g * lanes * halves..][..lanes * halves];
+            add_products(simd, self.block, lanes, u, group);
+            for half in 0..halves {
+                let v = g * halves + half;
+                if v * S::F64_LANES < self.p {
+                    let z = &mut self.scaled_rows[..self.p * lanes * S::F64_LANES];
+                    scale_rows(simd, self.p, self.block, self.scale, lanes, v, z);
+                    let (z, _) = S::as_simd_f64s(z);
+                    subtract_squares(simd, self.p, z, group, half);
                 }
             }
         }
     }
 }
 
-/// Z = √(2w_i) D_ab / D_aa for the matrices of `range`, as z[(v, b, i, l)], a = v·width + l.
+/// Z = √(2w_i) D_ab / D_aa for vector v of the a's, as z[(b, i, l)], a = v·width + l.
 #[inline(always)]
 fn scale_rows<S: Simd>(
     simd: S,
     p: usize,
     block: &[f64],
+    scale: &[f64],
     lanes: usize,
-    scale: (&[f64], &[f64]),
-    range: std::ops::Range<usize>,
+    v: usize,
     z: &mut [f64],
 ) {
     match S::F64_LANES {
-        8 => scale_rows_by::<8>(p, block, lanes, scale, range, z),
-        4 => scale_rows_by::<4>(p, block, lanes, scale, range, z),
-        2 => scale_rows_by::<2>(p, block, lanes, scale, range, z),
-        _ => scale_rows_by::<1>(p, block, lanes, scale, range, z),
+        8 => scale_rows_by::<8>(p, block, scale, lanes, v, z),
+        4 => scale_rows_by::<4>(p, block, scale, lanes, v, z),
+        2 => scale_rows_by::<2>(p, block, scale, lanes, v, z),
+        _ => scale_rows_by::<1>(p, block, scale, lanes, v, z),
     }
     let _ = simd;
 }
 
 #[inline(always)]
-fn scale_rows_by<const L: usize>(
+fn scale_rows_by<'a, const L: usize>(
     p: usize,
-    block: &[f64],
+    block: &'a [f64],
+    scale: &'a [f64],
     lanes: usize,
-    (inverse, root_weights): (&[f64], &[f64]),
-    range: std::ops::Range<usize>,
+    v: usize,
     z: &mut [f64],
 ) {
-    let depth = range.len();
-    for v in 0..p.next_multiple_of(LANES) / L {
-        // Rows beyond p read those of the last component; their inverse power is zero.
-        let component: [usize; L] = std::array::from_fn(|l| (v * L + l).min(p - 1));
-        for i in (0..depth).step_by(L) {
-            let at = range.start + i;
-            let mut scale = [[0.0; L]; L];
-            for l in 0..L {
-                let inverse: &[f64; L] = inverse[(v * L + l) * lanes + at..].first_chunk().unwrap();
-                let root: &[f64; L] = root_weights[at..].first_chunk().unwrap();
-                for k in 0..L {
-                    scale[l][k] = inverse[k] * root[k];
-                }
-            }
-            for b in 0..p {
-                let mut tile = [[0.0; L]; L];
-                for l in 0..L {
-                    let row: &[f64; L] = block[packed(component[l], b) * lanes + at..]
-                        .first_chunk()
-                        .unwrap();
-                    for k in 0..L {
-                        tile[l][k] = row[k] * scale[l][k];
-                    }
-                }
-                let out = &mut z[((v * p + b) * depth + i) * L..][..L * L];
-                let (out, _) = out.as_chunks_mut::<L>();
-                for k in 0..L {
-                    for l in 0..L {
-                        out[k][l] = tile[l][k];
-                    }
-                }
-            }
+    let row_of = |numbers: &'a [f64], row: usize| numbers[row * lanes..][..lanes].as_chunks().0;
+    let factors: [&[[f64; L]]; L] = std::array::from_fn(|l| row_of(scale, v * L + l));
+    for (b, z) in z.chunks_exact_mut(lanes * L).enumerate() {
+        // Rows beyond p read those of the last component; their factors are zero.
+        let component = |l: usize| (v * L + l).min(p - 1);
+        let rows: [&[[f64; L]]; L] =
+            std::array::from_fn(|l| row_of(block, packed(component(l), b)));
+        let (tiles, _) = z.as_chunks_mut::<L>();
+        let (tiles, _) = tiles.as_chunks_mut::<L>();
+        for (i, tile) in tiles.iter_mut().enumerate() {
+            let scaled: [[f64; L]; L] = std::array::from_fn(|l| {
+                // SAFETY: there are lanes / L tiles, and as many pieces in each row.
+                let (row, factor) =
+                    unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
+                std::array::from_fn(|k| row[k] * factor[k])
+            });
+            *tile = std::array::from_fn(|k| std::array::from_fn(|l| scaled[l][k]));
         }
     }
 }
@@ -189,12 +160,12 @@ fn scale_rows_by<const L: usize>(
 fn subtract_squares<S: Simd>(
     simd: S,
     p: usize,
-    depth: usize,
     z: &[S::f64s],
     hessian: &mut [S::f64s],
     half: usize,
 ) {
     let halves = LANES / S::F64_LANES;
+    let depth = z.len() / p;
     assert_eq!(z.len(), p * depth);
     assert_eq!(hessian.len(), packed_len(p) * halves);
     let mut b = 0;
@@ -202,7 +173,11 @@ fn subtract_squares<S: Simd>(
         let rows = (p - b).min(4);
         let mut c = 0;
         while c < b + rows {
-            let columns = (b + rows - c).min(3);
+            // Never a last column alone, whose few accumulators would wait for each other.
+            let columns = match b + rows - c {
+                4 => 2,
+                left => left.min(3),
+            };
             macro_rules! inner {
                 ($r:literal, $c:literal) => {
                     // SAFETY: rows b..b+$r and c..c+$c exist in z; of the Hessian only c ≤ b.
@@ -312,21 +287,141 @@ impl WithSimd for Times<'_> {
             .zip(e.chunks_exact(p * halves))
             .zip(out.chunks_exact_mut(p * halves));
         for ((m, e), out) in groups {
-            let mut row = 0;
-            for b in 0..p {
-                let end = (b + 1) * halves;
-                let (m, e_below, out_below) = (&m[row..row + end], &e[..end], &mut out[..end]);
-                row += end;
-                for half in 0..halves {
-                    let e_b = e_below[b * halves + half];
-                    let mut own = simd.splat_f64s(0.0);
-                    for k in (half..b * halves).step_by(halves) {
-                        own = simd.mul_add_e_f64s(m[k], e_below[k], own);
-                        out_below[k] = simd.mul_add_e_f64s(m[k], e_b, out_below[k]);
-                    }
-                    let last = b * halves + half;
-                    own = simd.mul_add_e_f64s(m[last], e_b, own);
-                    out_below[last] = simd.add_f64s(out_below[last], own);
+            let (m, e, out) = (m.as_ptr(), e.as_ptr(), out.as_mut_ptr());
+            // SAFETY: the rows below p exist in all three.
+            unsafe {
+                if halves > 4 {
+                    (0..p).for_each(|b| times_rows::<S, 1, LANES>(simd, m, e, out, b));
+                    continue;
+                }
+                // Two rows at a time, which share what they read and write.
+                for b in (0..p - p % 2).step_by(2) {
+                    times_rows::<S, 2, 4>(simd, m, e, out, b);
+                }
+                if p % 2 == 1 {
+                    times_rows::<S, 1, 4>(simd, m, e, out, p - 1);
+                }
+            }
+        }
+    }
+}
+
+/// What rows b..b+R of one group's lower triangles contribute to a product, with U sums a row that
+/// do not wait for each other, U being a multiple of the vectors of a group.
+///
+/// # Safety
+/// `m` must have the packed rows up to row b+R, `e` and `out` b+R rows.
+#[inline(always)]
+unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
+    simd: S,
+    m: *const S::f64s,
+    e: *const S::f64s,
+    out: *mut S::f64s,
+    b: usize,
+) {
+    let halves = LANES / S::F64_LANES;
+    let mut own = [[simd.splat_f64s(0.0); U]; R];
+    let mut e_own = [[simd.splat_f64s(0.0); U]; R];
+    let mut rows = [m; R];
+    for r in 0..R {
+        rows[r] = unsafe { m.add(packed(b + r, 0) * halves) };
+        for u in 0..U {
+            e_own[r][u] = unsafe { *e.add((b + r) * halves + u % halves) };
+        }
+    }
+    macro_rules! step {
+        ($at:expr, $u:expr) => {
+            unsafe {
+                let e_k = *e.add($at + $u);
+                let mut sum = *out.add($at + $u);
+                for r in 0..R {
+                    let m = *rows[r].add($at + $u);
+                    own[r][$u] = simd.mul_add_e_f64s(m, e_k, own[r][$u]);
+                    sum = simd.mul_add_e_f64s(m, e_own[r][$u], sum);
+                }
+                *out.add($at + $u) = sum;
+            }
+        };
+    }
+    let below = b * halves;
+    let whole = below - below % U;
+    for at in (0..whole).step_by(U) {
+        for u in 0..U {
+            step!(at, u);
+        }
+    }
+    for u in 0..below - whole {
+        step!(whole, u);
+    }
+    for half in 0..halves {
+        for r in 0..R {
+            let mut sum = unsafe { *out.add((b + r) * halves + half) };
+            for u in (half..U).step_by(halves) {
+                sum = simd.add_f64s(sum, own[r][u]);
+            }
+            // The corner of the R rows among themselves.
+            for c in 0..R {
+                let (row, column) = (r.max(c), r.min(c));
+                let m = unsafe { *rows[row].add((b + column) * halves + half) };
+                sum = simd.mul_add_e_f64s(m, e_own[c][half], sum);
+            }
+            unsafe { *out.add((b + r) * halves + half) = sum };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
+
+    use super::*;
+
+    /// Row blocks and product of one set, in vectors of one width.
+    fn in_vectors<S: Simd>(simd: S, p: usize) -> Vec<f64> {
+        let (lanes, width) = (2 * LANES, p.next_multiple_of(LANES));
+        let block: Vec<f64> = (0..packed_len(p) * lanes)
+            .map(|k| 1.0 + 0.1 * ((k * 7) % 11) as f64)
+            .collect();
+        let weights: Vec<f64> = (0..lanes).map(|i| 0.01 * (1 + i % 3) as f64).collect();
+        let mut hessian = vec![0.0; hessian_len(p)];
+        let table = |len: usize| vec![f64::NAN; len];
+        Accumulate {
+            p,
+            block: &block,
+            weights: &weights,
+            hessian: &mut hessian,
+            scale: &mut table(width * lanes),
+            inverse_transposed: &mut table(width * lanes),
+            root_weights: &mut table(lanes),
+            scaled_rows: &mut table(LANES * p * lanes),
+        }
+        .with_simd(simd);
+        let e: Vec<f64> = (0..width * p).map(|k| 0.1 * (k % 7) as f64 - 0.2).collect();
+        let mut product = vec![f64::NAN; e.len()];
+        Times {
+            p,
+            hessian: &hessian,
+            e: &e,
+            out: &mut product,
+        }
+        .with_simd(simd);
+        hessian.extend(product);
+        hessian
+    }
+
+    #[test]
+    fn every_width_of_vectors_gives_the_same_numbers() {
+        for p in [1, 2, 3, 5, 8, 9, 12] {
+            let expected = in_vectors(Scalar, p);
+            assert!(expected.iter().all(|x| x.is_finite()));
+            let others = [
+                in_vectors(Scalar128b, p),
+                in_vectors(Scalar256b, p),
+                in_vectors(Scalar512b, p),
+            ];
+            for numbers in others {
+                for (x, y) in numbers.iter().zip(&expected) {
+                    assert!((x - y).abs() <= 1e-12 * (1.0 + y.abs()), "p {p}: {x} {y}");
                 }
             }
         }

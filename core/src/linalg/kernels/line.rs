@@ -1,8 +1,6 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) a matrix.
 
-use pulp::Arch;
-
-use super::{LANES, packed, packed_len};
+use super::{LANES, dispatch, packed, packed_len};
 
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
 /// its first two derivatives.
@@ -86,7 +84,7 @@ fn group(row: &[f64], at: usize) -> &[f64; LANES] {
 pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
     assert_eq!(out.len(), lanes);
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for at in (0..lanes).step_by(LANES) {
@@ -104,13 +102,18 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
 pub fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(out.len(), lanes);
-    for at in (0..lanes).step_by(LANES) {
-        let mut logs = LogSums::new();
-        for a in 0..p {
-            logs.push(group(block, packed(a, a) * lanes + at));
-        }
-        out[at..at + LANES].copy_from_slice(&logs.finish());
-    }
+    dispatch(
+        #[inline(always)]
+        || {
+            for at in (0..lanes).step_by(LANES) {
+                let mut logs = LogSums::new();
+                for a in 0..p {
+                    logs.push(group(block, packed(a, a) * lanes + at));
+                }
+                out[at..at + LANES].copy_from_slice(&logs.finish());
+            }
+        },
+    );
 }
 
 /// The block's share of the slope at α.
@@ -158,7 +161,7 @@ fn slope_along<'a>(
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
     let mut sums = Slope::default();
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for at in (0..lanes).step_by(LANES) {
@@ -200,7 +203,7 @@ pub fn advance(
 ) {
     assert_eq!(block.len(), packed_len(scale.len()) * lanes);
     assert_eq!((cross.len(), square.len()), (block.len(), block.len()));
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             let mut rows = block

@@ -21,7 +21,7 @@ mod tests;
 mod transform;
 
 pub use cholesky::cholesky_pivots;
-pub use combine::{combine, combine_eight, correlate_eight};
+pub use combine::{combine, combine_eight, correlate, correlate_eight};
 pub use diagonals::line_diagonals;
 pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
 pub use line::{Slope, advance, diagonal_logs, slope, slope_of_ratios, sum_of_logs};
@@ -30,9 +30,31 @@ pub use pairs::{PairSums, pair_sums, rotate_pair, turn_pair};
 pub use transform::{Congruence, accumulate_product, congruence};
 
 /// Runs plain loops compiled for the widest vectors of this machine.
+///
+/// The closure must be `#[inline(always)]`, and is called as the `FnMut` that it is: called as
+/// `FnOnce`, it is wrapped in a function that need not be inlined, and then runs without them.
 #[inline(always)]
-pub fn dispatch(loops: impl FnOnce()) {
-    pulp::Arch::new().dispatch(loops);
+pub fn dispatch(loops: impl FnMut()) {
+    pulp::Arch::new().dispatch(Loops(loops));
+}
+
+struct Loops<F>(F);
+
+impl<F: FnMut()> pulp::WithSimd for Loops<F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(mut self, _: S) {
+        (self.0)();
+    }
+}
+
+/// The first numbers of `scratch`, which grows as needed: they are what they were when last used.
+fn room(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
+    if scratch.len() < len {
+        scratch.resize(len, 0.0);
+    }
+    &mut scratch[..len]
 }
 
 /// Blocks hold a multiple of this many matrices.

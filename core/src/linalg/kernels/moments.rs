@@ -3,7 +3,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, packed, packed_len};
+use super::{LANES, packed, packed_len, room};
 use crate::linalg::Matrix;
 
 /// The sums of one sweep, all p×p or p, over the matrices seen so far.
@@ -49,14 +49,13 @@ pub fn accumulate_moments(
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    scratch.resize(p * lanes, 0.0);
     Arch::new().dispatch(Moments {
         p,
         lanes,
         block,
         weights,
         sums,
-        inverse_power: scratch,
+        inverse_power: room(scratch, p * lanes),
     });
 }
 

@@ -1,8 +1,6 @@
 //! What Pham's algorithm needs of a block for one pair of components.
 
-use pulp::Arch;
-
-use super::{LANES, packed, packed_len};
+use super::{LANES, dispatch, packed, packed_len};
 
 /// The four sums over the set that decide the transform of the pair (a, b).
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +31,7 @@ pub fn pair_sums(block: &[f64], weights: &[f64], a: usize, b: usize) -> PairSums
     let row = |a, b| &block[packed(a, b) * lanes..][..lanes];
     let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
     let mut sums = [[0.0; LANES]; 4];
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for at in (0..lanes).step_by(LANES) {
@@ -66,24 +64,17 @@ pub fn rotate_pair(
     pair: (usize, usize),
     (e_ab, e_ba): (f64, f64),
 ) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || apply(p, block, lanes, pair, |x, y| (x + e_ab * y, y + e_ba * x)),
     );
 }
 
-/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s·a) on both sides of every matrix.
-pub fn turn_pair(
-    p: usize,
-    block: &mut [f64],
-    lanes: usize,
-    pair: (usize, usize),
-    (c, s): (f64, f64),
-) {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || apply(p, block, lanes, pair, |x, y| (c * x + s * y, c * y - s * x)),
-    );
+/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s·a) on both sides of eight matrices.
+/// Plain loops, to be called within [`dispatch`].
+#[inline(always)]
+pub fn turn_pair(p: usize, block: &mut [f64], pair: (usize, usize), (c, s): (f64, f64)) {
+    apply(p, block, LANES, pair, |x, y| (c * x + s * y, c * y - s * x));
 }
 
 /// Applies the 2×2 map `m` to rows a > b, and to columns a and b.
@@ -97,15 +88,11 @@ fn apply(
 ) {
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert!(b < a && a < p);
-    for c in 0..p {
-        if c != a && c != b {
-            // Row (b, c) comes before row (a, c), since b < a.
-            let (head, tail) = block.split_at_mut(packed(a, c) * lanes);
-            let row_b = &mut head[packed(b, c) * lanes..][..lanes];
-            for (x, y) in tail[..lanes].iter_mut().zip(row_b) {
-                (*x, *y) = m(*x, *y);
-            }
-        }
+    // Entries (b, c) come before entries (a, c), since b < a, and up to column b they lie together.
+    let place = |c: usize| (packed(b, c) * lanes, packed(a, c) * lanes);
+    map_pairs(block, place(0), b * lanes, &m);
+    for c in (b + 1..a).chain(a + 1..p) {
+        map_pairs(block, place(c), lanes, &m);
     }
     // The 2×2 corner [[aa, ab], [ab, bb]] is mapped from the left and from the right.
     let (head, row_aa) = block.split_at_mut(packed(a, a) * lanes);
@@ -117,5 +104,19 @@ fn apply(
         let (left_b, right_b) = m(*ab, *bb);
         (*aa, *ab) = m(left_a, left_b);
         *bb = m(right_a, right_b).1;
+    }
+}
+
+/// Applies `m` to each of `len` numbers from the second place on and its fellow from the first on.
+#[inline(always)]
+fn map_pairs(
+    block: &mut [f64],
+    (first, second): (usize, usize),
+    len: usize,
+    m: &impl Fn(f64, f64) -> (f64, f64),
+) {
+    let (head, tail) = block.split_at_mut(second);
+    for (x, y) in tail[..len].iter_mut().zip(&mut head[first..][..len]) {
+        (*x, *y) = m(*x, *y);
     }
 }

@@ -354,13 +354,14 @@ fn combinations_and_correlations_are_adjoint() {
 
 #[test]
 fn a_turned_pair_is_a_rotation() {
-    for (p, lanes) in SIZES.into_iter().filter(|(p, _)| *p > 1) {
+    let lanes = LANES;
+    for p in [2, 3, 5, 8] {
         let (mut entries, matrices) = block(p, lanes);
         let (a, b) = (p - 1, (p - 1) / 2);
         let (c, s) = (0.8, 0.6);
         let mut m = Matrix::identity(p);
         (m[(a, a)], m[(a, b)], m[(b, a)], m[(b, b)]) = (c, s, -s, c);
-        turn_pair(p, &mut entries, lanes, (a, b), (c, s));
+        turn_pair(p, &mut entries, (a, b), (c, s));
         for (i, matrix) in matrices.iter().enumerate() {
             let whole = product_transposed(&product(&m, matrix), &m);
             for x in 0..p {

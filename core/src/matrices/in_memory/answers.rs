@@ -21,7 +21,7 @@ impl WorkingSet for InMemory {
 
     fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
         let p = self.dimension();
-        let metric = start_sums::one_of_eight(metric);
+        let metric = start_sums::inner_product_weights(metric);
         let sums = self.sum(
             |group| {
                 let mut sums = vec![0.0; packed_len(p)];
@@ -37,7 +37,7 @@ impl WorkingSet for InMemory {
     }
 
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
-        let eight = start_sums::inner_product_entries(eight, self.dimension());
+        let eight = start_sums::inner_product_rows(eight, self.dimension());
         Ok(self.sum(
             |group| {
                 let mut sums = vec![0.0; eight.len()];
@@ -100,10 +100,9 @@ impl WorkingSet for InMemory {
                 kernels::accumulate_hessian(p, entries, weights, rows, scratch);
             }
         });
-        let rows = hessian.rows_mut();
-        rows.copy_from_slice(&self.groups[0].hessian);
+        hessian.swap_rows(&mut self.groups[0].hessian);
         for group in &self.groups[1..] {
-            linalg::add_multiple(rows, 1.0, &group.hessian);
+            linalg::add_multiple(hessian.rows_mut(), 1.0, &group.hessian);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ impl WorkingSet for OnDisk<'_> {
 
     fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
         let p = self.dimension();
-        self.metric = start_sums::one_of_eight(metric);
+        self.metric = start_sums::inner_product_weights(metric);
         let metric = &self.metric;
         let sums = self.sum(
             || vec![0.0; packed_len(p)],
@@ -39,7 +39,7 @@ impl WorkingSet for OnDisk<'_> {
 
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
         let p = self.dimension();
-        let eight = start_sums::inner_product_entries(eight, p);
+        let eight = start_sums::inner_product_rows(eight, p);
         let metric = &self.metric;
         self.sum(
             || vec![0.0; eight.len()],
