@@ -19,7 +19,9 @@ pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> 
     let bytes = 8 * packed_len(dimension) * lanes;
     let hessian_bytes = Hessian::bytes(dimension);
     let affordable = bytes.max(64 << 20) / hessian_bytes;
-    let groups = affordable.clamp(1, GROUPS).min(blocks);
+    // Each has two blocks or more, once there are some for a few threads.
+    let wanted = blocks.div_ceil(2).clamp(blocks.min(4), GROUPS);
+    let groups = affordable.clamp(1, wanted);
     let edge = |g: usize| g * blocks / groups;
     (0..groups).map(|g| edge(g)..edge(g + 1)).collect()
 }

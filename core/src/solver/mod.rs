@@ -19,9 +19,6 @@ use crate::statistics::Statistics;
 use crate::{Error, start};
 use course::Course;
 
-/// The numbers in two rows of the set from which on threads pay for a single pair of them.
-const PAIR_WORTHWHILE: usize = 200_000;
-
 /// Losses nearer than this, relative to their size, differ by rounding: which of two starts is better
 /// must not depend on it.
 const SAME_LOSS: f64 = 1e-12;
@@ -54,12 +51,8 @@ pub fn diagonalize_with(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Diagonalization, Error> {
-    let threads = match settings.method {
-        // One pair at a time leaves little to share out: threads must pay for each pair.
-        Method::Pham if set.len() * set.dimension() < PAIR_WORTHWHILE => Some(1),
-        _ => settings.threads,
-    };
-    diagonalize_working(&mut InMemory::new(set, threads), settings, observer)
+    let mut working = InMemory::new(set, settings.threads);
+    diagonalize_working(&mut working, settings, observer)
 }
 
 /// As [`diagonalize_with`], for matrices wherever they are.

@@ -1,6 +1,6 @@
 //! What the start and the solvers ask, answered from memory.
 
-use super::{Group, InMemory};
+use super::{Group, InMemory, Sweep};
 use crate::Error;
 use crate::linalg::kernels::{self, Slope, packed, packed_len};
 use crate::linalg::{self, Matrix};
@@ -8,6 +8,9 @@ use crate::matrices::groups::{self, add_slices, symmetric};
 use crate::matrices::recycled::Recycled;
 use crate::matrices::{Ending, Pairs, Probe, Summary, Tables, WorkingSet, start_sums};
 use crate::statistics::{Hessian, Statistics, add_transposed};
+
+/// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
+const SLICE: usize = 2048;
 
 impl WorkingSet for InMemory {
     fn summary(&self) -> &Summary {
@@ -23,6 +26,7 @@ impl WorkingSet for InMemory {
         let p = self.dimension();
         let metric = start_sums::inner_product_weights(metric);
         let sums = self.sum(
+            Sweep::Entries,
             |group| {
                 let mut sums = vec![0.0; packed_len(p)];
                 for block in &mut group.blocks {
@@ -39,6 +43,7 @@ impl WorkingSet for InMemory {
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
         let eight = start_sums::inner_product_rows(eight, self.dimension());
         Ok(self.sum(
+            Sweep::Entries,
             |group| {
                 let mut sums = vec![0.0; eight.len()];
                 for block in &group.blocks {
@@ -55,7 +60,7 @@ impl WorkingSet for InMemory {
         for block in self.blocks_mut().filter(|b| b.entries.is_empty()) {
             block.entries = Recycled::of_len(block.original.entries.len());
         }
-        self.workers.each(&mut self.groups, |group| {
+        self.each(Sweep::Products, |group| {
             for block in &mut group.blocks {
                 let task = kernels::Congruence {
                     transform: b,
@@ -73,6 +78,7 @@ impl WorkingSet for InMemory {
     fn mean(&mut self) -> Result<Matrix, Error> {
         let p = self.dimension();
         let sums = self.sum(
+            Sweep::Entries,
             |group| {
                 let mut sums = vec![0.0; packed_len(p)];
                 for block in &group.blocks {
@@ -91,7 +97,7 @@ impl WorkingSet for InMemory {
 
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         let p = self.dimension();
-        self.workers.each(&mut self.groups, |group| {
+        self.each(Sweep::Products, |group| {
             group.hessian.clear();
             group.hessian.resize(kernels::hessian_len(p), 0.0);
             for block in &group.blocks {
@@ -100,16 +106,22 @@ impl WorkingSet for InMemory {
                 kernels::accumulate_hessian(p, entries, weights, rows, scratch);
             }
         });
-        hessian.swap_rows(&mut self.groups[0].hessian);
-        for group in &self.groups[1..] {
-            linalg::add_multiple(hessian.rows_mut(), 1.0, &group.hessian);
-        }
+        let (first, others) = self.groups.split_first_mut().expect("a set has a group");
+        hessian.swap_rows(&mut first.hessian);
+        // Slice by slice of the entries, the groups in order.
+        let mut slices: Vec<_> = hessian.rows_mut().chunks_mut(SLICE).enumerate().collect();
+        self.workers.each(&mut slices, |(k, rows)| {
+            for group in &*others {
+                linalg::add_multiple(rows, 1.0, &group.hessian[*k * SLICE..][..rows.len()]);
+            }
+        });
         Ok(())
     }
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
         let p = self.dimension();
         let mut product = self.sum(
+            Sweep::Products,
             |group| {
                 let mut sums = Matrix::zeros(p, p);
                 for block in &group.blocks {
@@ -134,6 +146,7 @@ impl WorkingSet for InMemory {
             block.square = Recycled::of_len(block.entries.len());
         }
         let (linear, quadratic) = self.sum(
+            Sweep::Products,
             |group| {
                 let mut sums = (vec![0.0; p], vec![0.0; p]);
                 for block in &mut group.blocks {
@@ -174,7 +187,7 @@ impl WorkingSet for InMemory {
             }
             sums
         };
-        Ok(self.sum(work, |total, sums| *total += *sums))
+        Ok(self.sum(Sweep::Diagonals, work, |total, sums| *total += *sums))
     }
 
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
@@ -184,6 +197,7 @@ impl WorkingSet for InMemory {
     fn ending(&mut self, mean_powers: &[f64]) -> Result<Ending, Error> {
         let p = self.dimension();
         let variations = self.sum(
+            Sweep::Diagonals,
             |group| {
                 let mut sums = vec![0.0; p];
                 for block in &group.blocks {

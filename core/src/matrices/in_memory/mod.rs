@@ -43,6 +43,31 @@ struct Moving {
     square: Recycled,
 }
 
+/// What a sweep does with each matrix: whether threads pay depends on it.
+#[derive(Clone, Copy)]
+enum Sweep {
+    /// Products with p×p matrices.
+    Products,
+    /// A few operations on each entry.
+    Entries,
+    /// Divisions and logarithms of the diagonal.
+    Diagonals,
+    /// A few operations on two rows.
+    Pair,
+}
+
+impl Sweep {
+    /// The time it takes, in multiply-adds at full speed (as measured).
+    fn multiply_adds(self, n: usize, p: usize) -> usize {
+        match self {
+            Self::Products => n * p * p * p,
+            Self::Entries => 8 * n * p * p,
+            Self::Diagonals => 50 * n * p,
+            Self::Pair => 4 * n * p,
+        }
+    }
+}
+
 impl InMemory {
     /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that
     /// concerns D. At most that many threads are used, as many as pay if None.
@@ -128,15 +153,25 @@ impl InMemory {
         self.groups.iter().flat_map(|group| &group.blocks)
     }
 
+    /// Calls `work` on each group.
+    fn each(&mut self, sweep: Sweep, work: impl Fn(&mut Group) + Sync + Send) {
+        let cost = sweep.multiply_adds(self.summary.len, self.dimension());
+        let workers = self.workers.if_worthwhile(cost);
+        workers.each(&mut self.groups, work);
+    }
+
     /// Sums over the set what `work` makes of each group.
     fn sum<R: Send>(
         &mut self,
+        sweep: Sweep,
         work: impl Fn(&mut Group) -> R + Sync + Send,
         mut add: impl FnMut(&mut R, &R),
     ) -> R {
+        let cost = sweep.multiply_adds(self.summary.len, self.dimension());
         let mut slots: Vec<(&mut Group, Option<R>)> =
             self.groups.iter_mut().map(|g| (g, None)).collect();
         self.workers
+            .if_worthwhile(cost)
             .each(&mut slots, |(group, result)| *result = Some(work(group)));
         let mut results = slots.into_iter().filter_map(|(_, result)| result);
         let mut total = results.next().expect("a set has at least one group");
@@ -147,6 +182,7 @@ impl InMemory {
     fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics {
         let p = self.dimension();
         let sums = self.sum(
+            Sweep::Entries,
             |group| {
                 let mut sums = MomentSums::new(p);
                 for block in &mut group.blocks {
