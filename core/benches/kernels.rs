@@ -116,7 +116,8 @@ fn kernels(c: &mut Criterion) {
         c.bench_function(&id("transform"), |b| b.iter(&mut transform));
 
         let mut rows = vec![0.0; hessian_len(p)];
-        let mut hessian = || accumulate_hessian(p, &x.block, &x.weights, &mut rows, &mut scratch);
+        let mut hessian =
+            || accumulate_hessian(p, &x.block, &x.weights, &mut rows, false, &mut scratch);
         share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
 

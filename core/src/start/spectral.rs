@@ -18,7 +18,7 @@ use crate::linalg::{self, Matrix};
 use crate::matrices::WorkingSet;
 
 /// Subspace iterations: the combinations need not be exact.
-const ITERATIONS: usize = 3;
+const ITERATIONS: usize = 2;
 /// Sweeps of Jacobi rotations at most, and the smallest angle worth a rotation.
 const SWEEPS: usize = 3;
 const ANGLE: f64 = 0.01;

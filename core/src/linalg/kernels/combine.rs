@@ -65,7 +65,7 @@ impl WithSimd for CombineEight<'_> {
         let lanes = self.coefficients.len() / LANES;
         let (u, _) = S::as_simd_f64s(self.coefficients);
         let (out, _) = S::as_mut_simd_f64s(self.out);
-        add_products(simd, self.block, lanes, u, out);
+        add_products(simd, self.block, lanes, u, out, false);
     }
 }
 
@@ -143,7 +143,7 @@ fn correlate_slice<S: Simd, const W: usize>(
 }
 
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
-/// columns of u.
+/// columns of u; if that `begins` the sums, whatever was in them.
 #[inline(always)]
 pub(super) fn add_products<S: Simd>(
     simd: S,
@@ -151,6 +151,7 @@ pub(super) fn add_products<S: Simd>(
     lanes: usize,
     u: &[S::f64s],
     out: &mut [S::f64s],
+    begins: bool,
 ) {
     let halves = LANES / S::F64_LANES;
     let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
@@ -177,6 +178,7 @@ pub(super) fn add_products<S: Simd>(
                             lanes,
                             u.as_ptr().add(g * lanes * halves),
                             out.as_mut_ptr().add((g * rows + row) * halves),
+                            begins,
                         )
                     }
                 };
@@ -194,7 +196,7 @@ pub(super) fn add_products<S: Simd>(
     }
 }
 
-/// out[r, l] += Σ_i rows[r, i] u[i, l], an R × LANES tile kept in registers.
+/// out[r, l] (+)= Σ_i rows[r, i] u[i, l], an R × LANES tile kept in registers.
 ///
 /// # Safety
 /// `rows` must have R rows of `lanes` numbers, `u` `lanes` groups of LANES, `out` R such groups.
@@ -205,6 +207,7 @@ unsafe fn outer<S: Simd, const R: usize>(
     lanes: usize,
     u: *const S::f64s,
     out: *mut S::f64s,
+    begins: bool,
 ) {
     let halves = LANES / S::F64_LANES;
     // Two vectors at a time, or the one that a group is on the widest machines.
@@ -226,9 +229,16 @@ unsafe fn outer<S: Simd, const R: usize>(
         for r in 0..R {
             unsafe {
                 let out = out.add(r * halves);
-                *out.add(half) = simd.add_f64s(*out.add(half), sums[r][0]);
-                if halves > 1 {
-                    *out.add(second) = simd.add_f64s(*out.add(second), sums[r][1]);
+                for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {
+                    let old = if begins {
+                        simd.splat_f64s(0.0)
+                    } else {
+                        *out.add(place)
+                    };
+                    *out.add(place) = simd.add_f64s(old, sum);
+                    if halves == 1 {
+                        break;
+                    }
                 }
             }
         }

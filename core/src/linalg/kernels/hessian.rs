@@ -17,13 +17,14 @@ pub fn hessian_len(p: usize) -> usize {
     p.div_ceil(LANES) * packed_len(p) * LANES
 }
 
-/// Adds one block's share to `hessian`.
+/// Adds one block's share to `hessian`, or begins with it, whatever was there.
 /// `scratch` grows as needed and is worth keeping between calls.
 pub fn accumulate_hessian(
     p: usize,
     block: &[f64],
     weights: &[f64],
     hessian: &mut [f64],
+    begins: bool,
     scratch: &mut Vec<f64>,
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
@@ -39,6 +40,7 @@ pub fn accumulate_hessian(
         block,
         weights,
         hessian,
+        begins,
         scale,
         inverse_transposed,
         root_weights,
@@ -51,6 +53,7 @@ struct Accumulate<'a> {
     block: &'a [f64],
     weights: &'a [f64],
     hessian: &'a mut [f64],
+    begins: bool,
     /// √(2w_i) / D_aa, row a; rows beyond p are zero.
     scale: &'a mut [f64],
     /// u = w_i / D_aa, number (g, i, l) for a = g·LANES + l.
@@ -91,7 +94,7 @@ impl WithSimd for Accumulate<'_> {
         for (g, group) in groups.enumerate() {
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
             let u = &u[g * lanes * halves..][..lanes * halves];
-            add_products(simd, self.block, lanes, u, group);
+            add_products(simd, self.block, lanes, u, group, self.begins);
             for half in 0..halves {
                 let v = g * halves + half;
                 if v * S::F64_LANES < self.p {
@@ -383,13 +386,14 @@ mod tests {
             .map(|k| 1.0 + 0.1 * ((k * 7) % 11) as f64)
             .collect();
         let weights: Vec<f64> = (0..lanes).map(|i| 0.01 * (1 + i % 3) as f64).collect();
-        let mut hessian = vec![0.0; hessian_len(p)];
+        let mut hessian = vec![f64::NAN; hessian_len(p)];
         let table = |len: usize| vec![f64::NAN; len];
         Accumulate {
             p,
             block: &block,
             weights: &weights,
             hessian: &mut hessian,
+            begins: true,
             scale: &mut table(width * lanes),
             inverse_transposed: &mut table(width * lanes),
             root_weights: &mut table(lanes),

@@ -121,7 +121,7 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
         let (entries, matrices) = block(p, lanes);
         let w = weights(lanes);
         let mut hessian = vec![0.0; hessian_len(p)];
-        accumulate_hessian(p, &entries, &w, &mut hessian, &mut Vec::new());
+        accumulate_hessian(p, &entries, &w, &mut hessian, true, &mut Vec::new());
         let entry = |a: usize, b: usize, c: usize| -> f64 {
             let term = |d: &Matrix| {
                 d[(b, c)] / d[(a, a)] - 2.0 * d[(a, b)] * d[(a, c)] / d[(a, a)].powi(2)

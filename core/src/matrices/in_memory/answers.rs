@@ -98,19 +98,20 @@ impl WorkingSet for InMemory {
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         let p = self.dimension();
         self.each(Sweep::Products, |group| {
-            group.hessian.clear();
             group.hessian.resize(kernels::hessian_len(p), 0.0);
-            for block in &group.blocks {
+            for (k, block) in group.blocks.iter().enumerate() {
                 let (entries, weights) = (&block.entries, &block.original.weights);
                 let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
-                kernels::accumulate_hessian(p, entries, weights, rows, scratch);
+                kernels::accumulate_hessian(p, entries, weights, rows, k == 0, scratch);
             }
         });
         let (first, others) = self.groups.split_first_mut().expect("a set has a group");
         hessian.swap_rows(&mut first.hessian);
         // Slice by slice of the entries, the groups in order.
-        let mut slices: Vec<_> = hessian.rows_mut().chunks_mut(SLICE).enumerate().collect();
-        self.workers.each(&mut slices, |(k, rows)| {
+        let rows = hessian.rows_mut();
+        let workers = self.workers.if_worthwhile(4 * others.len() * rows.len());
+        let mut slices: Vec<_> = rows.chunks_mut(SLICE).enumerate().collect();
+        workers.each(&mut slices, |(k, rows)| {
             for group in &*others {
                 linalg::add_multiple(rows, 1.0, &group.hessian[*k * SLICE..][..rows.len()]);
             }

@@ -154,7 +154,8 @@ impl<'a> OnDisk<'a> {
                 sums.log_powers += super::groups::log_powers(p, entries, weights);
                 kernels::accumulate_moments(p, entries, weights, &mut sums.moments, scratch);
                 if len > 0 {
-                    kernels::accumulate_hessian(p, entries, weights, &mut sums.hessian, scratch);
+                    let rows = &mut sums.hessian;
+                    kernels::accumulate_hessian(p, entries, weights, rows, false, scratch);
                 }
             },
             PointSums::add,
