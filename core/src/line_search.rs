@@ -173,7 +173,9 @@ impl Determinant {
             return (log_det, first, squares);
         }
         let p = e.rows();
-        let m = Matrix::from_fn(p, p, |a, b| alpha * e[(a, b)] + f64::from(u8::from(a == b)));
+        let mut m = e.clone();
+        m.as_mut_slice().iter_mut().for_each(|x| *x *= alpha);
+        (0..p).for_each(|a| m[(a, a)] += 1.0);
         let (log_det, inverse) = linalg::log_det_and_inverse(&m);
         if log_det == f64::NEG_INFINITY {
             return (log_det, 0.0, 0.0);
@@ -181,11 +183,12 @@ impl Determinant {
         // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α; traces of X and of X².
         let (mut trace, mut trace_of_square) = (0.0, 0.0);
         for a in 0..p {
-            trace += 1.0 - inverse[(a, a)];
-            for b in 0..p {
-                let identity = f64::from(u8::from(a == b));
-                trace_of_square += (identity - inverse[(a, b)]) * (identity - inverse[(b, a)]);
-            }
+            let own = 1.0 - inverse[(a, a)];
+            trace += own;
+            trace_of_square += own * own;
+            let column = inverse.as_slice()[a..].iter().step_by(p);
+            let twins = inverse.row(a)[..a].iter().zip(column);
+            trace_of_square += 2.0 * twins.map(|(x, y)| x * y).sum::<f64>();
         }
         (log_det, trace / alpha, trace_of_square / (alpha * alpha))
     }

@@ -124,32 +124,39 @@ impl Hessian {
 
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
     pub fn product(&mut self, e: &Matrix) -> Matrix {
-        let mut product = Matrix::zeros(self.p, self.p);
-        self.product_into(e, &mut product);
-        product
-    }
-
-    /// As [`product`](Self::product), into a matrix that is there already.
-    pub(crate) fn product_into(&mut self, e: &Matrix, product: &mut Matrix) {
         let p = self.p;
-        let groups = self.operand.chunks_exact_mut(p * LANES);
-        for (rows, group) in e.as_slice().chunks(p * LANES).zip(groups) {
-            for (l, row) in rows.chunks_exact(p).enumerate() {
-                for (x, place) in row.iter().zip(group.chunks_exact_mut(LANES)) {
-                    place[l] = *x;
-                }
-            }
+        let mut product = Matrix::zeros(p, p);
+        let (operand, _) = self.operand.as_chunks_mut();
+        let panels = operand.chunks_exact_mut(p);
+        for (rows, panel) in e.as_slice().chunks(p * LANES).zip(panels) {
+            rows_to_panel(rows, panel);
         }
         kernels::hessian_times(p, &self.rows, &self.operand, &mut self.result);
-        let groups = self.result.chunks_exact(p * LANES);
-        for (rows, group) in product.as_mut_slice().chunks_mut(p * LANES).zip(groups) {
-            for (l, row) in rows.chunks_exact_mut(p).enumerate() {
-                for (x, place) in row.iter_mut().zip(group.chunks_exact(LANES)) {
-                    *x = place[l];
-                }
-            }
+        let (result, _) = self.result.as_chunks();
+        let panels = result.chunks_exact(p);
+        for (rows, panel) in product.as_mut_slice().chunks_mut(p * LANES).zip(panels) {
+            panel_to_rows(panel, rows);
         }
-        add_transposed(product, e);
+        add_transposed(&mut product, e);
+        product
+    }
+}
+
+/// Up to eight rows side by side, as the row blocks are.
+fn rows_to_panel(rows: &[f64], panel: &mut [[f64; LANES]]) {
+    let p = panel.len();
+    for (b, place) in panel.iter_mut().enumerate() {
+        for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
+            *x = row[b];
+        }
+    }
+}
+
+fn panel_to_rows(panel: &[[f64; LANES]], rows: &mut [f64]) {
+    for (l, row) in rows.chunks_exact_mut(panel.len()).enumerate() {
+        for (x, place) in row.iter_mut().zip(panel) {
+            *x = place[l];
+        }
     }
 }
 
