@@ -57,7 +57,8 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         they must have. By default all, or the rank of the recording if that is less, as after an
         average reference or a projection.
     segments, segment_length, overlap
-        As in :func:`codiag.segment_covariances`. Epochs are segments themselves.
+        As in :func:`codiag.segment_covariances`. Epochs are segments themselves. With bands, the
+        overlap is that of the windows, as in :func:`codiag.cospectra`.
     bands : sequence of (float, float), or int, optional
         Frequency bands in hertz, or how many of equal width, as in :func:`codiag.cospectra`:
         sources are told apart by their spectra instead.
@@ -143,7 +144,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         segments: int = 100,
         segment_length: int | None = None,
-        overlap: float = 0.0,
+        overlap: float | None = None,
         bands: Bands | None = None,
         rate: float | None = None,
         window_length: int | None = None,
@@ -230,6 +231,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "segments": self.segments,
             "segment_length": self.segment_length,
             "overlap": self.overlap,
+            "window_overlap": self.overlap,
             "bands": band_list(self.bands, rate),
             "rate": rate,
             "window_length": self.window_length,

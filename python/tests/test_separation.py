@@ -201,6 +201,10 @@ def test_bands():
     np.testing.assert_allclose(
         codiag.diagonalize(codiag.cospectra(X, bands, rate)).B, model.filters_, rtol=1e-5, atol=1e-7
     )
+    closer = codiag.SourceSeparation(bands=bands, rate=rate, overlap=0.75).fit(X)
+    C = codiag.cospectra(X, bands, rate, overlap=0.75)
+    np.testing.assert_allclose(codiag.diagonalize(C).B, closer.filters_, rtol=1e-5, atol=1e-7)
+    assert abs(closer.filters_ - model.filters_).max() > 1e-5
     with pytest.raises(ValueError, match="rate"):
         codiag.SourceSeparation(bands=bands).fit(X)
     with pytest.raises(ValueError, match="pairs"):

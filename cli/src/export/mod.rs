@@ -14,6 +14,8 @@ use crate::input::cannot;
 /// A folder being filled. Nothing in it changes before [`publish`](Self::publish).
 pub struct Folder {
     path: PathBuf,
+    /// Whether it was not there before.
+    new: bool,
     staged: Vec<(NamedTempFile, PathBuf)>,
 }
 
@@ -21,13 +23,15 @@ impl Folder {
     /// Makes the folder if need be: a place that cannot be written to is found before the work
     /// is done.
     pub fn create(path: &Path) -> Result<Self> {
+        let folder = Self {
+            path: path.to_owned(),
+            new: !path.exists(),
+            staged: Vec::new(),
+        };
         std::fs::create_dir_all(path).map_err(|e| cannot("write", path, &e))?;
         // Dropped at once, and with it removed.
         beside(&path.join("probe"))?;
-        Ok(Self {
-            path: path.to_owned(),
-            staged: Vec::new(),
-        })
+        Ok(folder)
     }
 
     /// Stages a file.
@@ -59,11 +63,22 @@ impl Folder {
     }
 
     /// Puts all staged files in their places.
-    pub fn publish(self) -> Result<()> {
-        for (file, target) in self.staged {
+    pub fn publish(mut self) -> Result<()> {
+        for (file, target) in std::mem::take(&mut self.staged) {
             persist(file, &target)?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Folder {
+    /// A new folder in which nothing was put goes again.
+    fn drop(&mut self) {
+        self.staged.clear();
+        if self.new {
+            // Not empty if all went well.
+            let _ = std::fs::remove_dir(&self.path);
+        }
     }
 }
 

@@ -236,6 +236,19 @@ fn places_that_cannot_be_written() {
 }
 
 #[test]
+fn failures_leave_no_folder_behind() {
+    let place = Place::with_set();
+    place.write("letter.npy", "Dear reader");
+    std::fs::create_dir(place.path("old")).unwrap();
+    for command in ["diagonalize", "separate"] {
+        complaint(&place, &format!("{command} letter.npy -o new"));
+        assert!(!place.path("new").exists());
+        complaint(&place, &format!("{command} letter.npy -o old"));
+        assert!(place.path("old").exists());
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_early_loses_no_file() {
     use std::process::{Command, Stdio};
     let place = Place::with_set();

@@ -69,7 +69,7 @@ impl WithSimd for CombineEight<'_> {
     }
 }
 
-/// For each matrix i of the block, out[i] += Σ_row entries[row] block[row, i].
+/// Adds Σ_row entry_row · D_row to `out`, one number a matrix of the block.
 pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     let lanes = out.len();
     assert_eq!(block.len(), entries.len() * lanes);
