@@ -12,12 +12,12 @@ use crate::settings::Settings;
 use crate::statistics::Hessian;
 
 /// The residual of the Newton system may be this share of the gradient, or ĝ if that is less:
-/// convergence is then quadratic. It need not be smaller than this share of the tolerance.
+/// convergence is then quadratic.
 const FORCING: f64 = 0.1;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
 /// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
-const SECOND_USE: f64 = 0.1;
+const SECOND_USE: f64 = 0.01;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
 const SHORTEST: f64 = 0.1;
 /// How often.
@@ -86,9 +86,7 @@ fn direction<S: WorkingSet>(
 ) -> Result<Newton, Error> {
     let gradient_norm = course.gradient_norm();
     let effort = Effort {
-        forcing: gradient_norm
-            .min(FORCING)
-            .max(FORCING * course.settings.tolerance / gradient_norm),
+        forcing: gradient_norm.min(FORCING),
         most: most_iterations(n),
     };
     // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
