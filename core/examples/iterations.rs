@@ -44,28 +44,53 @@ fn main() -> Result<(), Error> {
     }
 
     println!("\nover 20 seeds of the synthetic sets:");
-    println!(
-        "{:18} {:13} {:>10} {:>8} {:>8} {:>11}",
-        "set", "method", "converged", "passes", "most", "mean loss"
-    );
+    head();
     for (name, sigma) in [("(b) sigma 0.1", 0.1), ("sigma 0.3", 0.3)] {
+        let sets: Vec<MatrixSet> = (0..20).map(|seed| noisy(n, p, sigma, seed)).collect();
         for method in [Method::QuasiNewton, Method::Newton] {
-            let answers: Result<Vec<_>, _> = (0..20)
-                .map(|seed| solve(&noisy(n, p, sigma, seed), method))
-                .collect();
-            let answers = answers?;
-            let mean =
-                |f: &dyn Fn(&Diagonalization) -> f64| answers.iter().map(f).sum::<f64>() / 20.0;
-            println!(
-                "{name:18} {:13} {:10} {:8.1} {:8.1} {:11.6}",
-                method.name(),
-                answers.iter().filter(|a| a.status.converged()).count(),
-                mean(&passes),
-                answers.iter().map(passes).fold(0.0, f64::max),
-                mean(&|a| a.loss),
-            );
+            row(name, &sets, method)?;
         }
     }
+    println!("\nover 24 subsets of each MEG set, without every 24th matrix:");
+    head();
+    for (name, sensors) in [
+        ("(c) magnetometers", Sensors::Magnetometers),
+        ("(c) gradiometers", Sensors::Gradiometers),
+    ] {
+        let sets: Result<Vec<_>, _> = (0..24).map(|k| without(&meg(sensors), p, k)).collect();
+        row(name, &sets?, Method::Newton)?;
+    }
+    Ok(())
+}
+
+/// The matrices but for every 24th from number k on.
+fn without(data: &[f64], p: usize, k: usize) -> Result<MatrixSet, Error> {
+    let matrices = data.chunks_exact(p * p).enumerate();
+    let kept = matrices.filter(|(i, _)| i % 24 != k);
+    let kept: Vec<f64> = kept.flat_map(|(_, matrix)| matrix.to_vec()).collect();
+    MatrixSet::new(&kept, kept.len() / (p * p), p)
+}
+
+fn head() {
+    println!(
+        "{:18} {:13} {:>10} {:>8} {:>8} {:>8} {:>11}",
+        "set", "method", "converged", "passes", "fewest", "most", "mean loss"
+    );
+}
+
+fn row(name: &str, sets: &[MatrixSet], method: Method) -> Result<(), Error> {
+    let answers: Result<Vec<_>, _> = sets.iter().map(|set| solve(set, method)).collect();
+    let answers = answers?;
+    let count = answers.len() as f64;
+    println!(
+        "{name:18} {:13} {:10} {:8.1} {:8.1} {:8.1} {:11.6}",
+        method.name(),
+        answers.iter().filter(|a| a.status.converged()).count(),
+        answers.iter().map(passes).sum::<f64>() / count,
+        answers.iter().map(passes).fold(f64::INFINITY, f64::min),
+        answers.iter().map(passes).fold(0.0, f64::max),
+        answers.iter().map(|a| a.loss).sum::<f64>() / count,
+    );
     Ok(())
 }
 

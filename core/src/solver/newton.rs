@@ -16,8 +16,6 @@ use crate::statistics::Hessian;
 const FORCING: f64 = 0.1;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
-/// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
-const SECOND_USE: f64 = 0.01;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
 const SHORTEST: f64 = 0.1;
 /// How often.
@@ -38,7 +36,6 @@ pub(crate) fn run<S: WorkingSet>(
     let summary = course.set.summary();
     let (n, p) = (summary.len, summary.dimension());
     let mut hessian: Option<Hessian> = None;
-    let mut second_use = false;
     let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
     loop {
         if let Some(status) = arrived {
@@ -47,8 +44,7 @@ pub(crate) fn run<S: WorkingSet>(
         if stored && hessian.is_none() {
             hessian = Some(Hessian::zeros(p));
         }
-        let gradient_norm = course.gradient_norm();
-        let Newton { e, iterations } = direction(course, hessian.as_mut(), second_use, n)?;
+        let Newton { e, iterations } = direction(course, hessian.as_mut(), n)?;
         let step = if course.settings.orthogonal {
             rotation::turn(course, &e)?
         } else {
@@ -58,12 +54,6 @@ pub(crate) fn run<S: WorkingSet>(
             return Ok(Status::NoFurtherDecrease);
         };
         arrived = course.arrive(StepKind::Newton, step, iterations)?;
-        // A full step with a Hessian of its own shrank ĝ by as much as the Hessian has changed over
-        // it; used again, the old one shrinks ĝ about as much.
-        let next = course.gradient_norm();
-        let expected = 2.0 * next * next / gradient_norm;
-        let full = (step - 1.0).abs() < 1e-3;
-        second_use = !second_use && full && expected <= SECOND_USE * course.settings.tolerance;
     }
 }
 
@@ -81,7 +71,6 @@ fn sweeps_are_cheaper(n: usize, p: usize) -> bool {
 fn direction<S: WorkingSet>(
     course: &mut Course<'_, S>,
     hessian: Option<&mut Hessian>,
-    second_use: bool,
     n: usize,
 ) -> Result<Newton, Error> {
     let gradient_norm = course.gradient_norm();
@@ -98,9 +87,7 @@ fn direction<S: WorkingSet>(
     };
     let statistics = &course.statistics;
     if let Some(hessian) = hessian {
-        if !second_use {
-            course.set.hessian(hessian)?;
-        }
+        course.set.hessian(hessian)?;
         let found =
             newton::direction(
                 statistics,
@@ -109,7 +96,7 @@ fn direction<S: WorkingSet>(
                 curved,
                 |e| Ok(hessian.product(e)),
             )?;
-        course.count(if second_use { 0.0 } else { 2.0 / 3.0 });
+        course.count(2.0 / 3.0);
         Ok(found)
     } else {
         let set = &mut *course.set;

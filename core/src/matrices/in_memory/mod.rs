@@ -57,7 +57,7 @@ enum Sweep {
 }
 
 impl Sweep {
-    /// The time it takes, in multiply-adds at full speed (as measured).
+    /// The time it takes, in multiply-adds at full speed: rough figures, from the benches.
     fn multiply_adds(self, n: usize, p: usize) -> usize {
         match self {
             Self::Products => n * p * p * p,
