@@ -192,15 +192,13 @@ impl Solver {
             );
             Start::Given(crate::input::matrix_file(path)?)
         };
-        Ok(Settings {
-            method: self.method.parse().unwrap_or_default(),
-            start,
-            tolerance: self.tol,
-            max_iterations: self.max_iter,
-            restarts: self.restarts,
-            threads: self.threads,
-            ..Settings::default()
-        })
+        Ok(Settings::default()
+            .method(self.method.parse().unwrap_or_default())
+            .start(start)
+            .tolerance(self.tol)
+            .max_iterations(self.max_iter)
+            .restarts(self.restarts)
+            .threads(self.threads))
     }
 }
 

@@ -148,20 +148,17 @@ fn kernels(c: &mut Criterion) {
 /// Whole solves on experiment (b), by the flops of their passes.
 fn solves(c: &mut Criterion) {
     let (n, p) = (100, 40);
-    let set = noisy(n, p, 0.1, 0);
+    let set = noisy(n, p, 0.1, 0).with_threads(1);
     let pass = 3.0 * n as f64 * (p as f64).powi(3);
     for method in Method::ALL {
-        let settings = Settings {
-            method,
-            start: if method == Method::Newton {
+        let settings = Settings::default()
+            .method(method)
+            .start(if method == Method::Newton {
                 Start::Spectral
             } else {
                 Start::Whitener
-            },
-            tolerance: 1e-6,
-            threads: Some(1),
-            ..Settings::default()
-        };
+            })
+            .tolerance(1e-6);
         let mut passes = 0.0;
         let (seconds, peak) = best(|| {
             let answer = diagonalize(&set, &settings).expect("synthetic sets are valid");
@@ -173,10 +170,7 @@ fn solves(c: &mut Criterion) {
             1e3 * seconds,
             100.0 * passes * pass / seconds / peak,
         );
-        let one = Settings {
-            max_iterations: 1,
-            ..settings
-        };
+        let one = settings.max_iterations(1);
         c.bench_function(
             &format!("start and one iteration, {}", method.name()),
             |b| {

@@ -46,7 +46,7 @@ fn signals(criterion: &mut Criterion) {
         components: Components::Number(40),
         ..Separation::default()
     };
-    separation.solver.threads = Some(1);
+    separation.threads = Some(1);
     separation.solver.tolerance = 1e-6;
     group.bench_function("to 40 sources", |b| {
         b.iter(|| {

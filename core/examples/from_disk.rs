@@ -95,14 +95,8 @@ fn one(
     threads: usize,
     memory: u64,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let settings = Settings {
-        threads: Some(threads),
-        ..Settings::default()
-    };
-    let options = SetOptions {
-        threads: Some(threads),
-        ..SetOptions::default()
-    };
+    let settings = Settings::default();
+    let options = SetOptions::default().threads(Some(threads));
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let clock;
     let file = MatrixFile::open(path)?;

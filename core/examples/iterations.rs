@@ -102,13 +102,11 @@ fn solve(set: &MatrixSet, method: Method) -> Result<Diagonalization, Error> {
     };
     diagonalize(
         set,
-        &Settings {
-            method,
-            start,
-            tolerance: 1e-6,
-            max_iterations: 5000,
-            ..Settings::default()
-        },
+        &Settings::default()
+            .method(method)
+            .start(start)
+            .tolerance(1e-6)
+            .max_iterations(5000),
     )
 }
 

@@ -40,19 +40,10 @@ fn main() -> Result<(), codiag::Error> {
         let mut batch = f64::INFINITY;
         for _ in 0..5 {
             let clock = Instant::now();
-            let options = SetOptions {
-                weights: Some(tracker.decayed_weights()),
-                ..SetOptions::default()
-            };
+            let options = SetOptions::default().weights(Some(tracker.decayed_weights()));
             let set = MatrixSet::with_options(&tracker.matrices(), tracker.len(), p, &options)?;
             let tolerance = settings.solve.tolerance;
-            diagonalize(
-                &set,
-                &Settings {
-                    tolerance,
-                    ..Settings::default()
-                },
-            )?;
+            diagonalize(&set, &Settings::default().tolerance(tolerance))?;
             batch = batch.min(clock.elapsed().as_secs_f64());
         }
         println!(

@@ -1,74 +1,69 @@
-//! The criterion at any B, for those who want to look at it or check its derivatives.
+//! What "as diagonal as can be" means: the one place that spells a criterion out.
+//!
+//! A criterion is a function of one diagonal entry: with Dⁱ = B Cⁱ Bᵀ its loss is
+//!
+//! ```text
+//! L(B) = Σ_i w_i Σ_a φ(Dⁱ_aa) − log |det B| + a constant of the set,   φ(x) = ½ log x
+//! ```
+//!
+//! The sums over the set that make up gradient and Hessian are the same for any φ, with the scalar
+//! weights w_i 2φ'(Dⁱ_aa) and w_i 4φ''(Dⁱ_aa). So all that the rest of the library asks is here: the
+//! loss at a point and along a line, those weights, how much of a loss is rounding, and what is
+//! required of a set.
 
-use crate::linalg::{self, Matrix};
-use crate::matrices::{InMemory, MatrixSet, WorkingSet};
-use crate::statistics::{Hessian, Statistics};
-use crate::{Error, start};
+use std::str::FromStr;
 
-/// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
-/// [`Hessian::at`].
+use crate::Error;
+use crate::error::{Expected, Setting};
+use crate::settings::Method;
+
+/// What is minimized.
 ///
 /// ```
-/// use codiag::{Criterion, Matrix, synthetic};
-/// let set = synthetic::noisy(30, 4, 0.1, 0);
-/// let here = Criterion::at(&set, &Matrix::identity(4))?;
-/// assert!(here.loss > 0.0);
-/// assert_eq!(here.gradient[(2, 2)], 0.0);
-/// # Ok::<(), codiag::Error>(())
+/// use codiag::{Criterion, Method};
+/// assert_eq!(Criterion::default(), Criterion::Likelihood);
+/// assert!(Criterion::Likelihood.methods().contains(&Method::Pham));
+/// assert_eq!("likelihood".parse(), Ok(Criterion::Likelihood));
 /// ```
-#[derive(Clone, Debug)]
-pub struct Criterion {
-    /// L(B) = ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all Dⁱ = B Cⁱ Bᵀ are diagonal.
-    pub loss: f64,
-    /// The relative gradient G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab.
-    pub gradient: Matrix,
-    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa.
-    pub gamma: Matrix,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Criterion {
+    /// Pham's (2001) likelihood, for positive definite matrices:
+    /// L(B) = ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\].
+    #[default]
+    Likelihood,
 }
 
 impl Criterion {
-    /// The criterion at B, which is not rescaled.
-    ///
-    /// # Errors
-    /// If B has the wrong shape, is singular or not finite.
-    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
-        let (mut working, b) = at(set, b)?;
-        let log_powers = working.reset(&b)?;
-        let Statistics { gradient, gamma } = working.statistics()?;
-        Ok(Self {
-            loss: 0.5 * (log_powers - set.mean_log_det()) - linalg::log_abs_det(&b),
-            gradient,
-            gamma,
-        })
+    /// All criteria.
+    pub const ALL: [Self; 1] = [Self::Likelihood];
+
+    const NAMES: [&'static str; 1] = ["likelihood"];
+
+    /// The name used in Python and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Likelihood => "likelihood",
+        }
+    }
+
+    /// The methods that minimize it.
+    pub fn methods(self) -> &'static [Method] {
+        match self {
+            Self::Likelihood => &Method::ALL,
+        }
     }
 }
 
-impl Hessian {
-    /// The exact relative Hessian at B, which is not rescaled.
-    ///
-    /// ```
-    /// use codiag::{Hessian, Matrix, synthetic};
-    /// let set = synthetic::noisy(30, 4, 0.1, 0);
-    /// let mut hessian = Hessian::at(&set, &Matrix::identity(4))?;
-    /// let e = Matrix::from_fn(4, 4, |a, b| if a == b { 0.0 } else { 1e-3 });
-    /// let curvature = e.dot(&hessian.product(&e));
-    /// assert!(curvature.is_finite());
-    /// # Ok::<(), codiag::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If B has the wrong shape, is singular or not finite.
-    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
-        let (mut working, b) = at(set, b)?;
-        working.reset(&b)?;
-        let mut hessian = Self::zeros(set.dimension());
-        working.hessian(&mut hessian)?;
-        Ok(hessian)
-    }
-}
+impl FromStr for Criterion {
+    type Err = Error;
 
-/// The set as it is, and B in its reduced coordinates.
-fn at(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
-    let b = start::given(set.summary(), b, false)?;
-    Ok((InMemory::new(set, None), b))
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|criterion| criterion.name() == name)
+            .ok_or_else(|| {
+                let expected = Expected::OneOf(&Self::NAMES);
+                Error::setting(Setting::Criterion, expected, format!("{name:?}"))
+            })
+    }
 }

@@ -55,11 +55,13 @@
 //! - The iteration stops on ĝ = ‖G‖_F / √p in the gauge Σ_i w_i Dⁱ_aa = 1, a measure free of units,
 //!   of n and of the scale of B.
 //! - The answer is the same to the last bit on one thread or many.
-//! - Derivatives can be checked: [`Criterion`] gives loss and gradient, [`Hessian`] the second
+//! - Derivatives can be checked: [`Evaluation`] gives loss and gradient, [`Hessian`] the second
 //!   derivatives, at any B.
 
 // The modules, in the order in which the data pass through them.
-mod error;
+mod setters;
+
+pub mod error;
 mod linalg;
 mod matrices;
 mod memory;
@@ -75,6 +77,7 @@ mod line_search;
 mod update;
 
 mod criterion;
+mod evaluation;
 mod report;
 mod solver;
 mod tracker;
@@ -85,10 +88,11 @@ pub mod working;
 
 pub use criterion::Criterion;
 pub use error::Error;
-pub use linalg::{MatRef, Matrix};
+pub use evaluation::Evaluation;
+pub use linalg::Matrix;
 pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions};
 pub use memory::Memory;
-pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind};
+pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};
 pub use settings::{Method, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};
 pub use statistics::Hessian;

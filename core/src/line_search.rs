@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn derivatives_along_the_line_are_those_of_finite_differences() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
-        let mut working = InMemory::new(&set, Some(1));
+        let mut working = InMemory::new(&set);
         working.reset(&Matrix::identity(6)).unwrap();
         for size in [0.03, 3e-6] {
             let e = direction(6, size);
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn the_minimiser_is_stationary_and_lower() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
-        let mut working = InMemory::new(&set, Some(1));
+        let mut working = InMemory::new(&set);
         working.reset(&Matrix::identity(6)).unwrap();
         let gradient = working.statistics().unwrap().gradient;
         for factor in [-1e-3, -0.3, -30.0] {

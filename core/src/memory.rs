@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Error;
+use crate::error::{Expected, Setting};
 
 /// An amount of memory in bytes: `2GB`, `1.5 GiB`, `500MB`, or a plain number.
 ///
@@ -38,10 +39,9 @@ impl FromStr for Memory {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bad = || Error::Setting {
-            name: "memory",
-            expected: "a number of bytes, such as 2GB, 500MB or 1GiB",
-            value: format!("{text:?}"),
+        let bad = || {
+            let expected = Expected::Words("a number of bytes, such as 2GB, 500MB or 1GiB");
+            Error::setting(Setting::Memory, expected, format!("{text:?}"))
         };
         let trimmed = text.trim();
         let end = trimmed

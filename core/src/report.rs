@@ -70,7 +70,14 @@ impl StepKind {
 
 /// One point of a solve: where it stands after `iteration` steps.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Record {
+    /// Which start it belongs to: 0 for the one asked for, then the further ones of
+    /// [`Settings::restarts`](crate::Settings::restarts).
+    pub start: usize,
+    /// Whether only a sample of the matrices is looked at, to improve the start. Such points are
+    /// shown to observers, but are not in the history, and their losses lack a constant.
+    pub sample: bool,
     /// 0 for the start.
     pub iteration: usize,
     /// Seconds since the solve began.
@@ -92,6 +99,118 @@ pub struct Record {
     pub passes: f64,
 }
 
+/// The value of a field of a [`Record`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A yes or no.
+    Flag(bool),
+    /// A count.
+    Count(usize),
+    /// A number.
+    Number(f64),
+    /// A name.
+    Name(&'static str),
+}
+
+impl Record {
+    /// All fields by name, in order: what JSON, CSV and Python show of a record.
+    ///
+    /// ```
+    /// let set = codiag::synthetic::noisy(20, 3, 0.1, 0);
+    /// let answer = codiag::diagonalize(&set, &codiag::Settings::default())?;
+    /// let names: Vec<&str> = answer.history[0].fields().iter().map(|field| field.0).collect();
+    /// assert_eq!(names[..3], ["start", "sample", "iteration"]);
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    pub fn fields(&self) -> [(&'static str, Value); 11] {
+        [
+            ("start", Value::Count(self.start)),
+            ("sample", Value::Flag(self.sample)),
+            ("iteration", Value::Count(self.iteration)),
+            ("seconds", Value::Number(self.seconds)),
+            ("loss", Value::Number(self.loss)),
+            ("gradient_norm", Value::Number(self.gradient_norm)),
+            ("decrement", Value::Number(self.decrement)),
+            ("kind", Value::Name(self.kind.name())),
+            ("step", Value::Number(self.step)),
+            ("cg_iterations", Value::Count(self.cg_iterations)),
+            ("passes", Value::Number(self.passes)),
+        ]
+    }
+}
+
+#[cfg(feature = "serde")]
+mod serialized {
+    use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+    use super::{Diagonalization, Identifiability, Record, Status, StepKind, Value};
+
+    impl Serialize for Value {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self {
+                Self::Flag(flag) => serializer.serialize_bool(*flag),
+                Self::Count(count) => serializer.serialize_u64(*count as u64),
+                Self::Number(number) => serializer.serialize_f64(*number),
+                Self::Name(name) => serializer.serialize_str(name),
+            }
+        }
+    }
+
+    impl Serialize for Record {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let fields = self.fields();
+            let mut record = serializer.serialize_struct("Record", fields.len())?;
+            for (name, value) in &fields {
+                record.serialize_field(name, value)?;
+            }
+            record.end()
+        }
+    }
+
+    impl Serialize for Status {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_str(self.name())
+        }
+    }
+
+    impl Serialize for StepKind {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_str(self.name())
+        }
+    }
+
+    impl Serialize for Identifiability {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut fields = serializer.serialize_struct("Identifiability", 2)?;
+            fields.serialize_field("margin", &self.margin)?;
+            fields.serialize_field("pair", &self.pair)?;
+            fields.end()
+        }
+    }
+
+    /// Everything, matrices as lists of rows.
+    impl Serialize for Diagonalization {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut fields = serializer.serialize_struct("Diagonalization", 13)?;
+            fields.serialize_field("status", &self.status)?;
+            fields.serialize_field("converged", &self.status.converged())?;
+            fields.serialize_field("iterations", &self.iterations)?;
+            fields.serialize_field("loss", &self.loss)?;
+            fields.serialize_field("gradient_norm", &self.gradient_norm)?;
+            fields.serialize_field("condition_number", &self.condition_number())?;
+            fields.serialize_field("identifiability", &self.identifiability)?;
+            fields.serialize_field("start_losses", &self.start_losses)?;
+            fields.serialize_field("B", &self.b)?;
+            fields.serialize_field("A", &self.a)?;
+            fields.serialize_field("powers", &self.powers)?;
+            fields.serialize_field("residuals", &self.residuals)?;
+            fields.serialize_field("history", &self.history)?;
+            fields.end()
+        }
+    }
+}
+
 /// Follows a solve. Any closure from a record and the current B will do.
 ///
 /// ```
@@ -105,8 +224,9 @@ pub struct Record {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub trait Observer {
-    /// Called at the start and after each iteration with B as it stands (in the set's reduced
-    /// coordinates). `Break` ends the solve with [`Status::Stopped`].
+    /// Called at the start and after each iteration with B as it stands, in the channels of the
+    /// input: it can be given as a start, also to a set that is reduced in rank. `Break` ends the
+    /// solve with [`Status::Stopped`].
     fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()>;
 }
 
@@ -128,10 +248,11 @@ pub struct Identifiability {
 
 /// The answer.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Diagonalization {
-    /// The filters, one a row: B Cⁱ Bᵀ are as diagonal as can be. r×p for a set reduced to rank r.
+    /// The filters, one per row: B Cⁱ Bᵀ are as diagonal as can be. r×p for a set reduced to rank r.
     pub b: Matrix,
-    /// The patterns, one a column: B A = I.
+    /// The patterns, one per column: B A = I.
     pub a: Matrix,
     /// Why the solve ended.
     pub status: Status,
@@ -141,12 +262,12 @@ pub struct Diagonalization {
     pub loss: f64,
     /// ĝ at B.
     pub gradient_norm: f64,
-    /// One record for the start and one an iteration.
+    /// One record for the start and one per iteration.
     pub history: Vec<Record>,
     /// Each matrix's own share of the loss, ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their weighted mean
     /// is the loss.
     pub residuals: Vec<f64>,
-    /// The powers Dⁱ_aa, one row a matrix, one column a component.
+    /// The powers Dⁱ_aa, one row per matrix, one column per component.
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,

@@ -3,13 +3,21 @@
 use std::str::FromStr;
 
 use crate::Error;
+use crate::error::{Conflict, Expected, Setting};
 use crate::linalg::Matrix;
+use crate::setters::setters;
 
-/// How the loss is minimised.
+/// How the loss is minimized.
+///
+/// ```
+/// use codiag::Method;
+/// assert_eq!("quasi-newton".parse(), Ok(Method::QuasiNewton));
+/// assert_eq!(Method::Pham.name(), "pham");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
-    /// Newton's method by conjugate gradients on the exact Hessian, after quasi-Newton steps with
-    /// an exact line search.
+    /// Newton's method: conjugate gradients on the exact Hessian, and an exact line search.
     #[default]
     Newton,
     /// Algorithm 1 of Ablin, Cardoso & Gramfort (2019), to the letter.
@@ -21,6 +29,8 @@ pub enum Method {
 impl Method {
     /// All methods.
     pub const ALL: [Self; 3] = [Self::Newton, Self::QuasiNewton, Self::Pham];
+
+    const NAMES: [&'static str; 3] = ["newton", "quasi-newton", "pham"];
 
     /// The name used in Python and on the command line.
     pub fn name(self) -> &'static str {
@@ -39,19 +49,29 @@ impl FromStr for Method {
         Self::ALL
             .into_iter()
             .find(|method| method.name() == name)
-            .ok_or(Error::Setting {
-                name: "method",
-                expected: "\"newton\", \"quasi-newton\" or \"pham\"",
-                value: format!("{name:?}"),
+            .ok_or_else(|| {
+                let expected = Expected::OneOf(&Self::NAMES);
+                Error::setting(Setting::Method, expected, format!("{name:?}"))
             })
     }
 }
 
 /// Where the iteration starts.
+///
+/// ```
+/// use codiag::{Settings, Start, diagonalize, synthetic};
+/// let set = synthetic::noisy(50, 6, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// let again = Settings::default().start(Start::Given(answer.b));
+/// assert_eq!(diagonalize(&set, &again)?.iterations, 0);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Start {
-    /// The eigenvectors of the principal combination of the whitened set: often close to the
-    /// answer, and the answer itself if the set can be diagonalised exactly.
+    /// The rotation that makes a few principal combinations of the whitened set most diagonal
+    /// together: often close to the answer, and the answer itself if the set can be diagonalized
+    /// exactly.
     #[default]
     Spectral,
     /// The whitener of the mean, as in the paper.
@@ -70,11 +90,15 @@ impl FromStr for Start {
             "spectral" => Ok(Self::Spectral),
             "whitener" => Ok(Self::Whitener),
             "identity" => Ok(Self::Identity),
-            _ => Err(Error::Setting {
-                name: "start",
-                expected: "\"spectral\", \"whitener\", \"identity\" or a matrix",
-                value: format!("{name:?}"),
-            }),
+            _ => {
+                let names = &["spectral", "whitener", "identity"];
+                let expected = Expected::OneOfOr(names, "a matrix");
+                Err(Error::setting(
+                    Setting::Start,
+                    expected,
+                    format!("{name:?}"),
+                ))
+            }
         }
     }
 }
@@ -83,10 +107,11 @@ impl FromStr for Start {
 ///
 /// ```
 /// use codiag::{Method, Settings};
-/// let settings = Settings { method: Method::QuasiNewton, tolerance: 1e-6, ..Settings::default() };
+/// let settings = Settings::default().method(Method::QuasiNewton).tolerance(1e-6);
 /// assert_eq!(settings.max_iterations, 1000);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Settings {
     /// The method.
     pub method: Method,
@@ -110,8 +135,6 @@ pub struct Settings {
     /// Whether rows of B are rescaled to unit mean powers at every iteration. Losses do not
     /// depend on it, but the gradient does: without it, the tolerance is not free of units.
     pub rescale: bool,
-    /// The number of threads; as many as pay if None. The answer does not depend on it.
-    pub threads: Option<usize>,
     /// The exact Hessian is not stored, but applied by sweeps over the set, if it would take more
     /// bytes than this.
     pub hessian_memory: usize,
@@ -130,40 +153,38 @@ impl Default for Settings {
             restarts: 0,
             canonical: true,
             rescale: true,
-            threads: None,
             hessian_memory: 1 << 30,
         }
     }
 }
 
+setters!(Settings {
+    method: Method,
+    start: Start,
+    orthogonal: bool,
+    tolerance: f64,
+    max_iterations: usize,
+    lambda_min: f64,
+    max_halvings: usize,
+    restarts: usize,
+    canonical: bool,
+    rescale: bool,
+    hessian_memory: usize,
+});
+
 impl Settings {
     /// Checks the ranges.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let positive = |name, value: f64| {
+        let positive = |setting, value: f64| {
             if value.is_finite() && value > 0.0 {
                 return Ok(());
             }
-            Err(Error::Setting {
-                name,
-                expected: "a positive number",
-                value: value.to_string(),
-            })
+            Err(Error::setting(setting, Expected::Positive, value))
         };
-        positive("tol", self.tolerance)?;
-        positive("lambda_min", self.lambda_min)?;
-        if self.threads == Some(0) {
-            return Err(Error::Setting {
-                name: "threads",
-                expected: "at least 1",
-                value: "0".to_owned(),
-            });
-        }
+        positive(Setting::Tolerance, self.tolerance)?;
+        positive(Setting::LambdaMin, self.lambda_min)?;
         if self.orthogonal && self.method == Method::Pham {
-            return Err(Error::Setting {
-                name: "orthogonal",
-                expected: "false for method \"pham\"",
-                value: "true".to_owned(),
-            });
+            return Err(Error::Conflict(Conflict::OrthogonalPham));
         }
         Ok(())
     }

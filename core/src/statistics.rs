@@ -174,7 +174,7 @@ pub(crate) fn add_transposed(product: &mut Matrix, e: &Matrix) {
 mod tests {
     use super::*;
     use crate::matrices::{InMemory, WorkingSet};
-    use crate::{Criterion, MatrixSet, linalg, synthetic};
+    use crate::{Evaluation, MatrixSet, linalg, synthetic};
 
     /// A set, a B that is not its diagonaliser, and two directions.
     fn problem() -> (MatrixSet, Matrix, Matrix, Matrix) {
@@ -196,11 +196,11 @@ mod tests {
         (set, b, off(1.0, 3), off(1.0, 71))
     }
 
-    fn at(set: &MatrixSet, b: &Matrix, e: &Matrix, h: f64) -> Criterion {
+    fn at(set: &MatrixSet, b: &Matrix, e: &Matrix, h: f64) -> Evaluation {
         let m = Matrix::from_fn(b.rows(), b.rows(), |x, y| {
             h * e[(x, y)] + f64::from(u8::from(x == y))
         });
-        Criterion::at(set, &linalg::product(&m, b)).unwrap()
+        Evaluation::at(set, &linalg::product(&m, b)).unwrap()
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
             let m = Matrix::from_fn(6, 6, |x, y| {
                 s * e[(x, y)] + t * f[(x, y)] + f64::from(u8::from(x == y))
             });
-            Criterion::at(&set, &linalg::product(&m, &b)).unwrap().loss
+            Evaluation::at(&set, &linalg::product(&m, &b)).unwrap().loss
         };
         let difference = (loss(h, h) - loss(h, -h) - loss(-h, h) + loss(-h, -h)) / (4.0 * h * h);
         let form = f.dot(&Hessian::at(&set, &b).unwrap().product(&e));
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn products_by_rows_and_by_sweep_agree() {
         let (set, b, e, _) = problem();
-        let mut working = InMemory::new(&set, Some(1));
+        let mut working = InMemory::new(&set);
         working.reset(&b).unwrap();
         let mut hessian = Hessian::zeros(6);
         working.hessian(&mut hessian).unwrap();
@@ -258,7 +258,7 @@ mod tests {
         let made = synthetic::Synthetic::new(20, 5, 0.0, 2);
         let set = made.set().unwrap();
         let b = linalg::inverse(&made.mixing);
-        let here = Criterion::at(&set, &b).unwrap();
+        let here = Evaluation::at(&set, &b).unwrap();
         let hessian = Hessian::at(&set, &b).unwrap();
         assert!(here.loss.abs() < 1e-12 && here.gradient.norm() < 1e-10);
         for a in 0..5 {
@@ -280,8 +280,8 @@ mod tests {
         let (set, b, _, _) = problem();
         let scale = [1e-3, 1.0, 20.0, 0.5, 1e4, 3.0];
         let (here, there) = (
-            Criterion::at(&set, &b).unwrap(),
-            Criterion::at(&set, &b.clone().scale_rows(&scale)).unwrap(),
+            Evaluation::at(&set, &b).unwrap(),
+            Evaluation::at(&set, &b.clone().scale_rows(&scale)).unwrap(),
         );
         assert!((here.loss - there.loss).abs() < 1e-12);
         for x in 0..6 {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
+use crate::error::{Expected, Setting};
 use crate::linalg::{self, Matrix};
 use crate::matrices::{MatrixSet, Rank, SetOptions};
 use crate::report::{Diagonalization, Observer, Record};
@@ -21,6 +22,8 @@ pub struct TrackerSettings {
     pub rank: Rank,
     /// As for a set.
     pub shrinkage: f64,
+    /// How many threads work; as many as pay if None.
+    pub threads: Option<usize>,
     /// How each update is solved; the start is that of the first one, later ones go on from B.
     pub solve: Settings,
 }
@@ -32,32 +35,35 @@ impl Default for TrackerSettings {
             forgetting: 0.98,
             rank: Rank::Full,
             shrinkage: 0.0,
-            solve: Settings {
-                tolerance: 1e-6,
-                max_iterations: 100,
-                ..Settings::default()
-            },
+            threads: None,
+            solve: Settings::default().tolerance(1e-6).max_iterations(100),
         }
     }
 }
 
 impl TrackerSettings {
     fn check(&self) -> Result<(), Error> {
-        let out_of_range = |name, expected, value: String| {
-            Err(Error::Setting {
-                name,
-                expected,
-                value,
-            })
-        };
         if self.window == 0 {
-            return out_of_range("window", "at least 1", "0".to_owned());
+            let expected = Expected::AtLeast(1);
+            return Err(Error::setting(Setting::TrackerWindow, expected, 0));
         }
         if !(self.forgetting > 0.0 && self.forgetting <= 1.0) {
-            let value = self.forgetting.to_string();
-            return out_of_range("forgetting", "above 0 and at most 1", value);
+            let expected = Expected::Above(0.0, 1.0);
+            return Err(Error::setting(
+                Setting::Forgetting,
+                expected,
+                self.forgetting,
+            ));
         }
+        self.set_options().check_ranges()?;
         self.solve.check()
+    }
+
+    fn set_options(&self) -> SetOptions {
+        SetOptions::default()
+            .rank(self.rank)
+            .shrinkage(self.shrinkage)
+            .threads(self.threads)
     }
 }
 
@@ -119,6 +125,10 @@ impl Tracker {
     /// If a setting is out of its range.
     pub fn new(p: usize, settings: TrackerSettings) -> Result<Self, Error> {
         settings.check()?;
+        if p == 0 {
+            let shape = vec![0, p, p];
+            return Err(Error::Shape { shape });
+        }
         Ok(Self {
             p,
             settings,
@@ -173,10 +183,7 @@ impl Tracker {
         let fresh = self.checked(matrices, weights)?;
         let leaving = (self.window.len() + fresh.len()).saturating_sub(self.settings.window);
         let window = || self.window.iter().skip(leaving).chain(&fresh);
-        let options = SetOptions {
-            weights: Some(self.decayed(window())),
-            ..self.set_options()
-        };
+        let options = self.set_options().weights(Some(self.decayed(window())));
         let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
         let mut answer = diagonalize_with(&set, &self.solve_settings(), observer)?;
         if let Some(before) = self.before() {
@@ -224,12 +231,7 @@ impl Tracker {
             (Some(b), Rank::Auto) => Rank::Exactly(b.rows()),
             (_, rank) => rank,
         };
-        SetOptions {
-            weights: None,
-            rank,
-            shrinkage: self.settings.shrinkage,
-            threads: self.settings.solve.threads,
-        }
+        self.settings.set_options().rank(rank)
     }
 
     /// The B from which the next update starts, unless it is to find a start of its own.
@@ -245,13 +247,11 @@ impl Tracker {
         let settings = self.settings.solve.clone();
         match self.before() {
             None => settings,
-            Some(b) => Settings {
-                start: Start::Given(b.clone()),
-                restarts: 0,
-                // Another order or sign would be another component.
-                canonical: false,
-                ..settings
-            },
+            // Another order or sign would be another component.
+            Some(b) => settings
+                .start(Start::Given(b.clone()))
+                .restarts(0)
+                .canonical(false),
         }
     }
 

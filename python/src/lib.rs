@@ -16,7 +16,7 @@ mod tracker;
 use std::time::{Duration, Instant};
 
 use codiag::synthetic::{self, Sensors, Synthetic};
-use codiag::{Criterion, Diagonalization, Error, MatrixSet, diagonalize_with};
+use codiag::{Diagonalization, Error, Evaluation, MatrixSet, diagonalize_with};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,19 +87,17 @@ fn criterion<'py>(
     let (n, p) = shape(&c);
     let (data, b) = (c.as_slice()?, matrix_from(&b)?);
     let here = py.detach(|| {
-        let options = codiag::SetOptions {
-            weights,
-            threads: single_thread.then_some(1),
-            ..codiag::SetOptions::default()
-        };
+        let options = codiag::SetOptions::default()
+            .weights(weights)
+            .threads(single_thread.then_some(1));
         let set = MatrixSet::with_options(data, n, p, &options)?;
         if single_thread {
             // In a pool of one thread the library sees no other threads to use.
             let alone = ThreadPoolBuilder::new().num_threads(1).build();
             let alone = alone.map_err(|e| Error::Source(e.to_string()))?;
-            return alone.install(|| Criterion::at(&set, &b));
+            return alone.install(|| Evaluation::at(&set, &b));
         }
-        Criterion::at(&set, &b)
+        Evaluation::at(&set, &b)
     });
     // To the library B is a start; to the caller of this function it is not.
     let here =

@@ -40,12 +40,10 @@ impl Chunk {
         let (n, p) = shape(&matrices);
         let matrices = in_place(&matrices)?;
         let data = matrices.as_slice()?;
-        let options = SetOptions {
-            weights,
-            shrinkage,
-            threads,
-            ..SetOptions::default()
-        };
+        let options = SetOptions::default()
+            .weights(weights)
+            .shrinkage(shrinkage)
+            .threads(threads);
         let chunk = py.detach(|| working::Chunk::new(data, n, p, first, &options));
         chunk.map(Self).map_err(bad_input)
     }
@@ -186,11 +184,9 @@ impl Part {
             let (matrices, rest) = data.split_at(len * p * p);
             let (own, others) = weights.split_at(len);
             (data, weights) = (rest, others);
-            let options = SetOptions {
-                weights: Some(own.to_vec()),
-                threads: part.threads,
-                ..SetOptions::default()
-            };
+            let options = SetOptions::default()
+                .weights(Some(own.to_vec()))
+                .threads(part.threads);
             let chunk = working::Chunk::new(matrices, len, p, first, &options);
             chunks.push(Bound::new(py, Chunk(chunk.map_err(bad_input)?))?);
         }

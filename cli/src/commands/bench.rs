@@ -68,10 +68,7 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
 
 fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
     let set = synthetic::noisy(n, p, 0.1, 0);
-    let settings = Settings {
-        threads: args.threads,
-        ..Settings::default()
-    };
+    let settings = Settings::default().threads(args.threads);
     // The best of a few: other programs only ever make it slower.
     let mut best = f64::INFINITY;
     let mut answer = None;
@@ -81,13 +78,11 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
         answer = Some(diagonalize(&set, &settings)?);
         best = best.min(start.elapsed().as_secs_f64());
     }
-    let paper = Settings {
-        method: Method::QuasiNewton,
-        start: Start::Whitener,
-        max_iterations: 10,
-        tolerance: 1e-14,
-        ..settings
-    };
+    let paper = settings
+        .method(Method::QuasiNewton)
+        .start(Start::Whitener)
+        .max_iterations(10)
+        .tolerance(1e-14);
     let mut rate = 0.0_f64;
     let clock = Instant::now();
     while rate == 0.0 || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {

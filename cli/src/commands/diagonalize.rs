@@ -37,10 +37,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     if to_stdout {
         refuse_terminal(session)?;
     }
-    let settings = Settings {
-        orthogonal: args.orthogonal,
-        ..args.solver.settings()?
-    };
+    let settings = args.solver.settings()?.orthogonal(args.orthogonal);
     let mut folder = match &args.output {
         Some(path) if !to_stdout => Some(Folder::create(path)?),
         _ => None,

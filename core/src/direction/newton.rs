@@ -185,7 +185,7 @@ impl Preconditioner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Criterion, Hessian, synthetic};
+    use crate::{Evaluation, Hessian, synthetic};
 
     fn problem() -> (crate::MatrixSet, Matrix) {
         let set = synthetic::noisy(15, 5, 0.4, 3);
@@ -199,7 +199,7 @@ mod tests {
         Effort { forcing, most: 100 }
     }
 
-    fn statistics(here: &Criterion) -> Statistics {
+    fn statistics(here: &Evaluation) -> Statistics {
         Statistics {
             gradient: here.gradient.clone(),
             gamma: here.gamma.clone(),
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn curved_products_are_second_derivatives_along_the_exponential() {
         let (set, b) = problem();
-        let here = Criterion::at(&set, &b).unwrap();
+        let here = Evaluation::at(&set, &b).unwrap();
         let mut hessian = Hessian::at(&set, &b).unwrap();
         for group in [Group::Linear, Group::Rotations] {
             let e = group.project(Matrix::from_fn(5, 5, |a, b| {
@@ -223,7 +223,7 @@ mod tests {
                 let scaled = Matrix::from_fn(5, 5, |a, b| t * e[(a, b)]);
                 let mut m = retract(&scaled);
                 (0..5).for_each(|a| m[(a, a)] += 1.0);
-                Criterion::at(&set, &linalg::product(&m, &b)).unwrap().loss
+                Evaluation::at(&set, &linalg::product(&m, &b)).unwrap().loss
             };
             let h = 1e-3;
             let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
@@ -258,7 +258,7 @@ mod tests {
             ..Default::default()
         };
         let b = crate::diagonalize(&set, &settings).unwrap().b;
-        let here = Criterion::at(&set, &b).unwrap();
+        let here = Evaluation::at(&set, &b).unwrap();
         let mut hessian = Hessian::at(&set, &b).unwrap();
         let s = statistics(&here);
         let found = direction(&s, Group::Linear, effort(1e-10), false, |e| {
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn an_indefinite_hessian_still_gives_descent() {
         let (set, b) = problem();
-        let here = Criterion::at(&set, &b).unwrap();
+        let here = Evaluation::at(&set, &b).unwrap();
         let mut hessian = Hessian::at(&set, &b).unwrap();
         let s = statistics(&here);
         let minus = |e: &Matrix| {

@@ -17,7 +17,7 @@ fn view(m: &Matrix) -> MatRef<'_, f64> {
 }
 
 /// A copy of a faer matrix.
-pub fn from_faer(m: MatRef<'_, f64>) -> Matrix {
+fn from_faer(m: MatRef<'_, f64>) -> Matrix {
     Matrix::from_fn(m.nrows(), m.ncols(), |a, b| m[(a, b)])
 }
 

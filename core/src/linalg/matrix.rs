@@ -158,3 +158,11 @@ impl IndexMut<(usize, usize)> for Matrix {
         &mut self.data[a * self.columns + b]
     }
 }
+
+/// A list of rows.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Matrix {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.rows).map(|a| self.row(a)))
+    }
+}

@@ -8,11 +8,10 @@ pub mod kernels;
 mod matrix;
 
 pub use dense::{
-    add_gram, add_product, add_symmetric_product, cholesky, from_faer, inverse, log_abs_det,
+    add_gram, add_product, add_symmetric_product, cholesky, inverse, log_abs_det,
     log_det_and_inverse, product, product_into, product_transposed, reorthogonalize,
     rotation_exponential, singular_values, symmetric_eigen, symmetric_eigenvalues,
 };
-pub use faer::MatRef;
 pub use matrix::Matrix;
 
 /// Σ x_k y_k, in eight independent sums so that it vectorises.

@@ -1,5 +1,6 @@
 //! Blocks: the unit of memory, of threads, and of order of summation.
 
+use super::SetOptions;
 use crate::Error;
 use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, LANES, packed, packed_len};
@@ -39,14 +40,14 @@ impl Block {
         p: usize,
         matrices: &[&[f64]],
         first: usize,
-        shrinkage: f64,
+        options: &SetOptions,
     ) -> Result<Self, Error> {
         let mut block = Self::identities(p, matrices.len());
         for (group, eight) in matrices.chunks(LANES).enumerate() {
             let at = group * LANES;
-            block.gather_eight(p, eight, at, |lane| first + lane)?;
+            block.gather_eight(p, eight, at, options.symmetrize, |lane| first + lane)?;
         }
-        block.shrink(p, shrinkage);
+        block.shrink(p, options.shrinkage);
         Ok(block)
     }
 
@@ -69,14 +70,20 @@ impl Block {
         p: usize,
         eight: &[&[f64]],
         at: usize,
+        symmetrize: bool,
         number: impl Fn(usize) -> usize,
     ) -> Result<(), Error> {
         let lanes = self.lanes();
-        if gather_group(p, eight, &mut self.entries, lanes, at) {
+        let tolerance = if symmetrize {
+            f64::INFINITY
+        } else {
+            SYMMETRY_TOLERANCE
+        };
+        if gather_group(p, eight, &mut self.entries, lanes, at, tolerance) {
             return Ok(());
         }
         let mut matrices = eight.iter().enumerate();
-        let found = matrices.find_map(|(l, matrix)| defect(p, matrix, number(at + l)));
+        let found = matrices.find_map(|(l, matrix)| defect(p, matrix, number(at + l), tolerance));
         found.map_or(Ok(()), Err)
     }
 
@@ -169,6 +176,7 @@ fn gather_group(
     entries: &mut [f64],
     lanes: usize,
     at: usize,
+    tolerance: f64,
 ) -> bool {
     let mut largest = [0.0_f64; LANES];
     let mut asymmetry = [0.0_f64; LANES];
@@ -186,12 +194,13 @@ fn gather_group(
             }
         }
     }
-    let symmetric = (0..LANES).all(|l| asymmetry[l] <= SYMMETRY_TOLERANCE * largest[l]);
+    let symmetric =
+        (0..LANES).all(|l| asymmetry[l] <= tolerance * largest[l] || asymmetry[l] == 0.0);
     finite && symmetric
 }
 
 /// The first thing wrong with a matrix, in words of its own.
-fn defect(p: usize, matrix: &[f64], index: usize) -> Option<Error> {
+fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Error> {
     if let Some(k) = matrix.iter().position(|x| !x.is_finite()) {
         return Some(Error::NotFinite {
             matrix: index,
@@ -206,7 +215,7 @@ fn defect(p: usize, matrix: &[f64], index: usize) -> Option<Error> {
         .flat_map(|a| (0..a).map(move |b| (a, b)))
         .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
     let asymmetry = difference(row, column);
-    (asymmetry > SYMMETRY_TOLERANCE).then_some(Error::Asymmetric {
+    (asymmetry > tolerance).then_some(Error::Asymmetric {
         matrix: index,
         row,
         column,

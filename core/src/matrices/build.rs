@@ -3,10 +3,13 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::{Block, MatrixSet, Rank, Reduction, SetOptions, Summary, groups, reduction};
+use super::{
+    Block, MatrixSet, RANK_TOLERANCE, Rank, Reduction, SetOptions, Summary, groups, reduction,
+};
 use crate::Error;
+use crate::error::Remedy;
 use crate::linalg::kernels::{self, packed_len};
-use crate::linalg::{self, MatRef, Matrix};
+use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 
 impl MatrixSet {
@@ -48,33 +51,34 @@ impl MatrixSet {
                 shape: vec![0, p, p],
             });
         }
-        options.check_shrinkage()?;
+        let square = checked_count(1, p)?;
+        options.check_ranges()?;
         let mut blocks = Vec::new();
         let mut waiting: Vec<M> = Vec::new();
         let mut n = 0;
-        let mut flush = |waiting: &mut Vec<M>| -> Result<(), Error> {
+        let mut flush = |waiting: &mut Vec<M>, n: &mut usize| -> Result<(), Error> {
             let rows: Vec<&[f64]> = waiting.iter().map(AsRef::as_ref).collect();
-            blocks.push(Block::gather(p, &rows, n, options.shrinkage)?);
-            n += waiting.len();
+            blocks.push(Block::gather(p, &rows, *n, options)?);
+            *n += waiting.len();
             waiting.clear();
             Ok(())
         };
         for matrix in matrices {
             let numbers = matrix.as_ref().len();
-            if numbers != p * p {
-                return Err(Error::Length {
-                    shape: vec![p, p],
-                    expected: p * p,
+            if numbers != square {
+                return Err(Error::MatrixLength {
+                    matrix: n + waiting.len(),
+                    size: p,
                     actual: numbers,
                 });
             }
             waiting.push(matrix);
             if waiting.len() == Block::capacity(p) {
-                flush(&mut waiting)?;
+                flush(&mut waiting, &mut n)?;
             }
         }
         if !waiting.is_empty() {
-            flush(&mut waiting)?;
+            flush(&mut waiting, &mut n)?;
         }
         if n == 0 {
             return Err(Error::Shape {
@@ -83,31 +87,6 @@ impl MatrixSet {
         }
         options.check(n)?;
         Self::from_blocks(p, blocks, options)
-    }
-
-    /// A set from faer matrices.
-    ///
-    /// # Errors
-    /// If the matrices or the options are not as they should be.
-    pub fn from_faer<'a>(
-        matrices: impl IntoIterator<Item = MatRef<'a, f64>>,
-        options: &SetOptions,
-    ) -> Result<Self, Error> {
-        let mut matrices = matrices.into_iter().peekable();
-        let p = matrices.peek().map_or(0, MatRef::nrows);
-        let mut misshapen = None;
-        let rows = matrices.map_while(|m| {
-            if (m.nrows(), m.ncols()) != (p, p) {
-                misshapen = Some(vec![m.nrows(), m.ncols()]);
-                return None;
-            }
-            Some(linalg::from_faer(m).into_vec())
-        });
-        let set = Self::from_matrices(p, rows, options);
-        match misshapen {
-            Some(shape) => Err(Error::Shape { shape }),
-            None => set,
-        }
     }
 
     /// Weights, mean, reduction, and the factorisations that show the matrices positive definite.
@@ -128,6 +107,7 @@ impl MatrixSet {
         let log_dets = factorize(&mean, &blocks, &workers)?;
         Ok(Self {
             summary: Summary {
+                criterion: options.criterion,
                 len: n,
                 mean,
                 mean_log_det: linalg::dot(&weights, &log_dets),
@@ -136,6 +116,7 @@ impl MatrixSet {
             blocks: blocks.into_iter().map(Arc::new).collect(),
             weights,
             log_dets: log_dets.into(),
+            threads: options.threads,
         })
     }
 }
@@ -146,14 +127,25 @@ pub(super) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error>
     if n == 0 || p == 0 {
         return Err(Error::Shape { shape: shape() });
     }
-    if data.len() != n * p * p {
+    let expected = checked_count(n, p)?;
+    if data.len() != expected {
         return Err(Error::Length {
             shape: shape(),
-            expected: n * p * p,
+            expected,
             actual: data.len(),
         });
     }
     Ok(())
+}
+
+/// n·p·p, if that many numbers can be addressed.
+fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
+    let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
+    count
+        .filter(|count| count.checked_mul(8).is_some())
+        .ok_or_else(|| Error::TooLarge {
+            shape: vec![n, p, p],
+        })
 }
 
 /// Blocks without weights yet, from matrices the first of which has the given number in the set.
@@ -168,7 +160,7 @@ pub(super) fn gather(
     let workers = Workers::new(options.threads, data.len() / (p * p), p);
     let blocks = workers.map(&pieces, |k, piece| {
         let matrices: Vec<&[f64]> = piece.chunks_exact(p * p).collect();
-        Block::gather(p, &matrices, first + k * capacity, options.shrinkage)
+        Block::gather(p, &matrices, first + k * capacity, options)
     });
     // Whoever finds them, the first of the errors is reported.
     blocks.into_iter().collect()
@@ -221,8 +213,8 @@ pub(super) fn factorize(
     let mut all = Vec::new();
     for (block, (log_dets, singular)) in blocks.iter().zip(factorized) {
         if let Some(lane) = singular {
-            let eigenvalue = smallest_eigenvalue(p, block, lane);
-            return Err(not_positive_definite(mean, all.len() + lane, eigenvalue));
+            let found = Indefinite::new(p, block, lane, all.len() + lane);
+            return Err(found.error(mean));
         }
         all.extend(log_dets);
     }
@@ -245,21 +237,53 @@ pub(super) fn factorize_block(p: usize, block: &Block) -> (Vec<f64>, Option<usiz
     (log_dets, singular)
 }
 
-/// The smallest eigenvalue of the matrix in one lane.
-pub(super) fn smallest_eigenvalue(p: usize, block: &Block, lane: usize) -> f64 {
-    let mut entries = vec![0.0; p * p];
-    block.unpack(p, lane, &mut entries);
-    let eigenvalues = linalg::symmetric_eigenvalues(&Matrix::from_rows(p, p, entries));
-    eigenvalues.map_or(f64::NAN, |values| values[0])
+/// A matrix that is not positive definite.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Indefinite {
+    pub matrix: usize,
+    smallest_eigenvalue: f64,
+    mean_eigenvalue: f64,
 }
 
-/// The complaint about a matrix of a set with that mean.
-pub(super) fn not_positive_definite(mean: &Matrix, matrix: usize, eigenvalue: f64) -> Error {
-    let rank = reduction::rank_of_mean(mean);
-    Error::NotPositiveDefinite {
-        matrix,
-        eigenvalue,
-        shared_rank: rank.filter(|&r| 0 < r && r < mean.rows()),
+impl Indefinite {
+    /// The matrix in one lane of a block, which has that number in the set.
+    pub fn new(p: usize, block: &Block, lane: usize, matrix: usize) -> Self {
+        let mut entries = vec![0.0; p * p];
+        block.unpack(p, lane, &mut entries);
+        let values = linalg::symmetric_eigenvalues(&Matrix::from_rows(p, p, entries));
+        let values = values.unwrap_or_else(|| vec![f64::NAN]);
+        Self {
+            matrix,
+            smallest_eigenvalue: values[0],
+            mean_eigenvalue: linalg::sum(&values) / p as f64,
+        }
+    }
+
+    /// The complaint about it, in a set of that mean.
+    pub fn error(self, mean: &Matrix) -> Error {
+        Error::NotPositiveDefinite {
+            matrix: Some(self.matrix),
+            eigenvalue: self.smallest_eigenvalue,
+            remedy: self.remedy(mean),
+        }
+    }
+
+    fn remedy(self, mean: &Matrix) -> Remedy {
+        let (smallest, average) = (self.smallest_eigenvalue, self.mean_eigenvalue);
+        // Negative by rounding at most: is it the null space of all?
+        let rounding = RANK_TOLERANCE * mean.rows() as f64 * average.abs();
+        if smallest >= -rounding
+            && let Some(rank) = reduction::shared_rank(mean)
+        {
+            return Remedy::Reduce { rank };
+        }
+        // (1 − s) λ + s λ̄ is positive for any s beyond this.
+        let least = (-smallest).max(0.0) / (average - smallest);
+        let enough = [1e-3, 1e-2, 1e-1].into_iter().find(|s| 2.0 * least <= *s);
+        match enough {
+            Some(shrinkage) if average > 0.0 => Remedy::Shrink { shrinkage },
+            _ => Remedy::None,
+        }
     }
 }
 

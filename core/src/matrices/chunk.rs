@@ -11,6 +11,7 @@ use super::build::{
 };
 use super::{Block, InMemory, Reduction, SetOptions, Summary};
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 
@@ -18,6 +19,7 @@ use crate::threads::Workers;
 #[derive(Clone, Debug)]
 pub struct Chunk {
     p: usize,
+    criterion: Criterion,
     first: usize,
     /// Σ_i w_i, in the caller's scale.
     weight: f64,
@@ -61,6 +63,7 @@ impl Chunk {
         deal_out(&options.normalized_weights(n), &mut blocks);
         Ok(Self {
             p,
+            criterion: options.criterion,
             first,
             weight,
             blocks,
@@ -116,7 +119,8 @@ impl InMemory {
         filters: Option<&Matrix>,
         threads: Option<usize>,
     ) -> Result<Self, Error> {
-        let p = chunks.first().expect("a part has at least one chunk").p;
+        let chunk = chunks.first().expect("a part has at least one chunk");
+        let (p, criterion) = (chunk.p, chunk.criterion);
         let total: f64 = chunks.iter().map(|chunk| chunk.weight).sum();
         let (mut blocks, mut firsts) = (Vec::new(), Vec::new());
         let count = chunks.len() as f64;
@@ -145,6 +149,7 @@ impl InMemory {
         let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
         let mean_log_det = weights.zip(&log_dets).map(|(w, x)| w * x).sum();
         let summary = Summary {
+            criterion,
             len: n,
             mean,
             mean_log_det,
@@ -164,9 +169,9 @@ impl InMemory {
 /// The error with the matrix's number in the whole set instead of that in a part of it.
 fn named(error: Error, firsts: &[(usize, usize)]) -> Error {
     let Error::NotPositiveDefinite {
-        matrix,
+        matrix: Some(matrix),
         eigenvalue,
-        shared_rank,
+        remedy,
     } = error
     else {
         return error;
@@ -175,9 +180,9 @@ fn named(error: Error, firsts: &[(usize, usize)]) -> Error {
     for (first, len) in firsts {
         if within < *len {
             return Error::NotPositiveDefinite {
-                matrix: first + within,
+                matrix: Some(first + within),
                 eigenvalue,
-                shared_rank,
+                remedy,
             };
         }
         within -= len;
@@ -204,16 +209,14 @@ impl Summary {
     /// # Panics
     /// If there is no part.
     pub fn of_parts(parts: &[(f64, Self)], reduction: Option<Reduction>) -> Self {
-        let p = parts
-            .first()
-            .expect("a set has at least one part")
-            .1
-            .dimension();
+        let (_, part) = parts.first().expect("a set has at least one part");
+        let (p, criterion) = (part.dimension(), part.criterion);
         let mut mean = Matrix::zeros(p, p);
         for (share, part) in parts {
             linalg::add_multiple(mean.as_mut_slice(), *share, part.mean.as_slice());
         }
         Self {
+            criterion,
             len: parts.iter().map(|(_, part)| part.len).sum(),
             mean,
             mean_log_det: parts
@@ -233,11 +236,9 @@ mod tests {
     use crate::{MatrixSet, Rank};
 
     fn options(weights: &[f64], threads: usize) -> SetOptions {
-        SetOptions {
-            weights: Some(weights.to_vec()),
-            threads: Some(threads),
-            ..SetOptions::default()
-        }
+        SetOptions::default()
+            .weights(Some(weights.to_vec()))
+            .threads(Some(threads))
     }
 
     #[test]
@@ -262,7 +263,7 @@ mod tests {
         );
         let mut part = InMemory::of_chunks(chunks, None, Some(1)).unwrap();
         assert!((part.summary().mean_log_det - whole.mean_log_det()).abs() < 1e-12);
-        let mut expected = InMemory::new(&whole, Some(1));
+        let mut expected = InMemory::new(&whole);
         let b = Matrix::from_fn(p, p, |a, c| f64::from(u8::from(a == c)) + 0.1 * a as f64);
         assert!((part.reset(&b).unwrap() - expected.reset(&b).unwrap()).abs() < 1e-12);
         let (found, expected) = (part.statistics().unwrap(), expected.statistics().unwrap());
@@ -316,10 +317,7 @@ mod tests {
             let half = linalg::product(&lift, &c);
             data.extend(linalg::product_transposed(&half, &lift).into_vec());
         }
-        let reducing = SetOptions {
-            rank: Rank::Auto,
-            ..SetOptions::default()
-        };
+        let reducing = SetOptions::default().rank(Rank::Auto);
         let whole = MatrixSet::with_options(&data, n, p, &reducing).unwrap();
         let plain = SetOptions::default();
         let chunks: Vec<Chunk> = [0, 15]

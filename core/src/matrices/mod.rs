@@ -25,6 +25,7 @@ pub use working_set::{Ending, PairSums, Pairs, Probe, Slope, Tables, WorkingSet}
 
 use std::sync::Arc;
 
+use crate::criterion::Criterion;
 use crate::linalg::Matrix;
 
 /// A set of n positive definite p×p matrices, checked once and for all.
@@ -38,7 +39,7 @@ use crate::linalg::Matrix;
 /// let set = MatrixSet::new(&data, 2, 2)?;
 /// assert_eq!((set.len(), set.dimension()), (2, 2));
 ///
-/// let weighted = SetOptions { weights: Some(vec![2.0, 1.0]), ..SetOptions::default() };
+/// let weighted = SetOptions::default().weights(vec![2.0, 1.0]);
 /// let set = MatrixSet::from_matrices(2, data.chunks_exact(4), &weighted)?;
 /// assert!((set.weights()[0] - 2.0 / 3.0).abs() < 1e-15);
 /// # Ok::<(), codiag::Error>(())
@@ -50,6 +51,7 @@ pub struct MatrixSet {
     weights: Vec<f64>,
     log_dets: Arc<[f64]>,
     summary: Summary,
+    threads: Option<usize>,
 }
 
 impl MatrixSet {
@@ -59,7 +61,12 @@ impl MatrixSet {
         self.weights.len()
     }
 
-    /// The dimension in which the set is diagonalised: p, or the rank it was reduced to.
+    /// What the set is diagonalized by.
+    pub fn criterion(&self) -> Criterion {
+        self.summary.criterion
+    }
+
+    /// The dimension in which the set is diagonalized: p, or the rank it was reduced to.
     pub fn dimension(&self) -> usize {
         self.summary.dimension()
     }
@@ -92,6 +99,13 @@ impl MatrixSet {
     /// Σ_i w_i log det Cⁱ.
     pub fn mean_log_det(&self) -> f64 {
         self.summary.mean_log_det
+    }
+
+    /// The same matrices, to be worked on by at most that many threads; as many as pay for None.
+    #[must_use]
+    pub fn with_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
     }
 
     /// The blocks, in order.

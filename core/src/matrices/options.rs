@@ -1,8 +1,21 @@
 //! How a set is made from matrices.
 
 use crate::Error;
+use crate::criterion::Criterion;
+use crate::error::{Expected, Setting};
+use crate::setters::setters;
 
-/// To what dimension a set is reduced before it is diagonalised.
+/// To what dimension a set is reduced before it is diagonalized.
+///
+/// ```
+/// use codiag::{MatrixSet, Rank, SetOptions};
+/// // The third channel is the sum of the others.
+/// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
+/// assert!(MatrixSet::new(&data, 1, 3).is_err());
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// assert_eq!((set.channels(), set.dimension()), (3, 2));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
     /// Not at all: a singular set is an error.
@@ -15,33 +28,79 @@ pub enum Rank {
     Exactly(usize),
 }
 
-/// How a set is made from matrices.
+/// What a rank may be.
+pub(super) const RANK_CHOICES: Expected =
+    Expected::OneOfOr(&["full", "auto"], "a number from 1 to p");
+
+/// How a set is made from matrices, and worked on.
+///
+/// ```
+/// use codiag::{MatrixSet, SetOptions};
+/// let options = SetOptions::default().weights(vec![2.0, 1.0]).shrinkage(0.01).threads(1);
+/// let set = MatrixSet::with_options(&[2.0, 0.5, 0.5, 1.0, 1.0, 0.1, 0.1, 3.0], 2, 2, &options)?;
+/// assert!((set.weights()[0] - 2.0 / 3.0).abs() < 1e-15);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct SetOptions {
-    /// One weight a matrix, not negative, not all zero; equal weights if None.
+    /// What the set will be diagonalized by, which decides what is required of its matrices.
+    pub criterion: Criterion,
+    /// One weight per matrix, not negative, not all zero; equal weights if None.
     pub weights: Option<Vec<f64>>,
     /// The dimension to reduce to.
     pub rank: Rank,
     /// Each matrix becomes (1 − s) C + s tr(C)/p I, for s in \[0, 1\].
     pub shrinkage: f64,
-    /// How many threads prepare the set; as many as pay if None.
+    /// Whether matrices that are not symmetric are replaced by their symmetric parts. Without it,
+    /// asymmetry beyond 1e-8 of the largest entry, as data in single precision have it, is an
+    /// error.
+    pub symmetrize: bool,
+    /// How many threads prepare and solve the set; as many as pay if None. The answer does not
+    /// depend on it.
     pub threads: Option<usize>,
 }
 
+setters!(SetOptions {
+    criterion: Criterion,
+    rank: Rank,
+    shrinkage: f64,
+    symmetrize: bool,
+});
+
 impl SetOptions {
-    pub(super) fn check_shrinkage(&self) -> Result<(), Error> {
-        if (0.0..=1.0).contains(&self.shrinkage) {
-            return Ok(());
+    /// The same with other [`weights`](Self#structfield.weights), or with equal ones for None.
+    #[must_use]
+    pub fn weights(mut self, weights: impl Into<Option<Vec<f64>>>) -> Self {
+        self.weights = weights.into();
+        self
+    }
+
+    /// The same with another number of [`threads`](Self#structfield.threads), or as many as pay for
+    /// None.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Checks all that does not depend on the number of matrices.
+    pub(crate) fn check_ranges(&self) -> Result<(), Error> {
+        if !(0.0..=1.0).contains(&self.shrinkage) {
+            let expected = Expected::Between(0.0, 1.0);
+            return Err(Error::setting(Setting::Shrinkage, expected, self.shrinkage));
         }
-        Err(Error::Setting {
-            name: "shrinkage",
-            expected: "between 0 and 1",
-            value: self.shrinkage.to_string(),
-        })
+        if self.threads == Some(0) {
+            return Err(Error::setting(Setting::Threads, Expected::AtLeast(1), 0));
+        }
+        if self.rank == Rank::Exactly(0) {
+            return Err(Error::setting(Setting::Rank, RANK_CHOICES, 0));
+        }
+        Ok(())
     }
 
     pub(super) fn check(&self, n: usize) -> Result<(), Error> {
-        self.check_shrinkage()?;
+        self.check_ranges()?;
         let Some(weights) = &self.weights else {
             return Ok(());
         };

@@ -1,7 +1,9 @@
 //! Reduction of a set to the range of its mean.
 
 use super::Rank;
+use super::options::RANK_CHOICES;
 use crate::Error;
+use crate::error::{Expected, Remedy, Setting};
 use crate::linalg::{self, Matrix};
 
 /// Eigenvalues of the mean's correlations below this share of the largest are rounding.
@@ -30,33 +32,25 @@ impl Reduction {
         if let Rank::Exactly(r) = rank
             && (r == 0 || r > p)
         {
-            return Err(Error::Setting {
-                name: "rank",
-                expected: "\"full\", \"auto\" or a number from 1 to p",
-                value: r.to_string(),
-            });
+            return Err(Error::setting(Setting::Rank, RANK_CHOICES, r));
         }
-        let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::StartSingular {
-            problem: "not finite",
-        })?;
+        let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::NoEigenvalues)?;
         let available = count_rank(&values);
         let r = match rank {
             Rank::Full => p,
             Rank::Auto => available,
             Rank::Exactly(r) if r > available => {
-                return Err(Error::Setting {
-                    name: "rank",
-                    expected: "at most the rank of the mean",
-                    value: format!("{r} for a mean of rank {available}"),
-                });
+                let expected = Expected::Words("at most the rank of the mean");
+                let value = format!("{r} for a mean of rank {available}");
+                return Err(Error::setting(Setting::Rank, expected, value));
             }
             Rank::Exactly(r) => r,
         };
         if r == 0 {
             return Err(Error::NotPositiveDefinite {
-                matrix: 0,
-                eigenvalue: 0.0,
-                shared_rank: None,
+                matrix: None,
+                eigenvalue: values[0],
+                remedy: Remedy::None,
             });
         }
         let leading = |k: usize| p - 1 - k;
@@ -94,10 +88,21 @@ impl Reduction {
     }
 }
 
-/// The numerical rank of a mean, or None if it has no eigenvalues.
-pub(super) fn rank_of_mean(mean: &Matrix) -> Option<usize> {
+/// The numerical rank of a positive semidefinite mean that is singular but not zero.
+pub(super) fn shared_rank(mean: &Matrix) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
-    Some(count_rank(&values))
+    let rank = count_rank(&values);
+    let semidefinite = !is_negative(mean, &values);
+    (semidefinite && 0 < rank && rank < mean.rows()).then_some(rank)
+}
+
+/// Whether a mean, whose correlations have these eigenvalues, is clearly negative in some direction.
+fn is_negative(mean: &Matrix, values: &[f64]) -> bool {
+    let largest = values.last().map_or(0.0, |x| x.abs());
+    let power = |a: usize| mean[(a, a)];
+    let most = (0..mean.rows()).fold(0.0_f64, |most, a| most.max(power(a).abs()));
+    let negative_channel = (0..mean.rows()).any(|a| power(a) < -RANK_TOLERANCE * most);
+    negative_channel || values.iter().any(|v| *v < -RANK_TOLERANCE * largest)
 }
 
 fn count_rank(values: &[f64]) -> usize {

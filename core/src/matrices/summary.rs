@@ -1,11 +1,14 @@
 //! What is known of a set without asking for its matrices.
 
 use super::Reduction;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
 
 /// Of a set of checked matrices, wherever they are: what does not grow with their number.
 #[derive(Clone, Debug)]
 pub struct Summary {
+    /// What the set is diagonalized by.
+    pub criterion: Criterion,
     /// The number of matrices.
     pub len: usize,
     /// Their weighted mean, after reduction.

@@ -43,7 +43,7 @@ pub struct Tables {
 /// other machines can answer alike. All that must survive a fault is B: [`reset`](Self::reset)
 /// brings any set to it.
 ///
-/// Every call fails, with [`Error::Source`], if the matrices cannot be reached any more. It may fail
+/// Every call fails, with [`Error::External`], if the matrices cannot be reached any more. It may fail
 /// with [`Error::Interrupted`] if whoever watches the set wants the solve to end where it stands.
 #[allow(clippy::missing_errors_doc)] // said above
 pub trait WorkingSet {

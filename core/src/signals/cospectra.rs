@@ -8,6 +8,7 @@ use super::sweep::{Coordinates, Sweep};
 use super::welch::Welch;
 use super::{CovarianceOptions, Covariances, Recording, Shrinkage, Window};
 use crate::Error;
+use crate::error::{Expected, Portion, Setting};
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 
@@ -60,37 +61,33 @@ impl Bands {
 
     /// The frequencies of each band, as numbers of multiples of rate / length.
     fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
-        let refused = |name, expected, value: String| {
-            Err(Error::Setting {
-                name,
-                expected,
-                value,
-            })
+        let refused = |setting, expected, value: String| {
+            Err(Error::setting(setting, Expected::Words(expected), value))
         };
         if !(self.rate.is_finite() && self.rate > 0.0) {
             return refused(
-                "rate",
+                Setting::Rate,
                 "a positive number of samples per second",
                 self.rate.to_string(),
             );
         }
         if !(0.0..1.0).contains(&self.overlap) {
             return refused(
-                "overlap",
+                Setting::Overlap,
                 "at least 0 and below 1",
                 self.overlap.to_string(),
             );
         }
         if self.bands.is_empty() {
             return refused(
-                "bands",
+                Setting::Bands,
                 "at least one pair of frequencies",
                 "none".to_owned(),
             );
         }
         let length = self.length();
         if length == 0 {
-            return refused("window_length", "at least 1", "0".to_owned());
+            return refused(Setting::WindowLength, "at least 1", "0".to_owned());
         }
         let (resolution, half) = (self.rate / length as f64, 0.5 * self.rate);
         let mut bins = Vec::new();
@@ -98,7 +95,7 @@ impl Bands {
             let value = || format!("{low}-{high} Hz at {} samples per second", self.rate);
             if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
                 let expected = "pairs of rising frequencies up to half the rate";
-                return refused("bands", expected, value());
+                return refused(Setting::Bands, expected, value());
             }
             // A hair below, so that an edge which is a frequency belongs to the band above it.
             let first = (low / resolution - 1e-9).ceil().max(0.0) as usize;
@@ -106,8 +103,8 @@ impl Bands {
             let last = if high >= half { length / 2 + 1 } else { end };
             if first >= last {
                 let value = format!("{}, in windows of {length}", value());
-                let expected = "as wide as frequencies are apart, rate / window_length";
-                return refused("bands", expected, value);
+                let expected = "as wide as frequencies are apart, the rate divided by the length of the windows";
+                return refused(Setting::Bands, expected, value);
             }
             bins.push(first..last);
         }
@@ -167,11 +164,9 @@ impl<'a> Cospectra<'a> {
         let windows: usize = starts.iter().map(Vec::len).sum();
         if windows == 0 {
             let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-            return Err(Error::Setting {
-                name: "window_length",
-                expected: "at most the samples of the longest span",
-                value: format!("{} for {longest} samples", welch.length),
-            });
+            let expected = Expected::Words("at most the samples of the longest span");
+            let value = format!("{} for {longest} samples", welch.length);
+            return Err(Error::setting(Setting::WindowLength, expected, value));
         }
         let (p, columns) = (
             recording.channels(),
@@ -205,12 +200,13 @@ impl<'a> Cospectra<'a> {
             let coefficients = self.windows * (2 * bins.len() - real);
             if coefficients < dimension {
                 return Err(Error::TooFewSamples {
-                    what: format!("the band {low}-{high} Hz"),
+                    portion: Portion::Band {
+                        low: *low,
+                        high: *high,
+                    },
                     samples: coefficients,
-                    unit: "Fourier coefficients",
                     dimension,
                     needed: dimension,
-                    advice: "take wider bands",
                 });
             }
         }

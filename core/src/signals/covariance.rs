@@ -2,6 +2,7 @@
 
 use super::sweep::{Buffers, Coordinates, Sweep};
 use super::{Epochs, Piece, Recording, Scale, Segments, Shrinkage};
+use crate::error::{Expected, Portion, Setting};
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 use crate::{Error, MatrixSet, SetOptions};
@@ -78,7 +79,7 @@ pub fn segment_covariances(
 ) -> Result<Covariances, Error> {
     let pieces = segments.pieces(recording.samples())?;
     let matrices: Vec<Vec<Piece>> = pieces.into_iter().map(|piece| vec![piece]).collect();
-    covariances(recording, &matrices, SEGMENT, options)
+    covariances(recording, &matrices, Portion::Segment, options)
 }
 
 /// One covariance for each epoch, or, with labels, one for each class: that of all its epochs, each
@@ -92,53 +93,31 @@ pub fn epoch_covariances(
     labels: Option<&[usize]>,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let (matrices, kind) = epoch_pieces(epochs, labels)?;
-    covariances(epochs, &matrices, kind, options)
+    let (matrices, portion) = epoch_pieces(epochs, labels)?;
+    covariances(epochs, &matrices, portion, options)
 }
 
-/// What matrices are made of, for messages.
-#[derive(Clone, Copy)]
-pub(super) struct Kind {
-    noun: &'static str,
-    advice: &'static str,
-}
-
-pub(super) const SEGMENT: Kind = Kind {
-    noun: "segment",
-    advice: "take fewer or longer segments",
-};
-
-const EPOCH: Kind = Kind {
-    noun: "epoch",
-    advice: "take one covariance a class",
-};
-
-const CLASS: Kind = Kind {
-    noun: "class",
-    advice: "take more epochs",
-};
+/// What the matrix of a number is made of, for errors.
+pub(super) type PortionOf = fn(usize) -> Portion;
 
 /// The pieces of every epoch or class.
 pub(super) fn epoch_pieces(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
-) -> Result<(Vec<Vec<Piece>>, Kind), Error> {
+) -> Result<(Vec<Vec<Piece>>, PortionOf), Error> {
     let each = epochs.epoch_samples();
     let pieces =
         (0..epochs.len()).map(|e| -> Piece { std::iter::once(e * each..(e + 1) * each).collect() });
     let Some(labels) = labels else {
-        return Ok((pieces.map(|piece| vec![piece]).collect(), EPOCH));
+        return Ok((pieces.map(|piece| vec![piece]).collect(), Portion::Epoch));
     };
     let refused = |expected, value: String| {
-        Err(Error::Setting {
-            name: "labels",
-            expected,
-            value,
-        })
+        let expected = Expected::Words(expected);
+        Err(Error::setting(Setting::Labels, expected, value))
     };
     if labels.len() != epochs.len() {
         let value = format!("{} for {} epochs", labels.len(), epochs.len());
-        return refused("one an epoch", value);
+        return refused("one per epoch", value);
     }
     let classes = labels.iter().max().map_or(0, |most| most + 1);
     let mut matrices = vec![Vec::new(); classes];
@@ -148,18 +127,18 @@ pub(super) fn epoch_pieces(
     if let Some(empty) = matrices.iter().position(Vec::is_empty) {
         return refused("numbers from 0 on, none left out", format!("no {empty}"));
     }
-    Ok((matrices, CLASS))
+    Ok((matrices, Portion::Class))
 }
 
 fn covariances(
     recording: &dyn Recording,
     matrices: &[Vec<Piece>],
-    kind: Kind,
+    portion: PortionOf,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     let p = recording.channels();
     options.shrinkage.check()?;
-    check_samples(matrices, kind, p, options.center, options.shrinkage)?;
+    check_samples(matrices, portion, p, options.center, options.shrinkage)?;
     let workers = workers(matrices, p, options.threads);
     let mut sweep = Sweep {
         recording,
@@ -209,7 +188,7 @@ pub(super) fn workers(matrices: &[Vec<Piece>], p: usize, threads: Option<usize>)
 /// Whether every matrix has the samples it needs to be positive definite.
 pub(super) fn check_samples(
     matrices: &[Vec<Piece>],
-    kind: Kind,
+    portion: PortionOf,
     dimension: usize,
     center: bool,
     shrinkage: Shrinkage,
@@ -222,12 +201,10 @@ pub(super) fn check_samples(
         let samples = count(pieces);
         if samples < needed {
             return Err(Error::TooFewSamples {
-                what: format!("{} {i}", kind.noun),
+                portion: portion(i),
                 samples,
-                unit: "samples",
                 dimension,
                 needed,
-                advice: kind.advice,
             });
         }
     }
@@ -306,7 +283,7 @@ pub(super) fn mean_covariance(
     let p = sweep.dimension();
     let n = matrices.len() as f64;
     let groups: Vec<&[Vec<Piece>]> = matrices.chunks(matrices.len().div_ceil(GROUPS)).collect();
-    let parts = workers.map(&groups, |_, group| {
+    let parts = workers.map(&groups, |_, group| -> Result<Vec<f64>, Error> {
         let mut sum = vec![0.0; p * p];
         let mut buffers = Buffers::default();
         for pieces in *group {

@@ -1,5 +1,6 @@
 //! Reduction of a recording to its principal components.
 
+use crate::error::{Expected, Setting};
 use crate::linalg::{self, Matrix};
 use crate::matrices::RANK_TOLERANCE;
 use crate::{Error, Rank, Reduction};
@@ -26,18 +27,11 @@ pub(super) fn reduce(
 ) -> Result<(Option<Reduction>, f64), Error> {
     let p = covariance.rows();
     let refused = |expected, value: String| {
-        Err(Error::Setting {
-            name: "components",
-            expected,
-            value,
-        })
+        let expected = Expected::Words(expected);
+        Err(Error::setting(Setting::Components, expected, value))
     };
     if (0..p).all(|a| covariance[(a, a)] == 0.0) {
-        return Err(Error::Setting {
-            name: "the recording",
-            expected: "more than constants",
-            value: "no variance at all".to_owned(),
-        });
+        return Err(Error::Constant);
     }
     match components {
         Components::Number(r) if r == 0 || r > p => {
@@ -60,9 +54,7 @@ pub(super) fn reduce(
     }
     let factor = |a: usize| scale.map_or(1.0, |s| s[a]);
     let scaled = Matrix::from_fn(p, p, |a, b| covariance[(a, b)] * factor(a) * factor(b));
-    let (mut values, vectors) = linalg::symmetric_eigen(&scaled).ok_or(Error::StartSingular {
-        problem: "without eigenvalues",
-    })?;
+    let (mut values, vectors) = linalg::symmetric_eigen(&scaled).ok_or(Error::NoEigenvalues)?;
     values.iter_mut().for_each(|v| *v = v.max(0.0));
     let total: f64 = values.iter().sum();
     let rank = values

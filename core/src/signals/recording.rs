@@ -18,7 +18,8 @@ pub trait Recording: Sync {
     /// Writes a span of all channels to `out`, one channel after the other.
     ///
     /// # Errors
-    /// If the samples cannot be read: [`Error::Source`].
+    /// If the samples cannot be read: [`Error::Io`], or what [`Error::external`] makes of another
+    /// program's error.
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error>;
 }
 
@@ -82,7 +83,7 @@ impl<'a> View<'a> {
     ) -> Result<Self, Error> {
         if channels == 0 || samples == 0 {
             return Err(Error::RecordingShape {
-                expected: "channels x samples",
+                epochs: false,
                 shape: vec![channels, samples],
             });
         }
@@ -176,7 +177,7 @@ impl<'a> Epochs<'a> {
     ) -> Result<Self, Error> {
         if shape.contains(&0) {
             return Err(Error::RecordingShape {
-                expected: "epochs x channels x samples",
+                epochs: true,
                 shape: shape.to_vec(),
             });
         }

@@ -1,6 +1,7 @@
 //! The units of channels.
 
 use crate::Error;
+use crate::error::{Expected, Setting};
 
 /// The unit in which each channel counts: for principal components, shrinkage and shares of
 /// variance, where the channels of a recording are not all of one kind.
@@ -30,7 +31,7 @@ impl Scale {
                 return Ok(());
             }
             let value = format!("{length} for {channels} channels");
-            Err(refused("one number a channel", value))
+            Err(refused("one number per channel", value))
         };
         Ok(Some(match self {
             Self::Unchanged => return Ok(None),
@@ -57,11 +58,7 @@ impl Scale {
 }
 
 fn refused(expected: &'static str, value: String) -> Error {
-    Error::Setting {
-        name: "scale",
-        expected,
-        value,
-    }
+    Error::setting(Setting::Scale, Expected::Words(expected), value)
 }
 
 /// A channel that is always zero stays so.

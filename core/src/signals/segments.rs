@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::Error;
+use crate::error::{Expected, Setting};
 
 /// Some samples that share one mean: spans in ascending order.
 pub type Piece = Vec<Range<usize>>;
@@ -56,11 +57,8 @@ impl Segments {
     /// If the numbers are out of their ranges, or there are too few samples for one segment.
     pub fn pieces(&self, samples: usize) -> Result<Vec<Piece>, Error> {
         if !(0.0..1.0).contains(&self.overlap) {
-            return Err(Error::Setting {
-                name: "overlap",
-                expected: "at least 0 and below 1",
-                value: self.overlap.to_string(),
-            });
+            let expected = Expected::Below(0.0, 1.0);
+            return Err(Error::setting(Setting::Overlap, expected, self.overlap));
         }
         let good = good_spans(samples, &self.exclude)?;
         let total: usize = good.iter().map(Range::len).sum();
@@ -69,14 +67,19 @@ impl Segments {
         match self.cut {
             Cut::Count(count) => {
                 if count == 0 {
-                    return Err(setting("segments", "at least 1", &count));
+                    return Err(Error::setting(
+                        Setting::Segments,
+                        Expected::AtLeast(1),
+                        count,
+                    ));
                 }
                 let shares = 1.0 + (count - 1) as f64 * (1.0 - self.overlap);
                 // A hair more than the quotient, which rounding may have taken below a whole number.
                 length = (total as f64 / shares * (1.0 + 1e-12)) as usize;
                 if length == 0 {
                     let value = format!("{count} for {total} samples");
-                    return Err(setting("segments", "at most one a sample", &value));
+                    let expected = Expected::Words("at most one per sample");
+                    return Err(Error::setting(Setting::Segments, expected, value));
                 }
                 let last = total - length;
                 starts = (0..count).map(|i| i * last / (count - 1).max(1)).collect();
@@ -84,8 +87,9 @@ impl Segments {
             Cut::Length(samples) => {
                 if samples == 0 || samples > total {
                     let value = format!("{samples} for {total} samples");
-                    let expected = "at least 1 sample and at most as many as there are";
-                    return Err(setting("segment_length", expected, &value));
+                    let expected =
+                        Expected::Words("at least 1 sample and at most as many as there are");
+                    return Err(Error::setting(Setting::SegmentLength, expected, value));
                 }
                 length = samples;
                 let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
@@ -96,14 +100,6 @@ impl Segments {
             .into_iter()
             .map(|start| place(&good, start..start + length))
             .collect())
-    }
-}
-
-fn setting(name: &'static str, expected: &'static str, value: &dyn ToString) -> Error {
-    Error::Setting {
-        name,
-        expected,
-        value: value.to_string(),
     }
 }
 
@@ -119,8 +115,8 @@ pub(super) fn good_spans(
     for span in bad {
         if span.start > span.end || span.end > samples {
             let value = format!("{}..{}", span.start, span.end);
-            let expected = "spans of samples within the recording";
-            return Err(setting("exclude", expected, &value));
+            let expected = Expected::Words("spans of samples within the recording");
+            return Err(Error::setting(Setting::Exclude, expected, value));
         }
         if at < span.start {
             good.push(at..span.start);
@@ -132,7 +128,8 @@ pub(super) fn good_spans(
     }
     if good.is_empty() {
         let value = format!("all {samples} samples");
-        return Err(setting("exclude", "spans that leave some samples", &value));
+        let expected = Expected::Words("spans that leave some samples");
+        return Err(Error::setting(Setting::Exclude, expected, value));
     }
     Ok(good)
 }

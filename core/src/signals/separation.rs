@@ -3,13 +3,14 @@
 use std::ops::{ControlFlow, Range};
 
 use super::cospectra::Cospectra;
-use super::covariance::{self, Kind, SEGMENT};
+use super::covariance::{self, PortionOf};
 use super::principal::{self, Components};
 use super::segments::good_spans;
 use super::sweep::{Coordinates, Sweep};
 use super::{
     Bands, CovarianceOptions, Epochs, Piece, Recording, Scale, Segments, Separated, Shrinkage,
 };
+use crate::error::Portion;
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::{Error, MatrixSet, SetOptions, Settings, diagonalize_with};
@@ -61,7 +62,9 @@ pub struct Separation {
     /// How far each matrix is drawn towards a multiple of the identity, in the coordinates of the
     /// components.
     pub shrinkage: Shrinkage,
-    /// How the matrices are diagonalised. A start that is given, such as the filters of another
+    /// How many threads work; as many as pay if None.
+    pub threads: Option<usize>,
+    /// How the matrices are diagonalized. A start that is given, such as the filters of another
     /// recording, is components x channels, in the recording's units.
     pub solver: Settings,
 }
@@ -74,6 +77,7 @@ impl Default for Separation {
             center: true,
             scale: Scale::Unchanged,
             shrinkage: Shrinkage::default(),
+            threads: None,
             solver: Settings::default(),
         }
     }
@@ -104,7 +108,7 @@ impl Separation {
                 let pieces = segments.pieces(recording.samples())?;
                 let matrices: Vec<Vec<Piece>> =
                     pieces.into_iter().map(|piece| vec![piece]).collect();
-                self.fit_covariances(recording, matrices, SEGMENT, observer)
+                self.fit_covariances(recording, matrices, Portion::Segment, observer)
             }
             Contrast::Bands(bands) => {
                 let spans = good_spans(recording.samples(), &bands.exclude)?;
@@ -125,9 +129,9 @@ impl Separation {
         labels: Option<&[usize]>,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        let (matrices, kind) = covariance::epoch_pieces(epochs, labels)?;
+        let (matrices, portion) = covariance::epoch_pieces(epochs, labels)?;
         match &self.contrast {
-            Contrast::Segments(_) => self.fit_covariances(epochs, matrices, kind, observer),
+            Contrast::Segments(_) => self.fit_covariances(epochs, matrices, portion, observer),
             Contrast::Bands(bands) => {
                 let each = epochs.epoch_samples();
                 let spans: Vec<_> = (0..epochs.len())
@@ -142,11 +146,11 @@ impl Separation {
         &self,
         recording: &dyn Recording,
         matrices: Vec<Vec<Piece>>,
-        kind: Kind,
+        portion: PortionOf,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         self.shrinkage.check()?;
-        let threads = self.solver.threads;
+        let threads = self.threads;
         let workers = covariance::workers(&matrices, recording.channels(), threads);
         let mut sweep = Sweep {
             recording,
@@ -157,7 +161,7 @@ impl Separation {
         let basis = self.basis(total)?;
         sweep.coordinates = basis.coordinates();
         let dimension = sweep.dimension();
-        covariance::check_samples(&matrices, kind, dimension, self.center, self.shrinkage)?;
+        covariance::check_samples(&matrices, portion, dimension, self.center, self.shrinkage)?;
         let options = self.set_options();
         let (set, shrinkages) =
             covariance::covariance_set(&sweep, &matrices, self.shrinkage, &workers, &options)?;
@@ -175,7 +179,7 @@ impl Separation {
             center: self.center,
             scale: Scale::Unchanged,
             shrinkage: self.shrinkage,
-            threads: self.solver.threads,
+            threads: self.threads,
         };
         let mut welch = Cospectra::new(recording, bands, spans, &options)?;
         let basis = self.basis(welch.mean()?)?;
@@ -187,10 +191,7 @@ impl Separation {
     }
 
     fn set_options(&self) -> SetOptions {
-        SetOptions {
-            threads: self.solver.threads,
-            ..SetOptions::default()
-        }
+        SetOptions::default().threads(self.threads)
     }
 
     fn basis(&self, total: Matrix) -> Result<Basis, Error> {
@@ -224,7 +225,7 @@ impl Separation {
             basis,
             shrinkages,
             pieces.collect(),
-            self.solver.threads,
+            self.threads,
         ))
     }
 }

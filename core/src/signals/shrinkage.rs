@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::Error;
+use crate::error::{Expected, Setting};
 
 /// How far a covariance C is drawn towards tr(C)/p · I.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,11 +38,9 @@ impl FromStr for Shrinkage {
 }
 
 fn refused(value: &str) -> Error {
-    Error::Setting {
-        name: "shrinkage",
-        expected: "a number between 0 and 1, \"auto\", \"ledoit-wolf\" or \"oas\"",
-        value: value.to_owned(),
-    }
+    let names = &["auto", "ledoit-wolf", "oas"];
+    let expected = Expected::OneOfOr(names, "a number between 0 and 1");
+    Error::setting(Setting::Shrinkage, expected, value)
 }
 
 impl Shrinkage {

@@ -3,6 +3,7 @@
 use super::Recording;
 use super::sweep::chunk_samples;
 use crate::Error;
+use crate::error::{Expected, Setting};
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 
@@ -51,11 +52,9 @@ pub fn remove(
 ) -> Result<(), Error> {
     let (r, p) = (filters.rows(), filters.columns());
     if let Some(beyond) = exclude.iter().find(|e| **e >= r) {
-        return Err(Error::Setting {
-            name: "exclude",
-            expected: "numbers of sources, counted from 0",
-            value: format!("{beyond} of {r} sources"),
-        });
+        let expected = Expected::Words("numbers of sources, counted from 0");
+        let value = format!("{beyond} of {r} sources");
+        return Err(Error::setting(Setting::Exclude, expected, value));
     }
     let mut chosen = exclude.to_vec();
     chosen.sort_unstable();
@@ -100,7 +99,7 @@ fn stream(
     let step = chunk_samples(p);
     let starts: Vec<usize> = (0..samples).step_by(step).collect();
     for batch in starts.chunks(BATCH) {
-        let parts = workers.map(batch, |_, &start| {
+        let parts = workers.map(batch, |_, &start| -> Result<Matrix, Error> {
             let length = step.min(samples - start);
             let mut x = vec![0.0; p * length];
             recording.read(start..start + length, &mut x)?;

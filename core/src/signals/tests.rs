@@ -96,7 +96,7 @@ fn threads_change_no_bit() {
             components: Components::Number(6),
             ..Separation::default()
         };
-        separation.solver.threads = Some(threads);
+        separation.threads = Some(threads);
         let separated = separation.fit(&view).unwrap();
         let sources = separated.sources(&view).unwrap();
         (segments.data, cospectra.data, sources)

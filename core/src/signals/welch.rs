@@ -8,6 +8,7 @@ use realfft::num_complex::Complex;
 use realfft::{RealFftPlanner, RealToComplex};
 
 use crate::Error;
+use crate::error::{Expected, Setting};
 
 /// The taper of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,10 +52,9 @@ impl FromStr for Window {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|window| window.name() == name);
-        found.ok_or(Error::Setting {
-            name: "window",
-            expected: "\"hann\", \"hamming\" or \"rectangular\"",
-            value: format!("{name:?}"),
+        found.ok_or_else(|| {
+            let expected = Expected::OneOf(&["hann", "hamming", "rectangular"]);
+            Error::setting(Setting::Window, expected, format!("{name:?}"))
         })
     }
 }

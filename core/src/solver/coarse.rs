@@ -46,10 +46,7 @@ pub(super) fn start<S: WorkingSet>(
     let Some(mut sample) = set.sample(step)? else {
         return Ok(begin(b, 0.0));
     };
-    let loose = Settings {
-        tolerance: TOLERANCE,
-        ..settings.clone()
-    };
+    let loose = settings.clone().tolerance(TOLERANCE);
     let mut unobserved = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let outcome = solve(&mut sample, &loose, begin(b, 0.0), &mut unobserved)?;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);

@@ -120,6 +120,8 @@ impl<'a, S: WorkingSet> Course<'a, S> {
             self.confirm()?;
         }
         let record = Record {
+            start: 0,
+            sample: false,
             iteration: self.history.len(),
             seconds: self.clock.elapsed().as_secs_f64(),
             loss: self.loss,

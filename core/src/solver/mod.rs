@@ -11,6 +11,7 @@ mod rotation;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use crate::error::Conflict;
 use crate::linalg::Matrix;
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::report::{Diagonalization, Observer, Record, Status};
@@ -51,7 +52,7 @@ pub fn diagonalize_with(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Diagonalization, Error> {
-    let mut working = InMemory::new(set, settings.threads);
+    let mut working = InMemory::new(set);
     diagonalize_working(&mut working, settings, observer)
 }
 
@@ -66,11 +67,7 @@ pub fn diagonalize_working<S: WorkingSet>(
 ) -> Result<Diagonalization, Error> {
     settings.check()?;
     if settings.orthogonal && set.summary().reduction.is_some() {
-        return Err(Error::Setting {
-            name: "orthogonal",
-            expected: "false for a set reduced in rank, whose axes are not those of the channels",
-            value: "true".to_owned(),
-        });
+        return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let clock = Instant::now();
     let begin = coarse::start(set, settings, clock)?;

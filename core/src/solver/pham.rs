@@ -4,6 +4,7 @@
 
 use super::course::Course;
 use crate::Error;
+use crate::error::Conflict;
 use crate::linalg;
 use crate::linalg::kernels::PairSums;
 use crate::matrices::WorkingSet;
@@ -26,11 +27,7 @@ pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, E
         let mut b = course.b.clone();
         let mut decrement = 0.0;
         let Some(pairs) = course.set.pairs() else {
-            return Err(Error::Setting {
-                name: "method",
-                expected: "\"newton\" or \"quasi-newton\" for matrices that are not in memory",
-                value: "\"pham\"".to_owned(),
-            });
+            return Err(Error::Conflict(Conflict::PhamNotInMemory));
         };
         for first in 1..p {
             for second in 0..first {

@@ -3,6 +3,7 @@
 mod spectral;
 
 use crate::Error;
+use crate::error::StartProblem;
 use crate::linalg::{self, Matrix};
 use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
@@ -59,8 +60,8 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
         });
     }
     if !b.is_finite() {
-        return Err(Error::StartSingular {
-            problem: "not finite",
+        return Err(Error::Start {
+            problem: StartProblem::NotFinite,
         });
     }
     let b = set.to_reduced(b);
@@ -75,8 +76,8 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
         || linalg::singular_values(&balanced)
             .is_none_or(|s| s[p - 1] <= p as f64 * f64::EPSILON * s[0]);
     if singular {
-        return Err(Error::StartSingular {
-            problem: "singular",
+        return Err(Error::Start {
+            problem: StartProblem::Singular,
         });
     }
     if orthogonal {
@@ -88,8 +89,8 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
             .zip(identity.as_slice())
             .fold(0.0_f64, |m, (x, y)| m.max((x - y).abs()));
         if distance > 1e-8 {
-            return Err(Error::StartSingular {
-                problem: "not orthogonal, as it must be with orthogonal=True",
+            return Err(Error::Start {
+                problem: StartProblem::NotOrthogonal,
             });
         }
         return Ok(if distance > 1e-13 {
@@ -114,9 +115,7 @@ fn whitener(set: &Summary) -> Result<Matrix, Error> {
 }
 
 fn eigen(m: &Matrix) -> Result<(Vec<f64>, Matrix), Error> {
-    linalg::symmetric_eigen(m).ok_or(Error::StartSingular {
-        problem: "without eigenvalues",
-    })
+    linalg::symmetric_eigen(m).ok_or(Error::NoEigenvalues)
 }
 
 /// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).

@@ -26,14 +26,11 @@ const ANGLE: f64 = 0.01;
 /// The start; other seeds end in other combinations.
 pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
-    let singular = Error::StartSingular {
-        problem: "a whitener of a singular mean",
-    };
-    let factor = linalg::cholesky(&set.summary().mean).ok_or(singular.clone())?;
+    let factor = linalg::cholesky(&set.summary().mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
     let inverse_mean = linalg::product(&whitener.transpose(), &whitener);
     let balanced_mean = set.balance(&inverse_mean)?;
-    let factor = linalg::cholesky(&balanced_mean).ok_or(singular)?;
+    let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
 
     // As many as a set of n matrices can tell apart.
@@ -257,7 +254,7 @@ mod tests {
     fn an_exact_set_is_diagonalised_by_the_start() {
         for (n, p) in [(5, 3), (40, 10), (100, 20)] {
             let made = Synthetic::new(n, p, 0.0, 4);
-            let mut set = InMemory::new(&made.set().unwrap(), Some(1));
+            let mut set = InMemory::new(&made.set().unwrap());
             let b = start(&mut set, 0).unwrap();
             assert!(amari_distance(&b, &made.mixing) < 1e-7, "n {n} p {p}");
         }
@@ -315,7 +312,7 @@ mod tests {
     fn alike_matrices_have_a_start() {
         let data: Vec<f64> = [2.0, 0.5, 0.5, 1.0].repeat(12);
         let set = MatrixSet::new(&data, 12, 2).unwrap();
-        let mut set = InMemory::new(&set, Some(1));
+        let mut set = InMemory::new(&set);
         assert!(start(&mut set, 0).unwrap().is_finite());
     }
 }

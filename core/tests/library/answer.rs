@@ -39,10 +39,7 @@ fn the_canonical_form_has_unit_powers_ordered_by_variation_and_positive_patterns
         assert!(largest > 0.0);
     }
     // The same components, if asked as the solver left them.
-    let settings = Settings {
-        canonical: false,
-        ..Settings::default()
-    };
+    let settings = Settings::default().canonical(false);
     let raw = diagonalize(&set, &settings).unwrap();
     assert!((raw.loss - answer.loss).abs() < 1e-13);
     assert_ne!(raw.b, answer.b);
@@ -79,10 +76,7 @@ fn transform_gives_the_matrices_whose_diagonals_are_the_powers() {
 fn residuals_are_the_matrices_shares_of_the_loss() {
     let made = Synthetic::new(30, 5, 0.3, 2);
     let weights: Vec<f64> = (0..30).map(|i| f64::from(i % 4)).collect();
-    let options = SetOptions {
-        weights: Some(weights),
-        ..SetOptions::default()
-    };
+    let options = SetOptions::default().weights(Some(weights));
     let set = MatrixSet::with_options(&made.data, 30, 5, &options).unwrap();
     let answer = diagonalize(&set, &Settings::default()).unwrap();
     assert!(answer.residuals.iter().all(|r| *r > 0.0));
@@ -123,16 +117,11 @@ fn the_pair_hardest_to_tell_apart_is_named() {
 fn a_warm_start_at_the_answer_returns_it_at_once() {
     let set = noisy(50, 9, 0.2, 1);
     for method in Method::ALL {
-        let settings = Settings {
-            method,
-            ..Settings::default()
-        };
+        let settings = Settings::default().method(method);
         let cold = diagonalize(&set, &settings).unwrap();
-        let warm = Settings {
-            start: Start::Given(cold.b.clone()),
-            tolerance: 1.5e-8,
-            ..settings
-        };
+        let warm = settings
+            .start(Start::Given(cold.b.clone()))
+            .tolerance(1.5e-8);
         let again = diagonalize(&set, &warm).unwrap();
         assert_eq!((again.iterations, again.status), (0, Status::Converged));
         let pairs = cold.b.as_slice().iter().zip(again.b.as_slice());
@@ -144,10 +133,7 @@ fn a_warm_start_at_the_answer_returns_it_at_once() {
 fn the_observer_sees_every_iteration_and_can_stop() {
     let set = noisy(50, 9, 0.2, 1);
     for method in Method::ALL {
-        let settings = Settings {
-            method,
-            ..Settings::default()
-        };
+        let settings = Settings::default().method(method);
         let mut seen: Vec<Record> = Vec::new();
         let answer = diagonalize_with(&set, &settings, &mut |record: &Record, b: &Matrix| {
             assert_eq!(b.rows(), 9);
@@ -180,11 +166,9 @@ fn limits_are_kept() {
     let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
     for method in Method::ALL {
         for max_iterations in [0, 2] {
-            let settings = Settings {
-                method,
-                max_iterations,
-                ..Settings::default()
-            };
+            let settings = Settings::default()
+                .method(method)
+                .max_iterations(max_iterations);
             let answer = diagonalize(&set, &settings).unwrap();
             assert_eq!(answer.status, Status::IterationLimit);
             assert_eq!(answer.iterations, max_iterations);
@@ -195,12 +179,10 @@ fn limits_are_kept() {
 #[test]
 fn rounding_is_told_from_the_iteration_limit() {
     for method in Method::ALL {
-        let settings = Settings {
-            method,
-            tolerance: 1e-300,
-            max_iterations: 100_000,
-            ..Settings::default()
-        };
+        let settings = Settings::default()
+            .method(method)
+            .tolerance(1e-300)
+            .max_iterations(100_000);
         let answer = diagonalize(&noisy(30, 6, 0.3, 3), &settings).unwrap();
         assert_eq!(answer.status, Status::NoFurtherDecrease, "{method:?}");
         assert!(
@@ -215,11 +197,7 @@ fn rounding_is_told_from_the_iteration_limit() {
 fn restarts_keep_the_best_of_all_losses() {
     let set = MatrixSet::new(&meg(Sensors::Magnetometers), 100, 40).unwrap();
     let run = || {
-        let settings = Settings {
-            restarts: 3,
-            tolerance: 1e-6,
-            ..Settings::default()
-        };
+        let settings = Settings::default().restarts(3).tolerance(1e-6);
         diagonalize(&set, &settings).unwrap()
     };
     let answer = run();
@@ -263,10 +241,7 @@ fn sets_are_reduced_to_the_range_of_their_mean() {
     let (data, made) = deficient();
     let inner = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
     for rank in [Rank::Auto, Rank::Exactly(3)] {
-        let options = SetOptions {
-            rank,
-            ..SetOptions::default()
-        };
+        let options = SetOptions::default().rank(rank);
         let set = MatrixSet::with_options(&data, 25, 5, &options).unwrap();
         assert_eq!((set.dimension(), set.channels()), (3, 5));
         let answer = diagonalize(&set, &Settings::default()).unwrap();
@@ -280,11 +255,9 @@ fn sets_are_reduced_to_the_range_of_their_mean() {
             }
         }
         // A warm start takes what an answer gives, and transform too.
-        let warm = Settings {
-            start: Start::Given(answer.b.clone()),
-            tolerance: 1e-7,
-            ..Settings::default()
-        };
+        let warm = Settings::default()
+            .start(Start::Given(answer.b.clone()))
+            .tolerance(1e-7);
         assert_eq!(diagonalize(&set, &warm).unwrap().iterations, 0);
         assert_eq!(answer.transform(&set).len(), 25 * 9);
     }
@@ -295,10 +268,7 @@ fn shrinkage_lifts_single_singular_matrices() {
     let mut made = Synthetic::new(10, 3, 0.2, 0);
     made.data[9..18].copy_from_slice(&[1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
     assert!(made.set().is_err());
-    let options = SetOptions {
-        shrinkage: 0.01,
-        ..SetOptions::default()
-    };
+    let options = SetOptions::default().shrinkage(0.01);
     let set = MatrixSet::with_options(&made.data, 10, 3, &options).unwrap();
     assert!((set.matrix(1)[(0, 0)] - (0.99 + 0.01)).abs() < 1e-15);
     assert!((set.matrix(1)[(0, 1)] - 0.99).abs() < 1e-15);
@@ -316,10 +286,7 @@ fn one_matrix_and_one_dimension_are_solved_by_the_start() {
     assert_eq!((single.status, single.iterations), (Status::Converged, 0));
     assert!(single.loss.abs() < 1e-12);
     for method in Method::ALL {
-        let settings = Settings {
-            method,
-            ..Settings::default()
-        };
+        let settings = Settings::default().method(method);
         let scalar = diagonalize(&MatrixSet::new(&[2.0, 3.0], 2, 1).unwrap(), &settings).unwrap();
         assert!(scalar.status.converged() && scalar.identifiability.is_none());
         assert!((scalar.b[(0, 0)] - 1.0 / 2.5_f64.sqrt()).abs() < 1e-14);

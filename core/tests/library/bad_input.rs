@@ -1,5 +1,6 @@
 //! Every kind of bad input has an error of its own, with the numbers in it.
 
+use codiag::error::{Conflict, Remedy, Setting, StartProblem};
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{Error, Matrix, MatrixSet, Method, Rank, SetOptions, Settings, Start, diagonalize};
 
@@ -100,28 +101,42 @@ fn singular_and_indefinite_matrices_are_named_with_what_helps() {
     let mut made = Synthetic::new(20, 3, 0.3, 0);
     made.data[7 * 9..8 * 9].copy_from_slice(&[1.0, 2.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
     let error = made.set().unwrap_err();
-    assert!(error.to_string().contains("shrinkage"), "{error}");
     let Error::NotPositiveDefinite {
         matrix,
         eigenvalue,
-        shared_rank,
+        remedy,
     } = error
     else {
         panic!("{error}");
     };
-    assert_eq!((matrix, shared_rank), (7, None));
+    // No shrinkage that one would want lifts an eigenvalue of −1.
+    assert_eq!((matrix, remedy), (Some(7), Remedy::None));
     assert!((eigenvalue + 1.0).abs() < 1e-12);
+    for (smallest, shrinkage) in [(0.0, 1e-3), (-1e-4, 1e-3), (-2e-3, 1e-2), (-0.03, 0.1)] {
+        made.data[7 * 9..8 * 9].copy_from_slice(Matrix::diagonal(&[1.0, smallest, 1.0]).as_slice());
+        let error = made.set().unwrap_err();
+        assert!(
+            error.to_string().contains("SetOptions::shrinkage"),
+            "{error}"
+        );
+        let Error::NotPositiveDefinite { remedy, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(remedy, Remedy::Shrink { shrinkage });
+        let shrunk = options(|o| o.shrinkage = shrinkage);
+        assert!(MatrixSet::with_options(&made.data, 20, 3, &shrunk).is_ok());
+    }
 
     // All of rank 1 in two channels.
     let data: Vec<f64> = (1..5)
         .flat_map(|k| [1.0, 2.0, 2.0, 4.0].map(|x| x * f64::from(k)))
         .collect();
     let error = MatrixSet::new(&data, 4, 2).unwrap_err();
-    assert!(error.to_string().contains("rank=\"auto\""), "{error}");
+    assert!(error.to_string().contains("Rank::Auto"), "{error}");
     assert!(matches!(
         error,
         Error::NotPositiveDefinite {
-            shared_rank: Some(1),
+            remedy: Remedy::Reduce { rank: 1 },
             ..
         }
     ));
@@ -131,7 +146,10 @@ fn singular_and_indefinite_matrices_are_named_with_what_helps() {
     let zeros = MatrixSet::new(&[0.0; 8], 2, 2).unwrap_err();
     assert!(matches!(
         zeros,
-        Error::NotPositiveDefinite { matrix: 0, .. }
+        Error::NotPositiveDefinite {
+            matrix: Some(0),
+            ..
+        }
     ));
 }
 
@@ -161,14 +179,20 @@ fn weights_ranks_and_shrinkage_are_checked() {
     assert_eq!(weights(vec![0.0; 4]), Error::WeightsZero);
     for rank in [0, 4] {
         let error = error(options(|o| o.rank = Rank::Exactly(rank)));
-        assert!(matches!(error, Error::Setting { name: "rank", .. }));
+        assert!(matches!(
+            error,
+            Error::Setting {
+                setting: Setting::Rank,
+                ..
+            }
+        ));
     }
     for shrinkage in [-0.1, 1.1, f64::NAN] {
         let error = error(options(|o| o.shrinkage = shrinkage));
         assert!(matches!(
             error,
             Error::Setting {
-                name: "shrinkage",
+                setting: Setting::Shrinkage,
                 ..
             }
         ));
@@ -188,22 +212,22 @@ fn starts_are_checked() {
     ));
     assert_eq!(
         start(Matrix::zeros(3, 3)),
-        Error::StartSingular {
-            problem: "singular"
+        Error::Start {
+            problem: StartProblem::Singular
         }
     );
     let ones = Matrix::from_fn(3, 3, |_, _| 1.0);
     assert_eq!(
         start(ones),
-        Error::StartSingular {
-            problem: "singular"
+        Error::Start {
+            problem: StartProblem::Singular
         }
     );
     let nan = Matrix::from_fn(3, 3, |_, _| f64::NAN);
     assert_eq!(
         start(nan),
-        Error::StartSingular {
-            problem: "not finite"
+        Error::Start {
+            problem: StartProblem::NotFinite
         }
     );
     let skewed = settings_error(|s| {
@@ -212,10 +236,7 @@ fn starts_are_checked() {
     });
     assert!(skewed.to_string().contains("orthogonal"), "{skewed}");
     // Scale alone is no reason to refuse a start.
-    let tiny = Settings {
-        start: Start::Given(Matrix::diagonal(&[1e-12, 1.0, 1e9])),
-        ..Settings::default()
-    };
+    let tiny = Settings::default().start(Start::Given(Matrix::diagonal(&[1e-12, 1.0, 1e9])));
     assert!(
         diagonalize(&noisy(8, 3, 0.3, 0), &tiny)
             .unwrap()
@@ -228,33 +249,33 @@ fn starts_are_checked() {
 fn settings_are_checked() {
     for tolerance in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = settings_error(|s| s.tolerance = tolerance);
-        assert!(matches!(error, Error::Setting { name: "tol", .. }));
+        assert!(matches!(
+            error,
+            Error::Setting {
+                setting: Setting::Tolerance,
+                ..
+            }
+        ));
     }
     assert!(matches!(
         settings_error(|s| s.lambda_min = 0.0),
         Error::Setting {
-            name: "lambda_min",
+            setting: Setting::LambdaMin,
             ..
         }
     ));
     assert!(matches!(
-        settings_error(|s| s.threads = Some(0)),
-        Error::Setting {
-            name: "threads",
+        MatrixSet::with_options(&[1.0], 1, 1, &SetOptions::default().threads(0)),
+        Err(Error::Setting {
+            setting: Setting::Threads,
             ..
-        }
+        })
     ));
     let error = settings_error(|s| {
         s.orthogonal = true;
         s.method = Method::Pham;
     });
-    assert!(matches!(
-        error,
-        Error::Setting {
-            name: "orthogonal",
-            ..
-        }
-    ));
+    assert_eq!(error, Error::Conflict(Conflict::OrthogonalPham));
     let error = "gauss".parse::<Method>().unwrap_err();
     assert!(error.to_string().contains("\"quasi-newton\""), "{error}");
     assert!("spectre".parse::<Start>().is_err());

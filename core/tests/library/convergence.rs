@@ -2,7 +2,7 @@
 
 use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg, noisy};
 use codiag::{
-    Criterion, Diagonalization, Matrix, MatrixSet, Method, Settings, Start, Status, diagonalize,
+    Diagonalization, Evaluation, Matrix, MatrixSet, Method, Settings, Start, Status, diagonalize,
 };
 
 #[allow(clippy::needless_pass_by_value)] // settings are written where they are passed
@@ -11,11 +11,7 @@ fn solve(set: &MatrixSet, settings: Settings) -> Diagonalization {
 }
 
 fn with(method: Method, tolerance: f64) -> Settings {
-    Settings {
-        method,
-        tolerance,
-        ..Settings::default()
-    }
+    Settings::default().method(method).tolerance(tolerance)
 }
 
 fn gradients(answer: &Diagonalization) -> Vec<f64> {
@@ -39,10 +35,7 @@ fn exact_sets_give_the_mixing_back() {
 fn all_methods_converge_quadratically_on_exact_sets() {
     let set = noisy(100, 20, 0.0, 5);
     for method in Method::ALL {
-        let settings = Settings {
-            start: Start::Whitener,
-            ..with(method, 1e-12)
-        };
+        let settings = with(method, 1e-12).start(Start::Whitener);
         let answer = solve(&set, settings);
         let gradients = gradients(&answer);
         // From where the iteration is near the solution for good.
@@ -78,10 +71,7 @@ fn newton_converges_quadratically_on_noisy_sets() {
 
 #[test]
 fn quasi_newton_converges_linearly_on_noisy_sets() {
-    let settings = Settings {
-        start: Start::Whitener,
-        ..with(Method::QuasiNewton, 1e-7)
-    };
+    let settings = with(Method::QuasiNewton, 1e-7).start(Start::Whitener);
     let answer = solve(&noisy(100, 20, 0.1, 1), settings);
     assert!(answer.status.converged());
     assert!(
@@ -105,10 +95,7 @@ fn all_methods_reach_the_same_loss() {
     let losses: Vec<f64> = Method::ALL
         .into_iter()
         .map(|method| {
-            let settings = Settings {
-                start: Start::Given(near.b.clone()),
-                ..with(method, 1e-8)
-            };
+            let settings = with(method, 1e-8).start(Start::Given(near.b.clone()));
             let answer = solve(&set, settings);
             assert!(answer.status.converged(), "{method:?}");
             answer.loss
@@ -126,11 +113,7 @@ fn the_loss_never_increases() {
                 if orthogonal && method == Method::Pham {
                     continue;
                 }
-                let settings = Settings {
-                    orthogonal,
-                    max_iterations: 30,
-                    ..with(method, 1e-8)
-                };
+                let settings = with(method, 1e-8).orthogonal(orthogonal).max_iterations(30);
                 let answer = solve(set, settings);
                 for pair in answer.history.windows(2) {
                     assert!(pair[1].loss <= pair[0].loss + 1e-12, "{method:?} {pair:?}");
@@ -157,11 +140,9 @@ fn seeds_of_the_experiments_converge_to_losses_as_low_as_the_paper_s() {
         for seed in 0..20 {
             let set = noisy(100, 40, sigma, seed);
             let newton = solve(&set, with(Method::Newton, 1e-6));
-            let paper = Settings {
-                start: Start::Whitener,
-                max_iterations: 5000,
-                ..with(Method::QuasiNewton, 1e-6)
-            };
+            let paper = with(Method::QuasiNewton, 1e-6)
+                .start(Start::Whitener)
+                .max_iterations(5000);
             let quasi_newton = solve(&set, paper);
             assert!(newton.status.converged() && quasi_newton.status.converged());
             excess += (newton.loss - quasi_newton.loss) / 20.0;
@@ -174,13 +155,7 @@ fn seeds_of_the_experiments_converge_to_losses_as_low_as_the_paper_s() {
 fn a_hessian_that_does_not_fit_is_applied_by_sweeps() {
     let set = noisy(40, 12, 0.2, 0);
     let stored = solve(&set, Settings::default());
-    let swept = solve(
-        &set,
-        Settings {
-            hessian_memory: 0,
-            ..Settings::default()
-        },
-    );
+    let swept = solve(&set, Settings::default().hessian_memory(0));
     assert_eq!(stored.iterations, swept.iterations);
     assert!((stored.loss - swept.loss).abs() < 1e-12);
     let pairs = stored.b.as_slice().iter().zip(swept.b.as_slice());
@@ -191,11 +166,7 @@ fn a_hessian_that_does_not_fit_is_applied_by_sweeps() {
 fn rotations_stay_orthogonal_and_end_where_the_gradient_over_them_vanishes() {
     for method in [Method::QuasiNewton, Method::Newton] {
         let set = noisy(30, 8, 0.5, 4);
-        let settings = Settings {
-            orthogonal: true,
-            max_iterations: 3000,
-            ..with(method, 1e-9)
-        };
+        let settings = with(method, 1e-9).orthogonal(true).max_iterations(3000);
         let answer = solve(&set, settings);
         assert_eq!(answer.status, Status::Converged, "{method:?}");
         for a in 0..8 {
@@ -204,7 +175,7 @@ fn rotations_stay_orthogonal_and_end_where_the_gradient_over_them_vanishes() {
                 assert!((dot - f64::from(u8::from(a == b))).abs() < 1e-12);
             }
         }
-        let gradient = Criterion::at(&set, &answer.b).unwrap().gradient;
+        let gradient = Evaluation::at(&set, &answer.b).unwrap().gradient;
         for a in 0..8 {
             for b in 0..8 {
                 assert!((gradient[(a, b)] - gradient[(b, a)]).abs() < 1e-7);
@@ -215,10 +186,7 @@ fn rotations_stay_orthogonal_and_end_where_the_gradient_over_them_vanishes() {
 
 #[test]
 fn newton_over_rotations_is_quadratic() {
-    let settings = Settings {
-        orthogonal: true,
-        ..with(Method::Newton, 1e-11)
-    };
+    let settings = with(Method::Newton, 1e-11).orthogonal(true);
     let answer = solve(&noisy(30, 8, 0.5, 4), settings);
     let gradients = gradients(&answer);
     let below = |x: f64| gradients.iter().position(|g| *g < x).unwrap();
@@ -254,10 +222,7 @@ fn common_principal_components_are_found_exactly() {
         }
     }
     let set = MatrixSet::new(&data, 20, p).unwrap();
-    let settings = Settings {
-        orthogonal: true,
-        ..Settings::default()
-    };
+    let settings = Settings::default().orthogonal(true);
     let answer = solve(&set, settings);
     assert!(answer.loss.abs() < 1e-12);
     let mixing = Matrix::from_fn(p, p, |x, k| q[(k, x)]);

@@ -2,7 +2,7 @@
 
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Diagonalization, Error, MatRef, Matrix, MatrixSet, Method, SetOptions, Settings, Start, Status,
+    Diagonalization, Error, Matrix, MatrixSet, Method, SetOptions, Settings, Start, Status,
     diagonalize,
 };
 
@@ -82,12 +82,12 @@ fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
     });
     let moved = MatrixSet::new(&transformed(&made, &t), 40, 7).unwrap();
     for method in Method::ALL {
-        let settings = |start| Settings {
-            method,
-            start: Start::Given(start),
-            tolerance: 1e-10,
-            canonical: false,
-            ..Settings::default()
+        let settings = |start| {
+            Settings::default()
+                .method(method)
+                .start(Start::Given(start))
+                .tolerance(1e-10)
+                .canonical(false)
         };
         // C → T C Tᵀ with the start B₀ T⁻¹ gives B T⁻¹; here T⁻¹ is given, B₀ = I.
         let first = diagonalize(&moved, &settings(Matrix::identity(7))).unwrap();
@@ -118,10 +118,7 @@ fn order_duplication_and_weights_do_not_matter() {
     let set = MatrixSet::from_matrices(6, &repeated, &SetOptions::default()).unwrap();
     let mut weights = vec![1.0; 30];
     weights[0] = 2.0;
-    let options = SetOptions {
-        weights: Some(weights),
-        ..SetOptions::default()
-    };
+    let options = SetOptions::default().weights(Some(weights));
     let weighted = MatrixSet::from_matrices(6, &matrices, &options).unwrap();
     let (first, second) = (solve(&set), solve(&weighted));
     assert!((first.loss - second.loss).abs() < 1e-12);
@@ -129,10 +126,7 @@ fn order_duplication_and_weights_do_not_matter() {
 
     let mut weights = vec![1.0; 30];
     weights[4] = 0.0;
-    let options = SetOptions {
-        weights: Some(weights),
-        ..SetOptions::default()
-    };
+    let options = SetOptions::default().weights(Some(weights));
     let weighted = MatrixSet::from_matrices(6, &matrices, &options).unwrap();
     let without: Vec<&[f64]> = [&matrices[..4], &matrices[5..]].concat();
     let set = MatrixSet::from_matrices(6, &without, &SetOptions::default()).unwrap();
@@ -146,12 +140,8 @@ fn any_number_of_threads_gives_the_same_bits() {
     let set = noisy(700, 20, 0.2, 0);
     for method in Method::ALL {
         let run = |threads| {
-            let settings = Settings {
-                method,
-                threads: Some(threads),
-                max_iterations: 40,
-                ..Settings::default()
-            };
+            let settings = Settings::default().method(method).max_iterations(40);
+            let set = set.clone().with_threads(threads);
             let answer = diagonalize(&set, &settings).unwrap();
             (
                 answer.b,
@@ -173,25 +163,25 @@ fn all_ways_to_make_a_set_make_the_same_one() {
     let slice = solve(&made.set().unwrap());
     let matrices = made.data.chunks_exact(25).map(<[f64]>::to_vec);
     let iterator = solve(&MatrixSet::from_matrices(5, matrices, &options).unwrap());
-    let threaded = SetOptions {
-        threads: Some(2),
-        ..SetOptions::default()
-    };
+    let threaded = SetOptions::default().threads(Some(2));
     let parallel = solve(&MatrixSet::with_options(&made.data, 150, 5, &threaded).unwrap());
-    let faer = made
-        .data
-        .chunks_exact(25)
-        .map(|c| MatRef::from_row_major_slice(c, 5, 5));
-    let faer = solve(&MatrixSet::from_faer(faer, &options).unwrap());
     assert_eq!(slice.b, iterator.b);
     assert_eq!(slice.b, parallel.b);
-    assert_eq!(slice.b, faer.b);
-    let misshapen = [
-        MatRef::from_row_major_slice(&made.data[..25], 5, 5),
-        MatRef::from_row_major_slice(&made.data[..20], 5, 4),
-    ];
-    assert!(matches!(
-        MatrixSet::from_faer(misshapen, &options),
-        Err(Error::Shape { shape }) if shape == [5, 4]
-    ));
+    let misshapen = [&made.data[..25], &made.data[..25], &made.data[..20]];
+    assert_eq!(
+        MatrixSet::from_matrices(5, misshapen, &options).unwrap_err(),
+        Error::MatrixLength {
+            matrix: 2,
+            size: 5,
+            actual: 20
+        }
+    );
+    // Shapes that no computer can address.
+    let huge = 1 << 32;
+    for error in [
+        MatrixSet::new(&[], huge, huge).unwrap_err(),
+        MatrixSet::from_matrices(huge, [[1.0]], &options).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    }
 }

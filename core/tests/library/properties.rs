@@ -1,6 +1,6 @@
 //! Properties of every answer, over random sets.
 
-use codiag::{Criterion, Matrix, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
+use codiag::{Evaluation, Matrix, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
 use proptest::prelude::*;
 
 /// n random covariances of 2p samples in p channels of random units, with weights.
@@ -41,23 +41,23 @@ proptest! {
 
     #[test]
     fn newton_converges_and_never_loses_to_its_start((n, p, data, weights) in sets()) {
-        let options = SetOptions { weights: Some(weights), ..SetOptions::default() };
+        let options = SetOptions::default().weights(Some(weights));
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let answer = diagonalize(&set, &Settings::default()).unwrap();
         prop_assert_eq!(answer.status, Status::Converged, "ĝ {:e}", answer.gradient_norm);
         prop_assert!(answer.loss >= -1e-9);
         prop_assert!(answer.loss <= answer.history[0].loss + 1e-9);
-        let here = Criterion::at(&set, &answer.b).unwrap();
+        let here = Evaluation::at(&set, &answer.b).unwrap();
         prop_assert!((here.loss - answer.loss).abs() < 1e-9 * (1.0 + answer.loss));
         prop_assert!(here.gradient.norm() / (p as f64).sqrt() < 1e-7);
     }
 
     #[test]
     fn the_other_methods_decrease_the_loss((n, p, data, weights) in sets()) {
-        let options = SetOptions { weights: Some(weights), ..SetOptions::default() };
+        let options = SetOptions::default().weights(Some(weights));
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         for method in [Method::QuasiNewton, Method::Pham] {
-            let settings = Settings { method, max_iterations: 5, ..Settings::default() };
+            let settings = Settings::default().method(method).max_iterations(5);
             let answer = diagonalize(&set, &settings).unwrap();
             for pair in answer.history.windows(2) {
                 prop_assert!(pair[1].loss <= pair[0].loss + 1e-9);
@@ -69,7 +69,7 @@ proptest! {
     #[test]
     fn orthogonal_answers_are_orthogonal((n, p, data, _) in sets()) {
         let set = MatrixSet::new(&data, n, p).unwrap();
-        let settings = Settings { orthogonal: true, max_iterations: 20, ..Settings::default() };
+        let settings = Settings::default().orthogonal(true).max_iterations(20);
         let b = diagonalize(&set, &settings).unwrap().b;
         let gram = Matrix::from_fn(p, p, |x, y| (0..p).map(|c| b[(x, c)] * b[(y, c)]).sum());
         for x in 0..p {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use codiag::error::Setting;
 use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg};
 use codiag::{
     Diagonalization, Error, Matrix, MatrixSet, Rank, Record, SetOptions, Settings, Status, Tracker,
@@ -142,10 +143,7 @@ fn components_are_not_exchanged_where_they_can_hardly_be_told_apart() {
     for c in data[40 * p * p..].chunks_exact(p * p) {
         let answer = tracker.push(c).unwrap();
         assert!(answer.status.converged());
-        let options = SetOptions {
-            weights: Some(tracker.decayed_weights()),
-            ..SetOptions::default()
-        };
+        let options = SetOptions::default().weights(Some(tracker.decayed_weights()));
         let set = MatrixSet::with_options(&tracker.matrices(), tracker.len(), p, &options).unwrap();
         let half = product(&answer.b, set.mean());
         let power = |row: &[f64]| -> f64 {
@@ -193,10 +191,7 @@ fn a_mixing_that_stands_still_is_that_of_a_batch_solve_of_the_window() {
         for (w, v) in tracker.decayed_weights().iter().zip(&weights) {
             assert!((w - v).abs() < 1e-14);
         }
-        let options = SetOptions {
-            weights: Some(weights),
-            ..SetOptions::default()
-        };
+        let options = SetOptions::default().weights(Some(weights));
         let newest = &made.data[(n - window) * p * p..];
         assert_eq!(tracker.matrices(), newest);
         let set = MatrixSet::with_options(newest, window, p, &options).unwrap();
@@ -228,13 +223,11 @@ fn groups_of_matrices_lead_to_the_same_b() {
     assert_eq!(one_by_one.matrices(), together.matrices());
     let inverse = {
         let set = MatrixSet::new(&made.data, 90, p).unwrap();
-        let settings = Settings {
-            start: codiag::Start::Given(one_by_one.b().unwrap().clone()),
-            canonical: false,
-            max_iterations: 0,
-            rescale: false,
-            ..Settings::default()
-        };
+        let settings = Settings::default()
+            .start(codiag::Start::Given(one_by_one.b().unwrap().clone()))
+            .canonical(false)
+            .max_iterations(0)
+            .rescale(false);
         diagonalize(&set, &settings).unwrap().a
     };
     assert!(amari_distance(together.b().unwrap(), &inverse) < 1e-6);
@@ -312,10 +305,7 @@ fn rank_and_rotations_are_those_of_the_first_matrices() {
     assert!(amari_distance(&unlifted, &flat[39].a) < 1e-6);
 
     let settings = TrackerSettings {
-        solve: Settings {
-            orthogonal: true,
-            ..Settings::default()
-        },
+        solve: Settings::default().orthogonal(true),
         ..remembering(20, 0.95)
     };
     let mut tracker = Tracker::new(5, settings).unwrap();
@@ -375,7 +365,10 @@ fn bad_input_leaves_the_tracker_as_it_was() {
     let singular = tracker.push(&indefinite).unwrap_err();
     assert!(matches!(
         singular,
-        Error::NotPositiveDefinite { matrix: 1, .. }
+        Error::NotPositiveDefinite {
+            matrix: Some(1),
+            ..
+        }
     ));
     let skewed = tracker.push(&asymmetric).unwrap_err();
     assert!(matches!(skewed, Error::Asymmetric { matrix: 0, .. }));
@@ -408,37 +401,26 @@ fn bad_input_leaves_the_tracker_as_it_was() {
 #[test]
 fn settings_out_of_their_ranges_are_named() {
     let named = |settings: TrackerSettings| match Tracker::new(3, settings) {
-        Err(Error::Setting { name, .. }) => name,
+        Err(Error::Setting { setting, .. }) => setting,
         other => panic!("{other:?}"),
     };
-    assert_eq!(named(remembering(0, 0.9)), "window");
+    assert_eq!(named(remembering(0, 0.9)), Setting::TrackerWindow);
     for forgetting in [0.0, -0.5, 1.01, f64::NAN] {
-        assert_eq!(named(remembering(10, forgetting)), "forgetting");
+        assert_eq!(named(remembering(10, forgetting)), Setting::Forgetting);
     }
-    let solve = Settings {
-        tolerance: 0.0,
-        ..Settings::default()
-    };
+    let solve = Settings::default().tolerance(0.0);
     assert_eq!(
         named(TrackerSettings {
             solve,
             ..remembering(10, 0.9)
         }),
-        "tol"
+        Setting::Tolerance
     );
     let settings = TrackerSettings {
         shrinkage: 2.0,
         ..remembering(10, 0.9)
     };
-    let mut tracker = Tracker::new(1, settings).unwrap();
-    let error = tracker.push(&[1.0]).unwrap_err();
-    assert!(matches!(
-        error,
-        Error::Setting {
-            name: "shrinkage",
-            ..
-        }
-    ));
+    assert_eq!(named(settings), Setting::Shrinkage);
     // No matrix yet, or nothing but weights of zero.
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let mut tracker = Tracker::new(1, remembering(10, 0.9)).unwrap();
@@ -448,9 +430,7 @@ fn settings_out_of_their_ranges_are_named() {
         .unwrap_err();
     assert_eq!(none, Error::WeightsZero);
     assert!(matches!(
-        Tracker::new(0, TrackerSettings::default())
-            .unwrap()
-            .push(&[]),
+        Tracker::new(0, TrackerSettings::default()),
         Err(Error::Shape { .. })
     ));
 }

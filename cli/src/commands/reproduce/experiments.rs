@@ -101,13 +101,13 @@ pub struct Solver {
 
 /// The solvers compared: the paper's, its rival, and ours from the same start and from our own.
 pub fn solvers(args: &Reproduce) -> [Solver; 4] {
-    let settings = |method, start| Settings {
-        method,
-        start,
-        tolerance: TOLERANCE,
-        max_iterations: args.max_iter,
-        threads: Some(args.threads),
-        ..Settings::default()
+    let settings = |method, start| {
+        Settings::default()
+            .method(method)
+            .start(start)
+            .tolerance(TOLERANCE)
+            .max_iterations(args.max_iter)
+            .threads(Some(args.threads))
     };
     [
         Solver {
@@ -236,13 +236,11 @@ fn durations(history: &[Record]) -> Vec<f64> {
 /// distance of a loss to its minimum is measured to the minimum of its own valley, found by Newton
 /// steps from where the run ended.
 fn limit(set: &MatrixSet, answer: &Diagonalization) -> Result<f64> {
-    let polish = Settings {
-        start: Start::Given(answer.b.clone()),
-        tolerance: 1e-12,
-        max_iterations: 300,
-        canonical: false,
-        ..Settings::default()
-    };
+    let polish = Settings::default()
+        .start(Start::Given(answer.b.clone()))
+        .tolerance(1e-12)
+        .max_iterations(300)
+        .canonical(false);
     let polished = diagonalize(set, &polish)?;
     let seen = answer.history.iter().chain(&polished.history);
     Ok(seen.fold(f64::INFINITY, |lowest, record| lowest.min(record.loss)))

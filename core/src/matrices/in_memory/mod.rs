@@ -70,9 +70,9 @@ impl Sweep {
 
 impl InMemory {
     /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that
-    /// concerns D. At most that many threads are used, as many as pay if None.
-    pub fn new(set: &MatrixSet, threads: Option<usize>) -> Self {
-        let workers = Workers::new(threads, set.len(), set.dimension());
+    /// concerns D.
+    pub fn new(set: &MatrixSet) -> Self {
+        let workers = Workers::new(set.threads, set.len(), set.dimension());
         let log_dets = Arc::clone(&set.log_dets);
         Self::of_blocks(set.blocks(), set.summary().clone(), log_dets, workers)
     }
@@ -135,6 +135,7 @@ impl InMemory {
             .map(|places| Block::pick(p, places, total));
         let blocks: Vec<Arc<Block>> = blocks.map(Arc::new).collect();
         let summary = Summary {
+            criterion: self.summary.criterion,
             len: places.len(),
             mean: weighted_mean(p, &blocks, &self.workers),
             mean_log_det: 0.0,

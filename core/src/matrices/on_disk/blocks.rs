@@ -24,6 +24,7 @@ pub struct Recipe {
     /// What the weights of those taken sum to.
     pub total: f64,
     pub shrinkage: f64,
+    pub symmetrize: bool,
     /// What reduces each matrix, if anything does.
     pub filters: Option<Arc<Matrix>>,
     /// How many matrices a block holds.
@@ -194,7 +195,7 @@ impl Blocks {
         }
         let first = k * self.recipe.capacity;
         let number = |lane: usize| (first + lane) * self.recipe.step;
-        block.gather_eight(p, &eight[..count], at, number)
+        block.gather_eight(p, &eight[..count], at, self.recipe.symmetrize, number)
     }
 
     /// What the matrices of a whole block are once they are shrunk and reduced.

@@ -7,9 +7,7 @@ use super::sweep::{Sums, Watcher, sweep};
 use super::{MatrixFile, OnDisk};
 use crate::linalg::kernels::{self, packed_len};
 use crate::linalg::{self, Matrix};
-use crate::matrices::build::{
-    check_range, factorize_block, not_positive_definite, smallest_eigenvalue,
-};
+use crate::matrices::build::{Indefinite, check_range, factorize_block};
 use crate::matrices::groups::{add_slices, symmetric};
 use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
@@ -19,15 +17,15 @@ use crate::{Error, Memory, Reading};
 struct First {
     mean: Vec<f64>,
     mean_log_det: f64,
-    /// The first matrix that is not positive definite, and its smallest eigenvalue.
-    singular: Option<(usize, f64)>,
+    /// The first matrix that is not positive definite.
+    indefinite: Option<Indefinite>,
 }
 
 impl First {
     fn add(&mut self, other: &Self) {
         add_slices(&mut self.mean, &other.mean);
         self.mean_log_det += other.mean_log_det;
-        self.singular = self.singular.or(other.singular);
+        self.indefinite = self.indefinite.or(other.indefinite);
     }
 }
 
@@ -65,13 +63,6 @@ impl<'a> OnDisk<'a> {
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
-        if options.threads == Some(0) {
-            return Err(Error::Setting {
-                name: "threads",
-                expected: "at least 1",
-                value: "0".to_owned(),
-            });
-        }
         let threads = Workers::new(options.threads, n, p).count();
         let weights = options.weights.as_ref();
         let recipe = Recipe {
@@ -80,6 +71,7 @@ impl<'a> OnDisk<'a> {
             weights: weights.map(|_| options.normalized_weights(n).into()),
             total: 1.0,
             shrinkage: options.shrinkage,
+            symmetrize: options.symmetrize,
             filters: None,
             capacity: Block::capacity(p),
         };
@@ -99,10 +91,11 @@ impl<'a> OnDisk<'a> {
             mean = symmetric(found.rank(), &first.mean);
             reduction = Some(found);
         }
-        if let Some((matrix, eigenvalue)) = first.singular {
-            return Err(not_positive_definite(&mean, matrix, eigenvalue));
+        if let Some(indefinite) = first.indefinite {
+            return Err(indefinite.error(&mean));
         }
         let summary = Summary {
+            criterion: options.criterion,
             len: n,
             mean,
             mean_log_det: first.mean_log_det,
@@ -161,6 +154,7 @@ impl<'a> OnDisk<'a> {
         };
         let mean = sweep(&blocks, self.watcher, |_| true, &sums)?;
         let summary = Summary {
+            criterion: self.summary.criterion,
             len: blocks.recipe.len(),
             mean: symmetric(p, &mean),
             mean_log_det: 0.0,
@@ -185,7 +179,7 @@ fn first_sweep(
         zero: || First {
             mean: vec![0.0; packed_len(p)],
             mean_log_det: 0.0,
-            singular: None,
+            indefinite: None,
         },
         work: |sums: &mut First, k: usize, block: Option<&Block>, _: &mut _| {
             let block = block.expect("every block is needed");
@@ -195,9 +189,9 @@ fn first_sweep(
             }
             let (log_dets, singular) = factorize_block(p, block);
             sums.mean_log_det += linalg::dot(&block.weights[..log_dets.len()], &log_dets);
-            if let Some(lane) = singular.filter(|_| sums.singular.is_none()) {
-                let eigenvalue = smallest_eigenvalue(p, block, lane);
-                sums.singular = Some((k * capacity + lane, eigenvalue));
+            if let Some(lane) = singular.filter(|_| sums.indefinite.is_none()) {
+                let matrix = k * capacity + lane;
+                sums.indefinite = Some(Indefinite::new(p, block, lane, matrix));
             }
         },
         add: First::add,

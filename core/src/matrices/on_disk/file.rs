@@ -3,25 +3,37 @@
 //! Not mapped into memory: mapped pages count as resident, so no budget would hold, and a mapped
 //! file that shrinks ends the process instead of the solve.
 
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::linalg::kernels::{hessian_len, packed_len};
-use crate::npy::{Header, Numbers};
+use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
 /// Matrices smaller than this are read with those between them; larger ones one by one.
 const WORTH_A_CALL: usize = 4096;
 
 /// n matrices of p×p numbers in a file, one after the other, each row after row.
+///
+/// ```
+/// use codiag::{MatrixFile, SetOptions, npy, synthetic};
+///
+/// let folder = std::env::temp_dir().join("codiag-example-of-matrix-file");
+/// std::fs::create_dir_all(&folder)?;
+/// let path = folder.join("covariances.f64");
+/// let made = synthetic::Synthetic::new(10, 3, 0.1, 0);
+/// let bytes: Vec<u8> = made.data.iter().flat_map(|x| x.to_le_bytes()).collect();
+/// std::fs::write(&path, bytes)?;
+///
+/// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 10, 3)?;
+/// assert_eq!((file.len(), file.size(), file.bytes()), (10, 3, 720));
+/// let set = file.read_set(&SetOptions::default())?;
+/// assert_eq!(set.len(), 10);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct MatrixFile {
-    path: PathBuf,
-    file: File,
-    /// Where the first matrix begins.
-    offset: u64,
-    numbers: Numbers,
+    file: ArrayFile,
     n: usize,
     p: usize,
 }
@@ -34,22 +46,15 @@ impl MatrixFile {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let opened = || {
-            let mut file = File::open(path).map_err(|e| unreadable(&e))?;
-            let header = Header::read(&mut file)?;
+            let (file, header) = ArrayFile::open(path)?;
             let (n, p) = header.matrices()?;
             header.bytes()?;
             if header.fortran_order {
-                return Err(Error::Source(
-                    "the array is in Fortran order, in which no matrix is in one place: save it in C \
-                     order, by numpy.save(file, numpy.ascontiguousarray(C)), or solve it in memory"
-                        .to_owned(),
-                ));
+                return Err(Error::Npy(NpyError::FortranOrder));
             }
-            let offset = io::Seek::stream_position(&mut file).map_err(|e| unreadable(&e))?;
-            Ok((file, offset, header.numbers, n, p))
+            Self { file, n, p }.checked()
         };
-        let (file, offset, numbers, n, p) = opened().map_err(|e| named(path, e))?;
-        Self::checked(path, file, offset, numbers, n, p)
+        opened().map_err(|e| named(path, e))
     }
 
     /// Opens n·p·p numbers that begin at byte `offset` of any file.
@@ -64,33 +69,23 @@ impl MatrixFile {
         p: usize,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
-        if n == 0 || p == 0 {
-            return Err(Error::Shape {
-                shape: vec![n, p, p],
-            });
-        }
-        let file = File::open(path).map_err(|e| named(path, unreadable(&e)))?;
-        Self::checked(path, file, offset, numbers, n, p)
+        let opened = || {
+            let shape = vec![n, p, p];
+            if n == 0 || p == 0 {
+                return Err(Error::Shape { shape });
+            }
+            let square = p.checked_mul(p).and_then(|square| square.checked_mul(n));
+            let bytes = square.and_then(|count| count.checked_mul(numbers.width()));
+            bytes.ok_or(Error::TooLarge { shape })?;
+            let file = ArrayFile::raw(path, offset, numbers)?;
+            Self { file, n, p }.checked()
+        };
+        opened().map_err(|e| named(path, e))
     }
 
-    fn checked(
-        path: &Path,
-        file: File,
-        offset: u64,
-        numbers: Numbers,
-        n: usize,
-        p: usize,
-    ) -> Result<Self, Error> {
-        let opened = Self {
-            path: path.to_owned(),
-            file,
-            offset,
-            numbers,
-            n,
-            p,
-        };
-        opened.check_length().map_err(|e| opened.named(e))?;
-        Ok(opened)
+    fn checked(self) -> Result<Self, Error> {
+        self.check_length()?;
+        Ok(self)
     }
 
     /// The number of matrices.
@@ -106,7 +101,7 @@ impl MatrixFile {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The bytes that all matrices take in the file.
@@ -144,12 +139,12 @@ impl MatrixFile {
 
     /// The bytes of one matrix in the file.
     pub(super) fn matrix_bytes(&self) -> usize {
-        self.p * self.p * self.numbers.width()
+        self.p * self.p * self.file.numbers().width()
     }
 
     /// Whether numbers can be read as they are.
     pub(super) fn is_native(&self) -> bool {
-        self.numbers.is_native()
+        self.file.numbers().is_native()
     }
 
     /// How many bytes are read at once for each matrix when every `step`-th is wanted.
@@ -170,75 +165,61 @@ impl MatrixFile {
         bytes: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let (square, width) = (self.p * self.p, self.matrix_bytes());
-        if step == 1 && self.is_native() {
-            return self.fill(first, bytemuck::cast_slice_mut(out));
+        if step == 1 {
+            return self.fill(first, out, bytes);
         }
-        if step == 1 || self.span(step) > width {
+        if self.span(step) > width {
+            // With those between them, of which no more than the bytes are looked at.
             let matrices = (out.len() / square - 1) * step + 1;
             bytes.resize(matrices * width, 0);
-            self.fill(first, bytes)?;
+            let place = (first * square) as u64;
+            let done = self.file.read_bytes(place, bytes)?;
+            if done < bytes.len() {
+                return Err(self.missing(first + done / width));
+            }
             let wanted = bytes.chunks(step * width).map(|x| &x[..width]);
             let places = out.chunks_exact_mut(square).zip(wanted);
-            places.for_each(|(out, bytes)| self.numbers.convert(bytes, out));
+            places.for_each(|(out, bytes)| self.file.numbers().convert(bytes, out));
             return Ok(());
         }
         for (k, out) in out.chunks_exact_mut(square).enumerate() {
-            let matrix = first + k * step;
-            if self.is_native() {
-                self.fill(matrix, bytemuck::cast_slice_mut(out))?;
-            } else {
-                bytes.resize(width, 0);
-                self.fill(matrix, bytes)?;
-                self.numbers.convert(bytes, out);
-            }
+            self.fill(first + k * step, out, bytes)?;
         }
         Ok(())
     }
 
-    /// Fills `bytes` from the beginning of matrix `first` on.
-    fn fill(&self, first: usize, bytes: &mut [u8]) -> Result<(), Error> {
-        let start = self.offset + first as u64 * self.matrix_bytes() as u64;
-        let mut done = 0;
-        while done < bytes.len() {
-            let matrix = || first + done / self.matrix_bytes();
-            match read_at(&self.file, &mut bytes[done..], start + done as u64) {
-                Ok(0) => return Err(self.missing(matrix())),
-                Ok(count) => done += count,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    return Err(Error::Source(format!(
-                        "matrix {} cannot be read: {e}",
-                        matrix()
-                    )));
-                }
-            }
+    /// Fills `out` from the beginning of matrix `first` on.
+    fn fill(&self, first: usize, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let square = self.p * self.p;
+        let done = self.file.read((first * square) as u64, out, bytes)?;
+        if done < out.len() {
+            return Err(self.missing(first + done / square));
         }
         Ok(())
     }
 
     /// Whether the file is still as long as it must be.
     pub(super) fn check_length(&self) -> Result<(), Error> {
-        let there = self.file.metadata().map_err(|e| unreadable(&e))?.len();
-        if there >= self.offset + self.bytes() {
+        let there = self.file.len()?;
+        let needed = (self.n * self.p * self.p) as u64;
+        if there >= needed {
             return Ok(());
         }
-        let whole = there.saturating_sub(self.offset) / self.matrix_bytes() as u64;
-        Err(self.missing(whole as usize))
+        Err(self.missing((there / (self.p * self.p) as u64) as usize))
     }
 
     fn missing(&self, matrix: usize) -> Error {
-        Error::Source(format!(
-            "the file is truncated: its {} matrices of {p} x {p} need {} bytes, but it ends within matrix \
-             {matrix}",
-            self.n,
-            self.offset + self.bytes(),
-            p = self.p
-        ))
+        Error::Truncated {
+            matrices: self.n,
+            size: self.p,
+            bytes: self.file.offset() + self.bytes(),
+            matrix,
+        }
     }
 
     /// An error with the file's name.
     pub(super) fn named(&self, error: Error) -> Error {
-        named(&self.path, error)
+        named(self.path(), error)
     }
 }
 
@@ -246,22 +227,8 @@ fn named(path: &Path, error: Error) -> Error {
     match error {
         Error::Interrupted | Error::File { .. } => error,
         error => Error::File {
-            file: path.display().to_string(),
+            path: path.to_owned(),
             error: Box::new(error),
         },
     }
-}
-
-fn unreadable(error: &io::Error) -> Error {
-    Error::Source(format!("cannot be read: {error}"))
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }

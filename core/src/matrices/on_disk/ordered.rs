@@ -143,10 +143,10 @@ mod tests {
     fn the_first_failure_counts() {
         let sums = ordered(4);
         (0..3).for_each(|_| assert!(sums.take().is_some()));
-        sums.finish(2, Err(Error::Source("late".to_owned())));
+        sums.finish(2, Err(Error::external("late")));
         assert!(sums.is_beaten(3) && !sums.is_beaten(1));
         assert_eq!(sums.take(), None);
-        sums.finish(1, Err(Error::Source("early".to_owned())));
+        sums.finish(1, Err(Error::external("early")));
         sums.finish(0, Ok("0".to_owned()));
         assert_eq!(sums.total().unwrap_err().to_string(), "early");
     }

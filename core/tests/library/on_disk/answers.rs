@@ -15,62 +15,37 @@ fn every_method_and_option_answers_as_in_memory() {
         (
             "quasi-newton",
             plain.clone(),
-            Settings {
-                method: Method::QuasiNewton,
-                start: Start::Whitener,
-                ..settings.clone()
-            },
+            settings
+                .clone()
+                .method(Method::QuasiNewton)
+                .start(Start::Whitener),
         ),
         (
             "orthogonal",
             plain.clone(),
-            Settings {
-                orthogonal: true,
-                ..settings.clone()
-            },
+            settings.clone().orthogonal(true),
         ),
         (
             "orthogonal quasi-newton",
             plain.clone(),
-            Settings {
-                orthogonal: true,
-                method: Method::QuasiNewton,
-                max_iterations: 30,
-                ..settings.clone()
-            },
+            settings
+                .clone()
+                .orthogonal(true)
+                .method(Method::QuasiNewton)
+                .max_iterations(30),
         ),
         (
             "weights",
-            SetOptions {
-                weights: Some(weights),
-                ..plain.clone()
-            },
+            plain.clone().weights(Some(weights)),
             settings.clone(),
         ),
-        (
-            "shrinkage",
-            SetOptions {
-                shrinkage: 0.01,
-                ..plain.clone()
-            },
-            settings.clone(),
-        ),
+        ("shrinkage", plain.clone().shrinkage(0.01), settings.clone()),
         (
             "rank",
-            SetOptions {
-                rank: Rank::Exactly(7),
-                ..plain.clone()
-            },
+            plain.clone().rank(Rank::Exactly(7)),
             settings.clone(),
         ),
-        (
-            "restarts",
-            plain,
-            Settings {
-                restarts: 2,
-                ..settings.clone()
-            },
-        ),
+        ("restarts", plain, settings.clone().restarts(2)),
     ];
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
@@ -120,10 +95,7 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
         "{error}"
     );
     assert!(error.contains("rank=6"), "{error}");
-    let options = SetOptions {
-        rank: Rank::Auto,
-        ..SetOptions::default()
-    };
+    let options = SetOptions::default().rank(Rank::Auto);
     let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
     let expected = diagonalize(&set, &Settings::default()).unwrap();
     for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
@@ -169,10 +141,7 @@ fn the_bits_depend_neither_on_threads_nor_on_the_budget() {
     let made = Synthetic::new(n, p, 0.1, 2);
     let npy = Npy::double(&made.data, n, p);
     let with = |threads: usize, memory: Memory| {
-        let options = SetOptions {
-            threads: Some(threads),
-            ..SetOptions::default()
-        };
+        let options = SetOptions::default().threads(Some(threads));
         solve(&npy, memory, &options, &Settings::default())
     };
     let one = with(1, Memory(1 << 30));

@@ -87,10 +87,7 @@ const TIED: f64 = 1e-8;
 
 /// The same settings with Newton's products by sweeps.
 fn swept(settings: &Settings) -> Settings {
-    Settings {
-        hessian_memory: 0,
-        ..settings.clone()
-    }
+    settings.clone().hessian_memory(0)
 }
 
 /// The same answer and the same course.

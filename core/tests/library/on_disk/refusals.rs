@@ -103,10 +103,7 @@ fn pham_is_refused_with_a_reason() {
     let made = Synthetic::new(30, 4, 0.1, 8);
     let npy = Npy::double(&made.data, 30, 4);
     let mut set = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).unwrap();
-    let settings = Settings {
-        method: Method::Pham,
-        ..Settings::default()
-    };
+    let settings = Settings::default().method(Method::Pham);
     let error = diagonalize_working(&mut set, &settings, &mut silent).unwrap_err();
     assert!(error.to_string().contains("pham"), "{error}");
 }
@@ -128,18 +125,11 @@ fn a_watcher_sees_bytes_and_may_stop() {
             ControlFlow::Continue(())
         }
     };
-    let options = SetOptions {
-        threads: Some(1),
-        ..SetOptions::default()
-    };
+    let options = SetOptions::default().threads(Some(1));
     let memory = smallest(npy.open(), &options);
     let mut set = OnDisk::new_watched(npy.open(), memory, &options, &watcher).unwrap();
-    let settings = Settings {
-        // Sweeps enough for the watcher to be called.
-        hessian_memory: 0,
-        tolerance: 1e-14,
-        ..Settings::default()
-    };
+    // Passes enough for the watcher to be called.
+    let settings = Settings::default().hessian_memory(0).tolerance(1e-14);
     let mut observer = |record: &Record, _: &Matrix| {
         if record.iteration == 1 {
             stop.store(1, Ordering::Relaxed);

@@ -2,11 +2,79 @@
 //!
 //! The file may be truncated or lie about its size: memory is only taken for bytes that are there.
 
+mod file;
+
+pub use file::ArrayFile;
+
 use std::io::Read;
+
+use thiserror::Error;
 
 use crate::Error;
 
 type Result<T> = std::result::Result<T, Error>;
+
+/// Why a file is no .npy that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NpyError {
+    /// It does not begin as a .npy does.
+    #[error("this is not a .npy file")]
+    NotNpy,
+    /// It ends before its first number.
+    #[error("the .npy file ends within its header")]
+    HeaderTruncated,
+    /// Its header cannot be understood.
+    #[error("the .npy header is damaged")]
+    HeaderDamaged,
+    /// It is an array of records.
+    #[error("this is an array of records, not of numbers")]
+    Records,
+    /// Its numbers are complex.
+    #[error("the numbers are complex ({name}): Hermitian sets are not supported yet")]
+    Complex {
+        /// NumPy's name for them.
+        name: String,
+    },
+    /// Its numbers are of a type that is not known.
+    #[error("numbers of type {name} cannot be read: save them as float64")]
+    UnknownNumbers {
+        /// NumPy's name for them.
+        name: String,
+    },
+    /// It is in Fortran order, in which no matrix is in one place.
+    #[error(
+        "the array is in Fortran order, in which no matrix is in one place: save it in C order, by \
+         numpy.save(file, numpy.ascontiguousarray(C)), or solve it in memory"
+    )]
+    FortranOrder,
+    /// Its array has another shape than (n, p, p).
+    #[error(
+        "expected an array of shape (n, p, p) with n, p > 0, got {}",
+        tuple(shape)
+    )]
+    Shape {
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// Its shape has more numbers than can be addressed.
+    #[error("the shape {} is impossible", tuple(shape))]
+    Impossible {
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// It ends before its last number.
+    #[error(
+        "the file is truncated: its shape {} needs {} numbers, but only {there} are there",
+        tuple(shape), shape.iter().product::<usize>()
+    )]
+    Truncated {
+        /// Its shape.
+        shape: Vec<usize>,
+        /// How many numbers are there.
+        there: usize,
+    },
+}
 
 /// The longest header that is taken for one; NumPy's own are about a hundred bytes.
 const LONGEST_HEADER: usize = 1 << 20;
@@ -70,14 +138,12 @@ impl Numbers {
     /// If they are no real numbers of at most 64 bits.
     pub fn parse(name: &str) -> Result<Self> {
         if name.contains('c') {
-            return Err(problem(&format!(
-                "the numbers are complex ({name}): Hermitian sets are not supported yet"
-            )));
+            let name = name.to_owned();
+            return Err(Error::Npy(NpyError::Complex { name }));
         }
         let kind = Kind::parse(name.trim_start_matches(['<', '>', '=', '|'])).ok_or_else(|| {
-            problem(&format!(
-                "numbers of type {name} cannot be read: save them as float64"
-            ))
+            let name = name.to_owned();
+            Error::Npy(NpyError::UnknownNumbers { name })
         })?;
         Ok(Self {
             kind,
@@ -152,20 +218,18 @@ impl Header {
     /// # Errors
     /// If there is none, or it is damaged, or its numbers are not real.
     pub fn read(reader: &mut dyn Read) -> Result<Self> {
-        let cut = |_| problem("the .npy file ends within its header");
+        let cut = |_| Error::Npy(NpyError::HeaderTruncated);
         let mut start = [0; 8];
-        reader
-            .read_exact(&mut start)
-            .map_err(|_| problem("the file is too short for a .npy"))?;
+        reader.read_exact(&mut start).map_err(cut)?;
         if !start.starts_with(b"\x93NUMPY") {
-            return Err(problem("this is not a .npy file"));
+            return Err(Error::Npy(NpyError::NotNpy));
         }
         let mut length = [0; 4];
         let digits = if start[6] == 1 { 2 } else { 4 };
         reader.read_exact(&mut length[..digits]).map_err(cut)?;
         let length = u32::from_le_bytes(length) as usize;
         if length > LONGEST_HEADER {
-            return Err(problem("the .npy header is damaged"));
+            return Err(Error::Npy(NpyError::HeaderDamaged));
         }
         let mut text = vec![0; length];
         reader.read_exact(&mut text).map_err(cut)?;
@@ -174,10 +238,10 @@ impl Header {
 
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (100, 40, 40), }`
     fn parse(text: &str) -> Result<Self> {
-        let after = |key: &str| {
+        let damaged = || Error::Npy(NpyError::HeaderDamaged);
+        let after = |key: &str| -> Result<&str> {
             let found = text.split_once(&format!("'{key}':"));
-            let (_, rest) =
-                found.ok_or_else(|| problem(&format!("the .npy header has no {key}")))?;
+            let (_, rest) = found.ok_or_else(damaged)?;
             Ok(rest.trim_start())
         };
         let fortran_order = after("fortran_order")?.starts_with("True");
@@ -185,10 +249,9 @@ impl Header {
             .strip_prefix('\'')
             .and_then(|rest| rest.split_once('\''))
         else {
-            return Err(problem("this is an array of records, not of numbers"));
+            return Err(Error::Npy(NpyError::Records));
         };
         let numbers = Numbers::parse(name)?;
-        let damaged = || problem("the .npy header has a damaged shape");
         let inner = after("shape")?
             .strip_prefix('(')
             .and_then(|rest| rest.split_once(')'))
@@ -215,14 +278,9 @@ impl Header {
     pub fn matrices(&self) -> Result<(usize, usize)> {
         match self.shape[..] {
             [n, p, q] if p == q && n > 0 && p > 0 => Ok((n, p)),
-            [_, _, _] => Err(problem(&format!(
-                "expected an array of shape (n, p, p) with n, p > 0, got {}",
-                shape(&self.shape)
-            ))),
-            _ => Err(problem(&format!(
-                "expected an array of shape (n, p, p), got {}",
-                shape(&self.shape)
-            ))),
+            _ => Err(Error::Npy(NpyError::Shape {
+                shape: self.shape.clone(),
+            })),
         }
     }
 
@@ -235,7 +293,10 @@ impl Header {
         let count = factors.try_fold(1_usize, |product, x| product.checked_mul(*x));
         count
             .filter(|count| count.checked_mul(8).is_some())
-            .ok_or_else(|| problem(&format!("the shape {} is impossible", shape(&self.shape))))
+            .ok_or_else(|| {
+                let shape = self.shape.clone();
+                Error::Npy(NpyError::Impossible { shape })
+            })
     }
 
     /// How many bytes the shape asks for.
@@ -261,7 +322,7 @@ impl Header {
         reader
             .take((count * width) as u64)
             .read_to_end(&mut bytes)
-            .map_err(|e| problem(&format!("cannot be read: {e}")))?;
+            .map_err(Error::from)?;
         if bytes.len() < count * width {
             return Err(self.truncated(done + bytes.len() / width));
         }
@@ -272,20 +333,15 @@ impl Header {
 
     /// The complaint about a file that ends too early.
     pub fn truncated(&self, there: usize) -> Error {
-        problem(&format!(
-            "the file is truncated: its shape {} needs {} numbers, but only {there} are there",
-            shape(&self.shape),
-            self.shape.iter().product::<usize>()
-        ))
+        Error::Npy(NpyError::Truncated {
+            shape: self.shape.clone(),
+            there,
+        })
     }
 }
 
-fn problem(text: &str) -> Error {
-    Error::Source(text.to_owned())
-}
-
-/// (100, 40, 40)
-pub fn shape(shape: &[usize]) -> String {
+/// A shape as Python writes it: (100, 40, 40).
+pub fn tuple(shape: &[usize]) -> String {
     let numbers: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     format!("({}{comma})", numbers.join(", "))

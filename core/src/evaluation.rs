@@ -1,0 +1,74 @@
+//! A criterion at any B, for those who want to look at it or check its derivatives.
+
+use crate::linalg::{self, Matrix};
+use crate::matrices::{InMemory, MatrixSet, WorkingSet};
+use crate::statistics::{Hessian, Statistics};
+use crate::{Error, start};
+
+/// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
+/// [`Hessian::at`].
+///
+/// ```
+/// use codiag::{Evaluation, Matrix, synthetic};
+/// let set = synthetic::noisy(30, 4, 0.1, 0);
+/// let here = Evaluation::at(&set, &Matrix::identity(4))?;
+/// assert!(here.loss > 0.0);
+/// assert_eq!(here.gradient[(2, 2)], 0.0);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// L(B) = ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all Dⁱ = B Cⁱ Bᵀ are diagonal.
+    pub loss: f64,
+    /// The relative gradient G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab.
+    pub gradient: Matrix,
+    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa.
+    pub gamma: Matrix,
+}
+
+impl Evaluation {
+    /// The criterion at B, which is not rescaled.
+    ///
+    /// # Errors
+    /// If B has the wrong shape, is singular or not finite.
+    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+        let (mut working, b) = at(set, b)?;
+        let log_powers = working.reset(&b)?;
+        let Statistics { gradient, gamma } = working.statistics()?;
+        Ok(Self {
+            loss: 0.5 * (log_powers - set.mean_log_det()) - linalg::log_abs_det(&b),
+            gradient,
+            gamma,
+        })
+    }
+}
+
+impl Hessian {
+    /// The exact relative Hessian at B, which is not rescaled.
+    ///
+    /// ```
+    /// use codiag::{Hessian, Matrix, synthetic};
+    /// let set = synthetic::noisy(30, 4, 0.1, 0);
+    /// let mut hessian = Hessian::at(&set, &Matrix::identity(4))?;
+    /// let e = Matrix::from_fn(4, 4, |a, b| if a == b { 0.0 } else { 1e-3 });
+    /// let curvature = e.dot(&hessian.product(&e));
+    /// assert!(curvature.is_finite());
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If B has the wrong shape, is singular or not finite.
+    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+        let (mut working, b) = at(set, b)?;
+        working.reset(&b)?;
+        let mut hessian = Self::zeros(set.dimension());
+        working.hessian(&mut hessian)?;
+        Ok(hessian)
+    }
+}
+
+/// The set as it is, and B in its reduced coordinates.
+fn at(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
+    let b = start::given(set.summary(), b, false)?;
+    Ok((InMemory::new(set), b))
+}

@@ -1,0 +1,133 @@
+//! Numbers in a file, read by position: the one place that knows how systems do that.
+
+use std::fs::File;
+use std::io::{self, Seek};
+use std::path::{Path, PathBuf};
+
+use super::{Header, Numbers};
+use crate::Error;
+
+/// Numbers that lie one after the other in a file, and are read by position: any number of threads
+/// can read at once.
+///
+/// ```
+/// use codiag::npy::{ArrayFile, Numbers};
+///
+/// let path = std::env::temp_dir().join("codiag-example-of-array-file.f32");
+/// std::fs::write(&path, [1.0_f32, 2.0, 3.0].map(f32::to_le_bytes).concat())?;
+/// let file = ArrayFile::raw(&path, 0, Numbers::parse("<f4")?)?;
+/// let mut numbers = [0.0; 2];
+/// assert_eq!(file.read(1, &mut numbers, &mut Vec::new())?, 2);
+/// assert_eq!((file.len()?, numbers), (3, [2.0, 3.0]));
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ArrayFile {
+    path: PathBuf,
+    file: File,
+    /// Where the first number begins.
+    offset: u64,
+    numbers: Numbers,
+}
+
+impl ArrayFile {
+    /// Opens a .npy, and says what its header says.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no .npy of numbers.
+    pub fn open(path: impl AsRef<Path>) -> Result<(Self, Header), Error> {
+        let path = path.as_ref();
+        let mut file = File::open(path)?;
+        let header = Header::read(&mut file)?;
+        let opened = Self {
+            path: path.to_owned(),
+            offset: file.stream_position()?,
+            file,
+            numbers: header.numbers,
+        };
+        Ok((opened, header))
+    }
+
+    /// Opens numbers that begin at byte `offset` of any file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn raw(path: impl AsRef<Path>, offset: u64, numbers: Numbers) -> Result<Self, Error> {
+        let path = path.as_ref();
+        Ok(Self {
+            path: path.to_owned(),
+            file: File::open(path)?,
+            offset,
+            numbers,
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the numbers are.
+    pub fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+
+    /// The byte at which the first number begins.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many whole numbers there are now.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    #[allow(clippy::len_without_is_empty)] // a question to the system
+    pub fn len(&self) -> Result<u64, Error> {
+        let bytes = self.file.metadata()?.len();
+        Ok(bytes.saturating_sub(self.offset) / self.numbers.width() as u64)
+    }
+
+    /// Fills `out` from number `first` on, and says how many numbers there were: fewer than wanted
+    /// if the file ends before. `bytes` is kept between calls for numbers that are converted.
+    ///
+    /// # Errors
+    /// If the system cannot read.
+    pub fn read(&self, first: u64, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<usize, Error> {
+        let width = self.numbers.width();
+        if self.numbers.is_native() {
+            let read = self.read_bytes(first, bytemuck::cast_slice_mut(out))?;
+            return Ok(read / width);
+        }
+        bytes.resize(out.len() * width, 0);
+        let count = self.read_bytes(first, bytes)? / width;
+        self.numbers
+            .convert(&bytes[..count * width], &mut out[..count]);
+        Ok(count)
+    }
+
+    /// Fills `bytes` from number `first` on, as they are in the file; says how many there were.
+    pub(crate) fn read_bytes(&self, first: u64, bytes: &mut [u8]) -> Result<usize, Error> {
+        let start = self.offset + first * self.numbers.width() as u64;
+        let mut done = 0;
+        while done < bytes.len() {
+            match read_at(&self.file, &mut bytes[done..], start + done as u64) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
+}
