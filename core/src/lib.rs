@@ -74,6 +74,7 @@ mod statistics;
 
 mod direction;
 mod line_search;
+mod pairwise;
 mod update;
 
 mod criterion;
@@ -96,6 +97,7 @@ pub use report::{Diagonalization, Identifiability, Observer, Record, Status, Ste
 pub use settings::{Method, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};
 pub use statistics::Hessian;
+pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 
 /// For the project's own benchmarks; not part of the interface.

@@ -8,7 +8,7 @@ use crate::linalg::{self, Matrix};
 use crate::matrices::{MatrixSet, Rank, SetOptions};
 use crate::report::{Diagonalization, Observer, Record};
 use crate::settings::{Settings, Start};
-use crate::{Error, diagonalize_with, update};
+use crate::{Error, diagonalize_with};
 
 /// How a [`Tracker`] remembers and solves.
 #[derive(Clone, Debug, PartialEq)]
@@ -297,7 +297,11 @@ impl Tracker {
 /// Gives each component the row and the sign of the one before whose output it correlates most with,
 /// over the window: the best pair first, then the best of what is left.
 fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet) {
-    let unit = |b: &Matrix| update::normalize(set.summary().to_reduced(b), set.mean());
+    let unit = |b: &Matrix| {
+        let b = set.summary().to_reduced(b);
+        let gauge = set.criterion().gauge(&b, set.mean());
+        b.scale_rows(&gauge)
+    };
     let half = linalg::product(&unit(&answer.b), set.mean());
     let correlations = linalg::product_transposed(&half, &unit(before));
     let r = correlations.rows();

@@ -197,7 +197,7 @@ fn unpacked<'a>(p: usize, blocks: impl IntoIterator<Item = &'a Block>) -> (Vec<f
         for lane in 0..block.matrices {
             let at = data.len();
             data.resize(at + p * p, 0.0);
-            block.unpack(p, lane, &mut data[at..]);
+            block.batch.unpack(lane, &mut data[at..]);
         }
     }
     (data, weights)

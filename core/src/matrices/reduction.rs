@@ -10,16 +10,34 @@ use crate::linalg::{self, Matrix};
 pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 
 /// Coordinates on the range of the mean: r filters and r patterns, filters · patterns = I.
+///
+/// ```
+/// use codiag::{MatrixSet, Rank, SetOptions};
+/// // The third channel is the sum of the others.
+/// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// let reduction = set.reduction().expect("the set is reduced");
+/// assert_eq!((reduction.rank(), reduction.channels()), (2, 3));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reduction {
     filters: Matrix,
     patterns: Matrix,
+    /// The directions left out because the mean has no power there, one per row, in units in which
+    /// its channels have unit power.
+    null: Matrix,
 }
 
 impl Reduction {
     /// Coordinates found elsewhere.
     pub(crate) fn new(filters: Matrix, patterns: Matrix) -> Self {
-        Self { filters, patterns }
+        let null = Matrix::zeros(0, filters.columns());
+        Self {
+            filters,
+            patterns,
+            null,
+        }
     }
 
     /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
@@ -35,6 +53,14 @@ impl Reduction {
             return Err(Error::setting(Setting::Rank, RANK_CHOICES, r));
         }
         let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::NoEigenvalues)?;
+        if is_negative(mean, &values) {
+            let eigenvalues = linalg::symmetric_eigenvalues(mean);
+            return Err(Error::NotPositiveDefinite {
+                matrix: None,
+                eigenvalue: eigenvalues.map_or(f64::NAN, |values| values[0]),
+                remedy: Remedy::None,
+            });
+        }
         let available = count_rank(&values);
         let r = match rank {
             Rank::Full => p,
@@ -64,7 +90,16 @@ impl Reduction {
                 0.0
             }
         });
-        Ok(Self { filters, patterns })
+        // A channel without power is a direction of its own, in the unit of the strongest channel.
+        let smallest = scale.iter().copied().filter(|s| *s > 0.0);
+        let smallest = smallest.fold(f64::INFINITY, f64::min);
+        let unit = |c: usize| if scale[c] > 0.0 { scale[c] } else { smallest };
+        let null = Matrix::from_fn(p - available, p, |k, c| vectors[(k, c)] * unit(c));
+        Ok(Self {
+            filters,
+            patterns,
+            null,
+        })
     }
 
     /// r×p: from channels to the reduced dimensions.
@@ -75,6 +110,12 @@ impl Reduction {
     /// p×r: from the reduced dimensions back to the channels.
     pub fn patterns(&self) -> &Matrix {
         &self.patterns
+    }
+
+    /// The directions in which the mean has no power, one per row: no positive semidefinite matrix of
+    /// the set has any there. In units in which the channels of the mean have unit power.
+    pub fn null(&self) -> &Matrix {
+        &self.null
     }
 
     /// The dimension r reduced to.
@@ -113,7 +154,7 @@ fn count_rank(values: &[f64]) -> usize {
         .count()
 }
 
-/// The inverse standard deviations, and the eigenvalues and eigenvectors of the correlations.
+/// The inverse standard deviations (0 for channels without power), and the eigenvalues and eigenvectors of the correlations.
 fn correlation_eigen(mean: &Matrix) -> Option<(Vec<f64>, Vec<f64>, Matrix)> {
     let p = mean.rows();
     let scale: Vec<f64> = (0..p)
