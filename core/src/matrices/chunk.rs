@@ -81,6 +81,11 @@ impl Chunk {
         self.p
     }
 
+    /// What the set will be diagonalized by.
+    pub fn criterion(&self) -> Criterion {
+        self.criterion
+    }
+
     /// The number of the first matrix in the whole set.
     pub fn first(&self) -> usize {
         self.first
