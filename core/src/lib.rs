@@ -77,16 +77,19 @@ mod line_search;
 mod pairwise;
 mod update;
 
+mod checkpoint;
 mod criterion;
 mod evaluation;
 mod report;
 mod solver;
 mod tracker;
 
+pub mod cluster;
 pub mod signals;
 pub mod synthetic;
 pub mod working;
 
+pub use checkpoint::Checkpoint;
 pub use criterion::Criterion;
 pub use error::Error;
 pub use evaluation::Evaluation;

@@ -22,6 +22,8 @@ pub struct TrackerSettings {
     pub rank: Rank,
     /// As for a set.
     pub shrinkage: f64,
+    /// As for a set.
+    pub symmetrize: bool,
     /// How many threads work; as many as pay if None.
     pub threads: Option<usize>,
     /// How each update is solved; the start is that of the first one, later ones go on from B.
@@ -35,6 +37,7 @@ impl Default for TrackerSettings {
             forgetting: 0.98,
             rank: Rank::Full,
             shrinkage: 0.0,
+            symmetrize: false,
             threads: None,
             solve: Settings::default().tolerance(1e-6).max_iterations(100),
         }
@@ -63,6 +66,7 @@ impl TrackerSettings {
         SetOptions::default()
             .rank(self.rank)
             .shrinkage(self.shrinkage)
+            .symmetrize(self.symmetrize)
             .threads(self.threads)
     }
 }

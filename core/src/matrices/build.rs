@@ -11,7 +11,7 @@ use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::threads::Workers;
 
-/// Powers below minus this share of a channel's mean power are no rounding.
+/// Eigenvalues below minus this share of the channels' powers are no rounding.
 const NEGATIVE: f64 = 1e-8;
 
 impl MatrixSet {
@@ -192,20 +192,17 @@ pub(super) fn check_range(mean: &Matrix) -> Result<(), Error> {
 /// Brings the blocks to the leading dimensions of the mean.
 fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
     let reduction = Reduction::of_mean(mean, rank)?;
-    check_null(blocks, reduction.null())?;
+    check_semidefinite(blocks, mean)?;
     reduce_blocks(blocks, reduction.filters());
     Ok(reduction)
 }
 
-/// That no matrix is clearly negative in the directions in which the mean has no power: what is
-/// negative in one and positive in another is not there in the mean.
-pub(super) fn check_null(blocks: &[Block], null: &Matrix) -> Result<(), Error> {
-    if null.rows() == 0 {
-        return Ok(());
-    }
-    let (mut first, mut scratch) = (0, Vec::new());
+/// That no matrix of a set to be reduced is clearly negative in any direction: a reduction to the
+/// range of the mean would hide it.
+pub(super) fn check_semidefinite(blocks: &[Block], mean: &Matrix) -> Result<(), Error> {
+    let mut first = 0;
     for block in blocks {
-        if let Some(lane) = negative_lane(block, null, &mut scratch) {
+        if let Some(lane) = negative_lane(block, mean) {
             return Err(Indefinite::new(block, lane, first + lane).error_for_reduced());
         }
         first += block.matrices;
@@ -213,18 +210,20 @@ pub(super) fn check_null(blocks: &[Block], null: &Matrix) -> Result<(), Error> {
     Ok(())
 }
 
-/// The first matrix of a block that is clearly negative in one of some directions.
-pub(super) fn negative_lane(
-    block: &Block,
-    directions: &Matrix,
-    scratch: &mut Vec<f64>,
-) -> Option<usize> {
-    let there = block.reduced(directions, scratch);
-    let negative = |lane: usize| {
-        // In units in which the channels of the mean have unit power.
-        (0..directions.rows()).any(|k| there.batch.diagonal(k)[lane] < -NEGATIVE)
-    };
-    (0..block.matrices).find(|&lane| negative(lane))
+/// The first matrix of a block that is clearly negative in some direction: its Cholesky
+/// factorization fails even once its diagonal is lifted by `NEGATIVE` times its own powers and those
+/// of the mean.
+pub(super) fn negative_lane(block: &Block, mean: &Matrix) -> Option<usize> {
+    let p = mean.rows();
+    let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)]));
+    let mut lifted = block.clone();
+    for a in 0..p {
+        let power = mean[(a, a)];
+        let least = if power > 0.0 { power } else { strongest };
+        let lift = |x: &mut f64| *x += NEGATIVE * (x.max(0.0) + least);
+        lifted.batch.diagonal_mut(a).iter_mut().for_each(lift);
+    }
+    factorize_block(&lifted).1
 }
 
 /// Brings the blocks to the dimensions that these filters find.

@@ -24,20 +24,12 @@ pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 pub struct Reduction {
     filters: Matrix,
     patterns: Matrix,
-    /// The directions left out because the mean has no power there, one per row, in units in which
-    /// its channels have unit power.
-    null: Matrix,
 }
 
 impl Reduction {
     /// Coordinates found elsewhere.
     pub(crate) fn new(filters: Matrix, patterns: Matrix) -> Self {
-        let null = Matrix::zeros(0, filters.columns());
-        Self {
-            filters,
-            patterns,
-            null,
-        }
+        Self { filters, patterns }
     }
 
     /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
@@ -90,16 +82,7 @@ impl Reduction {
                 0.0
             }
         });
-        // A channel without power is a direction of its own, in the unit of the strongest channel.
-        let smallest = scale.iter().copied().filter(|s| *s > 0.0);
-        let smallest = smallest.fold(f64::INFINITY, f64::min);
-        let unit = |c: usize| if scale[c] > 0.0 { scale[c] } else { smallest };
-        let null = Matrix::from_fn(p - available, p, |k, c| vectors[(k, c)] * unit(c));
-        Ok(Self {
-            filters,
-            patterns,
-            null,
-        })
+        Ok(Self { filters, patterns })
     }
 
     /// r×p: from channels to the reduced dimensions.
@@ -110,12 +93,6 @@ impl Reduction {
     /// p×r: from the reduced dimensions back to the channels.
     pub fn patterns(&self) -> &Matrix {
         &self.patterns
-    }
-
-    /// The directions in which the mean has no power, one per row: no positive semidefinite matrix of
-    /// the set has any there. In units in which the channels of the mean have unit power.
-    pub fn null(&self) -> &Matrix {
-        &self.null
     }
 
     /// The dimension r reduced to.

@@ -15,8 +15,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use codiag::cluster::{ClusterSet, Part};
 use codiag::synthetic::{self, Sensors, Synthetic};
-use codiag::working::diagonalize_working;
+use codiag::working::{Chunk, diagonalize_working};
 use codiag::{
     Diagonalization, Matrix, MatrixSet, Memory, Method, OnDisk, Record, SetOptions, Settings,
     diagonalize,
@@ -178,15 +179,28 @@ fn from_disk() {
     );
 }
 
-/// With two workers, `prepare`d from the data of the whole set of `N` matrices of size `P`: the first
-/// and the second half, each a part of one chunk and one thread.
-#[expect(
-    dead_code,
-    reason = "called once the cluster's protocol is in this library"
-)]
-pub(crate) fn assert_two_workers_as_recorded<S>(
-    prepare: impl Fn(&[f64]) -> S,
-    solve: impl Fn(&mut S, &Settings) -> Diagonalization,
-) {
-    assert_as_recorded("workers", &newton_and_quasi_newton(30), prepare, solve);
+/// The first and the second half of the set, each a part of one chunk and one thread.
+fn two_parts(data: &[f64]) -> [Part; 2] {
+    let halves = [0, N / 2].map(|first| {
+        let own = &data[first * P * P..][..N / 2 * P * P];
+        let chunk = Chunk::new(own, N / 2, P, first, &SetOptions::default().threads(1));
+        Part::of_chunks(vec![chunk.unwrap()], None, Some(1))
+    });
+    halves.map(Result::unwrap)
+}
+
+#[test]
+fn with_two_workers() {
+    let silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    assert_as_recorded(
+        "workers",
+        &newton_and_quasi_newton(30),
+        two_parts,
+        |parts, settings| {
+            let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
+            let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
+            let mut set = ClusterSet::new(&ask, &described, None).unwrap();
+            diagonalize_working(&mut set, settings, &mut { silent }).unwrap()
+        },
+    );
 }

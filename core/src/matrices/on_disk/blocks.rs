@@ -28,8 +28,8 @@ pub struct Recipe {
     pub symmetrize: bool,
     /// What reduces each matrix, if anything does.
     pub filters: Option<Arc<Matrix>>,
-    /// Directions in which no matrix may be negative, while that is still to be checked.
-    pub null: Option<Arc<Matrix>>,
+    /// The mean before reduction, while it is still to be checked that no matrix is negative.
+    pub semidefinite: Option<Arc<Matrix>>,
     /// How many matrices a block holds.
     pub capacity: usize,
 }
@@ -209,8 +209,8 @@ impl Blocks {
         scratch: &mut Vec<f64>,
     ) -> Result<Block, Error> {
         block.shrink(self.recipe.shrinkage);
-        if let Some(null) = &self.recipe.null
-            && let Some(lane) = negative_lane(&block, null, scratch)
+        if let Some(mean) = &self.recipe.semidefinite
+            && let Some(lane) = negative_lane(&block, mean)
         {
             let matrix = k * self.recipe.capacity + lane;
             return Err(Indefinite::new(&block, lane, matrix).error_for_reduced());

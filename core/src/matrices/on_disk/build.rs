@@ -72,7 +72,7 @@ impl<'a> OnDisk<'a> {
             shrinkage: options.shrinkage,
             symmetrize: options.symmetrize,
             filters: None,
-            null: None,
+            semidefinite: None,
             capacity: Block::capacity(p),
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
@@ -85,11 +85,11 @@ impl<'a> OnDisk<'a> {
             let found = Reduction::of_mean(&mean, options.rank)?;
             let mut recipe = blocks.recipe.clone();
             recipe.filters = Some(Arc::new(found.filters().clone()));
-            recipe.null = Some(Arc::new(found.null().clone())).filter(|null| null.rows() > 0);
+            recipe.semidefinite = Some(Arc::new(mean));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
             first = first_pass(&blocks, watcher, true)?;
-            blocks.recipe.null = None;
+            blocks.recipe.semidefinite = None;
             mean = symmetric(found.rank(), &first.mean);
             reduction = Some(found);
         }
