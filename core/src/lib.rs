@@ -101,5 +101,5 @@ pub use tracker::{Tracker, TrackerSettings};
 /// For the project's own benchmarks; not part of the interface.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::linalg::{kernels, product};
+    pub use crate::linalg::{SymmetricBatch, Triangle, kernels, product};
 }

@@ -2,17 +2,21 @@
 //!
 //! Nothing outside this module names faer or pulp, and nothing outside it is `unsafe`.
 
+mod batch;
 mod dense;
 mod gauss_jordan;
 pub mod kernels;
 mod matrix;
+mod triangle;
 
+pub use batch::SymmetricBatch;
 pub use dense::{
     add_gram, add_product, add_symmetric_product, cholesky, inverse, log_abs_det,
     log_det_and_inverse, product, product_into, product_transposed, reorthogonalize,
     rotation_exponential, singular_values, symmetric_eigen, symmetric_eigenvalues,
 };
 pub use matrix::Matrix;
+pub use triangle::Triangle;
 
 /// Σ x_k y_k, in eight independent sums so that it vectorises.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {

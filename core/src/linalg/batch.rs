@@ -1,0 +1,268 @@
+//! Many symmetric matrices of one size, entry by entry.
+
+use std::ops::{Deref, DerefMut};
+
+use super::{Matrix, Triangle};
+
+/// Symmetric p×p matrices, one per lane, in the layout that the [kernels](super::kernels) work on:
+/// row (a, b), b ≤ a, holds the entries (a, b) of all matrices side by side, and the rows follow
+/// each other as [`Triangle`] counts them.
+///
+/// `S` is where the numbers are kept: a `Vec<f64>`, a slice, or anything that derefs to one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SymmetricBatch<S = Vec<f64>> {
+    triangle: Triangle,
+    lanes: usize,
+    entries: S,
+}
+
+/// How many numbers so many p×p matrices take.
+///
+/// # Panics
+/// If they are more than can be counted.
+fn numbers(p: usize, lanes: usize) -> usize {
+    let numbers = Triangle::new(p).len().checked_mul(lanes);
+    numbers.unwrap_or_else(|| {
+        panic!("{lanes} matrices of size {p} have more entries than can be counted")
+    })
+}
+
+impl SymmetricBatch {
+    /// So many p×p matrices of zeros.
+    pub fn zeros(p: usize, lanes: usize) -> Self {
+        Self::from_parts(p, lanes, vec![0.0; numbers(p, lanes)])
+    }
+
+    /// The given matrices, whose lower triangles are read, all p×p.
+    pub fn from_matrices<'a>(
+        p: usize,
+        matrices: impl IntoIterator<Item = &'a Matrix, IntoIter: ExactSizeIterator>,
+    ) -> Self {
+        let matrices = matrices.into_iter();
+        let mut batch = Self::zeros(p, matrices.len());
+        for (lane, matrix) in matrices.enumerate() {
+            batch.set_matrix(lane, matrix);
+        }
+        batch
+    }
+}
+
+impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
+    /// Matrices whose entries already lie in `entries` in this layout.
+    ///
+    /// # Panics
+    /// If `entries` has another length than so many p×p matrices have.
+    pub fn from_parts(p: usize, lanes: usize, entries: S) -> Self {
+        assert_eq!(
+            entries.len(),
+            numbers(p, lanes),
+            "the number of entries of {lanes} symmetric matrices of size {p}"
+        );
+        Self {
+            triangle: Triangle::new(p),
+            lanes,
+            entries,
+        }
+    }
+
+    /// The size p of the matrices.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.triangle.size()
+    }
+
+    /// The number of matrices.
+    #[inline(always)]
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// The order of the rows.
+    #[inline(always)]
+    pub fn triangle(&self) -> Triangle {
+        self.triangle
+    }
+
+    /// All entries, row after row.
+    #[inline(always)]
+    pub fn entries(&self) -> &[f64] {
+        &self.entries
+    }
+
+    /// What the entries are kept in.
+    #[inline(always)]
+    pub fn into_entries(self) -> S {
+        self.entries
+    }
+
+    /// The same matrices, not owned.
+    #[inline(always)]
+    pub fn view(&self) -> SymmetricBatch<&[f64]> {
+        SymmetricBatch {
+            triangle: self.triangle,
+            lanes: self.lanes,
+            entries: &self.entries,
+        }
+    }
+
+    /// The entries (a, b) = (b, a) of all matrices.
+    #[inline(always)]
+    pub fn row(&self, a: usize, b: usize) -> &[f64] {
+        &self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
+    }
+
+    /// The entries (a, a) of all matrices.
+    #[inline(always)]
+    pub fn diagonal(&self, a: usize) -> &[f64] {
+        self.row(a, a)
+    }
+
+    /// Entry (a, b) of the matrix in one lane.
+    #[inline(always)]
+    pub fn entry(&self, (a, b): (usize, usize), lane: usize) -> f64 {
+        self.row(a, b)[lane]
+    }
+
+    /// The rows in the order of [`Triangle::pairs`].
+    #[inline(always)]
+    pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        self.entries.chunks_exact(self.lanes.max(1))
+    }
+
+    /// The matrix in one lane.
+    pub fn matrix(&self, lane: usize) -> Matrix {
+        let p = self.size();
+        Matrix::from_fn(p, p, |a, b| self.entry((a, b), lane))
+    }
+
+    /// Writes the matrix in one lane to `out`, row-major.
+    ///
+    /// # Panics
+    /// If `out` does not hold p·p numbers, or there is no such lane.
+    pub fn unpack(&self, lane: usize, out: &mut [f64]) {
+        let p = self.size();
+        assert_eq!(
+            out.len(),
+            p * p,
+            "the number of entries of a {p} x {p} matrix"
+        );
+        for ((a, b), row) in self.triangle.pairs().zip(self.rows()) {
+            out[a * p + b] = row[lane];
+            out[b * p + a] = row[lane];
+        }
+    }
+}
+
+impl<S: DerefMut<Target = [f64]>> SymmetricBatch<S> {
+    /// All entries, row after row, to be changed.
+    #[inline(always)]
+    pub fn entries_mut(&mut self) -> &mut [f64] {
+        &mut self.entries
+    }
+
+    /// The same matrices, not owned, to be changed.
+    #[inline(always)]
+    pub fn view_mut(&mut self) -> SymmetricBatch<&mut [f64]> {
+        SymmetricBatch {
+            triangle: self.triangle,
+            lanes: self.lanes,
+            entries: &mut self.entries,
+        }
+    }
+
+    /// The entries (a, b) = (b, a) of all matrices, to be changed.
+    #[inline(always)]
+    pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
+        &mut self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
+    }
+
+    /// The entries (a, a) of all matrices, to be changed.
+    #[inline(always)]
+    pub fn diagonal_mut(&mut self, a: usize) -> &mut [f64] {
+        self.row_mut(a, a)
+    }
+
+    /// The rows in the order of [`Triangle::pairs`], to be changed.
+    #[inline(always)]
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
+        self.entries.chunks_exact_mut(self.lanes.max(1))
+    }
+
+    /// Writes a matrix, whose lower triangle is read, to one lane.
+    ///
+    /// # Panics
+    /// If it has another size, or there is no such lane.
+    pub fn set_matrix(&mut self, lane: usize, matrix: &Matrix) {
+        let p = self.size();
+        assert_eq!(
+            (matrix.rows(), matrix.columns()),
+            (p, p),
+            "the matrix's size"
+        );
+        let pairs = self.triangle.pairs();
+        for ((a, b), row) in pairs.zip(self.rows_mut()) {
+            row[lane] = matrix[(a, b)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn examples(p: usize, lanes: usize) -> Vec<Matrix> {
+        let number = |i: usize, a: usize, b: usize| (100 * i + 10 * a.max(b) + a.min(b)) as f64;
+        let matrix = |i| Matrix::from_fn(p, p, |a, b| number(i, a, b));
+        (0..lanes).map(matrix).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (p, lanes) in [(1, 1), (3, 5), (6, 8)] {
+            let matrices = examples(p, lanes);
+            let batch = SymmetricBatch::from_matrices(p, &matrices);
+            assert_eq!((batch.size(), batch.lanes()), (p, lanes));
+            for (lane, matrix) in matrices.iter().enumerate() {
+                assert_eq!(&batch.matrix(lane), matrix);
+                let mut out = vec![0.0; p * p];
+                batch.unpack(lane, &mut out);
+                assert_eq!(out, matrix.as_slice());
+                for (a, b) in batch.triangle().pairs() {
+                    assert_eq!(batch.row(b, a)[lane], matrix[(a, b)]);
+                    assert_eq!(batch.entry((a, b), lane), matrix[(a, b)]);
+                }
+                for a in 0..p {
+                    assert_eq!(batch.diagonal(a)[lane], matrix[(a, a)]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn views_and_rows_see_the_same_numbers() {
+        let (p, lanes) = (4, 3);
+        let mut batch = SymmetricBatch::from_matrices(p, &examples(p, lanes));
+        batch.view_mut().row_mut(1, 2).fill(7.0);
+        batch.diagonal_mut(0)[1] = -1.0;
+        assert_eq!(batch.matrix(2)[(2, 1)], 7.0);
+        assert_eq!(batch.view().entry((0, 0), 1), -1.0);
+        for ((a, b), row) in batch.triangle().pairs().zip(batch.rows()) {
+            assert_eq!(row, batch.row(a, b));
+        }
+        let entries = batch.clone().into_entries();
+        let slice: SymmetricBatch<&[f64]> = SymmetricBatch::from_parts(p, lanes, &entries);
+        assert_eq!(slice, batch.view());
+    }
+
+    #[test]
+    #[should_panic(expected = "the number of entries of 4 symmetric matrices of size 3")]
+    fn storage_of_another_length_is_refused() {
+        SymmetricBatch::from_parts(3, 4, vec![0.0; 23]);
+    }
+
+    #[test]
+    #[should_panic(expected = "more entries than can be counted")]
+    fn more_entries_than_can_be_counted_are_refused() {
+        SymmetricBatch::zeros(1 << 31, 1 << 31);
+    }
+}
