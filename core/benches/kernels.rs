@@ -12,6 +12,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use codiag::Criterion::Likelihood;
 use codiag::internals::kernels::{
     Congruence, MomentSums, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
     congruence, hessian_len, hessian_times, line_point, packed, packed_len,
@@ -116,8 +117,17 @@ fn kernels(c: &mut Criterion) {
         c.bench_function(&id("transform"), |b| b.iter(&mut transform));
 
         let mut rows = vec![0.0; hessian_len(p)];
-        let mut hessian =
-            || accumulate_hessian(p, &x.block, &x.weights, &mut rows, false, &mut scratch);
+        let mut hessian = || {
+            accumulate_hessian(
+                Likelihood,
+                p,
+                &x.block,
+                &x.weights,
+                &mut rows,
+                false,
+                &mut scratch,
+            )
+        };
         share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
 
@@ -128,7 +138,9 @@ fn kernels(c: &mut Criterion) {
         });
         let mut sums = MomentSums::new(p);
         c.bench_function(&id("statistics"), |b| {
-            b.iter(|| accumulate_moments(p, &x.block, &x.weights, &mut sums, &mut scratch));
+            b.iter(|| {
+                accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums, &mut scratch)
+            });
         });
         let mut moved = x.block.clone();
         let scale = vec![1.0; p];
@@ -136,7 +148,11 @@ fn kernels(c: &mut Criterion) {
             b.iter(|| advance(&mut moved, &cross, &square, x.lanes, 1e-9, &scale));
         });
         c.bench_function(&id("slope"), |b| {
-            b.iter(|| black_box(line_point(x.p, &x.block, &cross, &square, &x.weights, 0.1)));
+            b.iter(|| {
+                black_box(line_point(
+                    Likelihood, x.p, &x.block, &cross, &square, &x.weights, 0.1,
+                ))
+            });
         });
         let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
         c.bench_function(&id("cholesky"), |b| {

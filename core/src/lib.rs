@@ -93,7 +93,7 @@ pub use checkpoint::Checkpoint;
 pub use criterion::Criterion;
 pub use error::Error;
 pub use evaluation::Evaluation;
-pub use linalg::Matrix;
+pub use linalg::{Matrix, Scalar};
 pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions};
 pub use memory::Memory;
 pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};
@@ -106,5 +106,5 @@ pub use tracker::{Tracker, TrackerSettings};
 /// For the project's own benchmarks; not part of the interface.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::linalg::{kernels, product};
+    pub use crate::linalg::{SymmetricBatch, Triangle, kernels, product};
 }

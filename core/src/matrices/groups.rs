@@ -6,6 +6,7 @@
 
 use std::ops::{Deref, Range};
 
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, SymmetricBatch, Triangle, kernels};
 use crate::statistics::Hessian;
 
@@ -32,10 +33,10 @@ pub fn symmetric(p: usize, sums: &[f64]) -> Matrix {
 }
 
 /// What a criterion sums over the diagonals of a block: Σ_i w_i Σ_a log Dⁱ_aa.
-pub fn diagonal_sum(p: usize, entries: &[f64], weights: &[f64]) -> f64 {
-    let mut logs = vec![0.0; weights.len()];
-    kernels::diagonal_logs(p, entries, weights.len(), &mut logs);
-    linalg::dot(weights, &logs)
+pub fn diagonal_sum(criterion: Criterion, p: usize, entries: &[f64], weights: &[f64]) -> f64 {
+    let mut sums = vec![0.0; weights.len()];
+    kernels::diagonal_sums(criterion, p, entries, weights.len(), &mut sums);
+    linalg::dot(weights, &sums)
 }
 
 /// Adds Σ_i w_i (Dⁱ_aa / m_a − 1)² over a block, for the mean powers m_a.

@@ -11,9 +11,10 @@
 
 use super::{SplitMix, eigen};
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, Congruence, LANES, congruence, dispatch};
 use crate::linalg::{self, Matrix, SymmetricBatch, Triangle};
-use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, WorkingSet};
+use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, WorkingSet, diagonal_sum};
 use crate::pairwise::jacobi;
 
 /// Subspace iterations: the combinations need not be exact.
@@ -70,7 +71,7 @@ fn rotated(mut matrices: SymmetricBatch, mut rotation: Matrix) -> Matrix {
 /// Eight matrices of equal weight.
 impl Pairs for SymmetricBatch {
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
-        kernels::pair_sums(self.entries(), &[1.0; LANES], a, b)
+        kernels::pair_sums(Criterion::Likelihood, self.entries(), &[1.0; LANES], a, b)
     }
 
     fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
@@ -82,7 +83,12 @@ impl Pairs for SymmetricBatch {
     }
 
     fn diagonal_sum(&mut self) -> f64 {
-        crate::matrices::diagonal_sum(self.size(), self.entries(), &[1.0; LANES])
+        diagonal_sum(
+            Criterion::Likelihood,
+            self.size(),
+            self.entries(),
+            &[1.0; LANES],
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) a matrix.
 
 use super::{LANES, dispatch, packed, packed_len};
+use crate::criterion::Criterion;
 
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
 /// its first two derivatives.
@@ -98,8 +99,15 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
+/// For each matrix of a block, what the criterion sums over its diagonal: Σ_a log D_aa.
+pub fn diagonal_sums(criterion: Criterion, p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
+    match criterion {
+        Criterion::Likelihood => diagonal_logs(p, block, lanes, out),
+    }
+}
+
 /// For each matrix of a block, Σ_a log D_aa.
-pub fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
+fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     assert_eq!(block.len(), packed_len(p) * lanes);
     assert_eq!(out.len(), lanes);
     dispatch(
@@ -118,6 +126,7 @@ pub fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
 
 /// The block's share of the point at α of a line.
 pub fn line_point(
+    criterion: Criterion,
     p: usize,
     block: &[f64],
     cross: &[f64],
@@ -129,30 +138,42 @@ pub fn line_point(
     for rows in [block, cross, square] {
         assert_eq!(rows.len(), packed_len(p) * lanes);
     }
-    line_point_along(p, weights, alpha, |a, at| {
+    let rows = |a, at| {
         let row = packed(a, a) * lanes + at;
         [group(block, row), group(cross, row), group(square, row)]
-    })
+    };
+    match criterion {
+        Criterion::Likelihood => logs_along(p, weights, alpha, rows),
+    }
 }
 
 /// As [`line_point`], from `ratios` to D_aa of the p diagonals of `cross` and then of `square`: what the
 /// logarithms add to those at α = 0.
-pub fn line_point_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> LinePoint {
+pub fn line_point_of_ratios(
+    criterion: Criterion,
+    p: usize,
+    ratios: &[f64],
+    weights: &[f64],
+    alpha: f64,
+) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(ratios.len(), 2 * p * lanes);
-    line_point_along(p, weights, alpha, |a, at| {
+    let rows = |a, at| {
         let row = a * lanes + at;
         [
             &[1.0; LANES],
             group(ratios, row),
             group(ratios, p * lanes + row),
         ]
-    })
+    };
+    match criterion {
+        Criterion::Likelihood => logs_along(p, weights, alpha, rows),
+    }
 }
 
-/// The point of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.
+/// The sums of the logarithms of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.
 #[inline(always)]
-fn line_point_along<'a>(
+fn logs_along<'a>(
     p: usize,
     weights: &[f64],
     alpha: f64,

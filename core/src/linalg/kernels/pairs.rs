@@ -1,6 +1,7 @@
-//! What Pham's algorithm needs of a block for one pair of components.
+//! What the pair by pair methods need of a block for one pair of components.
 
 use super::{LANES, dispatch, packed, packed_len};
+use crate::criterion::Criterion;
 
 /// The four sums over the set that decide the transform of the pair (a, b).
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +26,13 @@ impl std::ops::AddAssign for PairSums {
 }
 
 /// The block's share of the sums for the pair (a, b).
-pub fn pair_sums(block: &[f64], weights: &[f64], a: usize, b: usize) -> PairSums {
+pub fn pair_sums(
+    criterion: Criterion,
+    block: &[f64],
+    weights: &[f64],
+    a: usize,
+    b: usize,
+) -> PairSums {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
     let row = |a, b| &block[packed(a, b) * lanes..][..lanes];
@@ -38,7 +45,8 @@ pub fn pair_sums(block: &[f64], weights: &[f64], a: usize, b: usize) -> PairSums
                 let (aa, bb) = (&aa[at..at + LANES], &bb[at..at + LANES]);
                 let (ab, w) = (&ab[at..at + LANES], &weights[at..at + LANES]);
                 for l in 0..LANES {
-                    let (by_a, by_b) = (w[l] / aa[l], w[l] / bb[l]);
+                    let by_a = criterion.first_weight(w[l], aa[l]);
+                    let by_b = criterion.first_weight(w[l], bb[l]);
                     sums[0][l] += ab[l] * by_a;
                     sums[1][l] += ab[l] * by_b;
                     sums[2][l] += bb[l] * by_a;

@@ -1,6 +1,7 @@
 //! Every kernel against the plainest loops, for sizes that exercise all tiles.
 
 use super::*;
+use crate::criterion::Criterion;
 use crate::linalg::{Matrix, log_abs_det, product, product_transposed};
 
 const SIZES: [(usize, usize); 8] = [
@@ -96,7 +97,14 @@ fn moments_are_the_sums_they_say() {
         let (entries, matrices) = block(p, lanes);
         let w = weights(lanes);
         let mut sums = MomentSums::new(p);
-        accumulate_moments(p, &entries, &w, &mut sums, &mut Vec::new());
+        accumulate_moments(
+            Criterion::Likelihood,
+            p,
+            &entries,
+            &w,
+            &mut sums,
+            &mut Vec::new(),
+        );
         for a in 0..p {
             for b in 0..p {
                 let sum = |f: &dyn Fn(&Matrix) -> f64| -> f64 {
@@ -121,7 +129,15 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
         let (entries, matrices) = block(p, lanes);
         let w = weights(lanes);
         let mut hessian = vec![0.0; hessian_len(p)];
-        accumulate_hessian(p, &entries, &w, &mut hessian, true, &mut Vec::new());
+        accumulate_hessian(
+            Criterion::Likelihood,
+            p,
+            &entries,
+            &w,
+            &mut hessian,
+            true,
+            &mut Vec::new(),
+        );
         let entry = |a: usize, b: usize, c: usize| -> f64 {
             let term = |d: &Matrix| {
                 d[(b, c)] / d[(a, a)] - 2.0 * d[(a, b)] * d[(a, c)] / d[(a, a)].powi(2)
@@ -140,7 +156,14 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
         }
         hessian_times(p, &hessian, &operand, &mut result);
         let mut swept = Matrix::zeros(p, p);
-        accumulate_product(&e, &entries, &w, &mut swept, &mut Vec::new());
+        accumulate_product(
+            Criterion::Likelihood,
+            &e,
+            &entries,
+            &w,
+            &mut swept,
+            &mut Vec::new(),
+        );
         for a in 0..p {
             for b in 0..p {
                 let mut expected = 0.0;
@@ -227,7 +250,17 @@ fn slope_and_advance_follow_the_quadratics() {
                 }
             }
         }
-        let at = |alpha| line_point(p, &entries, &cross, &squared, &w, alpha);
+        let at = |alpha| {
+            line_point(
+                Criterion::Likelihood,
+                p,
+                &entries,
+                &cross,
+                &squared,
+                &w,
+                alpha,
+            )
+        };
         assert_close(at(alpha).sum, logs);
         let h = 1e-5;
         let first = (at(alpha + h).sum - at(alpha - h).sum) / (2.0 * h);
@@ -276,10 +309,10 @@ fn diagonals_of_a_line_are_those_of_the_congruences() {
         let (powers, ratios) = out.split_at_mut(p * lanes);
         let both = ratios.chunks_exact_mut(p * lanes);
         both.for_each(|rows| rows.iter_mut().zip(&*powers).for_each(|(x, d)| *x /= d));
-        let start = line_point(p, &d, &cross, &square, &w, 0.0);
+        let start = line_point(Criterion::Likelihood, p, &d, &cross, &square, &w, 0.0);
         for alpha in [0.0, 0.7] {
-            let whole = line_point(p, &d, &cross, &square, &w, alpha);
-            let ratios = line_point_of_ratios(p, ratios, &w, alpha);
+            let whole = line_point(Criterion::Likelihood, p, &d, &cross, &square, &w, alpha);
+            let ratios = line_point_of_ratios(Criterion::Likelihood, p, ratios, &w, alpha);
             assert_close(start.sum + ratios.sum, whole.sum);
             assert_close(ratios.first, whole.first);
             assert_close(ratios.second, whole.second);
@@ -293,7 +326,7 @@ fn a_sheared_pair_is_a_congruence() {
         for (a, b) in [(1, 0), (p - 1, 0), (p - 1, p - 2)] {
             let (mut entries, matrices) = block(p, lanes);
             let w = weights(lanes);
-            let sums = pair_sums(&entries, &w, a, b);
+            let sums = pair_sums(Criterion::Likelihood, &entries, &w, a, b);
             let sum = |f: &dyn Fn(&Matrix) -> f64| -> f64 {
                 matrices.iter().zip(&w).map(|(d, w)| w * f(d)).sum()
             };

@@ -88,13 +88,13 @@ impl WorkingSet for InMemory {
     }
 
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.each(Work::Products, |group| {
             group.hessian.resize(kernels::hessian_len(p), 0.0);
             for (k, block) in group.blocks.iter().enumerate() {
                 let (entries, weights) = (block.entries(), block.weights());
                 let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
-                kernels::accumulate_hessian(p, entries, weights, rows, k == 0, scratch);
+                kernels::accumulate_hessian(criterion, p, entries, weights, rows, k == 0, scratch);
             }
         });
         let (first, others) = self.groups.split_first_mut().expect("a set has a group");
@@ -112,7 +112,7 @@ impl WorkingSet for InMemory {
     }
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum(
             Work::Products,
             |group| {
@@ -120,7 +120,7 @@ impl WorkingSet for InMemory {
                 for block in &group.blocks {
                     let (entries, weights) = (block.entries(), block.weights());
                     let scratch = &mut group.scratch;
-                    kernels::accumulate_product(e, entries, weights, &mut sums, scratch);
+                    kernels::accumulate_product(criterion, e, entries, weights, &mut sums, scratch);
                 }
                 sums
             },
@@ -158,10 +158,11 @@ impl WorkingSet for InMemory {
     }
 
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
+        let criterion = self.summary.criterion;
         let work = |group: &mut Group| {
             let mut sums = LinePoint::default();
             for block in &group.blocks {
-                sums += block.line_point(alpha);
+                sums += block.line_point(criterion, alpha);
             }
             sums
         };

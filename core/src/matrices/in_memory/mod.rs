@@ -5,6 +5,7 @@ mod pairs;
 
 use std::sync::Arc;
 
+use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{Matrix, SymmetricBatch};
 use crate::matrices::build::weighted_mean;
@@ -124,11 +125,11 @@ impl TransformedBlock {
     }
 
     /// The block's share of the point at α along the probed direction.
-    fn line_point(&self, alpha: f64) -> LinePoint {
+    fn line_point(&self, criterion: Criterion, alpha: f64) -> LinePoint {
         let line = self.line.as_ref().expect("probe comes first");
         let (p, d) = (self.original.size(), self.entries());
         let (cross, square) = (line.cross.entries(), line.square.entries());
-        kernels::line_point(p, d, cross, square, self.weights(), alpha)
+        kernels::line_point(criterion, p, d, cross, square, self.weights(), alpha)
     }
 }
 
@@ -261,7 +262,7 @@ impl InMemory {
     }
 
     fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         let sums = self.sum(
             Work::Entries,
             |group| {
@@ -272,7 +273,7 @@ impl InMemory {
                     }
                     let (entries, weights) = (block.entries(), block.weights());
                     let scratch = &mut group.scratch;
-                    kernels::accumulate_moments(p, entries, weights, &mut sums, scratch);
+                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums, scratch);
                 }
                 sums
             },

@@ -6,12 +6,14 @@ use crate::matrices::{PairStep, Pairs, groups};
 
 impl Pairs for InMemory {
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
+        let criterion = self.summary.criterion;
         self.sum(
             Work::Pair,
             |group| {
                 let mut sums = PairSums::default();
                 for block in &group.blocks {
-                    sums += kernels::pair_sums(block.entries(), block.weights(), a, b);
+                    let (entries, weights) = (block.entries(), block.weights());
+                    sums += kernels::pair_sums(criterion, entries, weights, a, b);
                 }
                 sums
             },
@@ -43,12 +45,12 @@ impl Pairs for InMemory {
     }
 
     fn diagonal_sum(&mut self) -> f64 {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.sum(
             Work::Diagonals,
             |group| {
                 let of = |block: &TransformedBlock| {
-                    groups::diagonal_sum(p, block.entries(), block.weights())
+                    groups::diagonal_sum(criterion, p, block.entries(), block.weights())
                 };
                 group.blocks.iter().map(of).sum::<f64>()
             },

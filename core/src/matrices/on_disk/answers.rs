@@ -80,12 +80,12 @@ impl WorkingSet for OnDisk<'_> {
     }
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum_transformed(
             || Matrix::zeros(p, p),
             |sums, block, workspace| {
                 let (entries, scratch) = workspace.entries_and_scratch();
-                kernels::accumulate_product(e, entries, &block.weights, sums, scratch);
+                kernels::accumulate_product(criterion, e, entries, &block.weights, sums, scratch);
             },
             |total, sums| linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice()),
         )?;
@@ -108,7 +108,7 @@ impl WorkingSet for OnDisk<'_> {
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.line = None;
         let wanted = self.blocks.plan.tables;
         if wanted {
@@ -134,7 +134,7 @@ impl WorkingSet for OnDisk<'_> {
                 let block = block.expect("every block is needed");
                 transform(b, block, workspace);
                 let (d, weights) = (workspace.d(), &block.weights);
-                sums.0 += groups::diagonal_sum(p, d.entries(), weights);
+                sums.0 += groups::diagonal_sum(criterion, p, d.entries(), weights);
                 groups::add_variations(&d, weights, mean_powers, &mut sums.1);
                 let Some(place) = places.get(k) else { return };
                 let mut place = place.lock().expect("each block comes once");

@@ -45,7 +45,7 @@ impl ProbeSums {
 
 impl OnDisk<'_> {
     pub(super) fn probe_line(&mut self, e: &Matrix) -> Result<Probe, Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         let diagonal_sum = self.here()?.diagonal_sum;
         self.line = None;
         let b = &self.b;
@@ -75,7 +75,8 @@ impl OnDisk<'_> {
                 }
                 let ratios_here = ratios_of(p, lanes, workspace);
                 for (sum, alpha) in sums.at.iter_mut().zip(KNOWN) {
-                    *sum += kernels::line_point_of_ratios(p, ratios_here, weights, alpha);
+                    *sum +=
+                        kernels::line_point_of_ratios(criterion, p, ratios_here, weights, alpha);
                 }
                 if let Some(place) = ratios.get(k) {
                     // Each block comes once.
@@ -108,6 +109,7 @@ impl OnDisk<'_> {
     /// The point at an α that the probe did not foresee, but for the logarithms at 0.
     fn point_elsewhere(&self, line: &LineTables, alpha: f64) -> Result<LinePoint, Error> {
         let (p, b) = (self.dimension(), &self.b);
+        let criterion = self.summary.criterion;
         let sums = Sums {
             zero: LinePoint::default,
             work: |sum: &mut LinePoint,
@@ -115,12 +117,13 @@ impl OnDisk<'_> {
                    block: Option<&Block>,
                    workspace: &mut Workspace| {
                 if let Some((ratios, weights)) = line.ratios.get(k).and_then(OnceLock::get) {
-                    *sum += kernels::line_point_of_ratios(p, ratios, weights, alpha);
+                    *sum += kernels::line_point_of_ratios(criterion, p, ratios, weights, alpha);
                 } else {
                     let block = block.expect("a block without a table is needed");
                     diagonals(b, &line.f, block, workspace);
                     let ratios = ratios_of(p, block.lanes(), workspace);
-                    *sum += kernels::line_point_of_ratios(p, ratios, &block.weights, alpha);
+                    *sum +=
+                        kernels::line_point_of_ratios(criterion, p, ratios, &block.weights, alpha);
                 }
             },
             add: |total: &mut LinePoint, part: &LinePoint| *total += *part,

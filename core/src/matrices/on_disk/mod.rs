@@ -136,7 +136,7 @@ impl<'a> OnDisk<'a> {
 
     /// The sums at the current B, with or without the Hessian.
     fn point_sums(&self, with_hessian: bool) -> Result<PointSums, Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         let len = if with_hessian {
             kernels::hessian_len(p)
         } else {
@@ -151,11 +151,20 @@ impl<'a> OnDisk<'a> {
             |sums, block, workspace| {
                 let weights = &block.weights;
                 let (entries, scratch) = workspace.entries_and_scratch();
-                sums.diagonal_sum += super::groups::diagonal_sum(p, entries, weights);
-                kernels::accumulate_moments(p, entries, weights, &mut sums.moments, scratch);
+                sums.diagonal_sum += super::groups::diagonal_sum(criterion, p, entries, weights);
+                kernels::accumulate_moments(
+                    criterion,
+                    p,
+                    entries,
+                    weights,
+                    &mut sums.moments,
+                    scratch,
+                );
                 if len > 0 {
                     let rows = &mut sums.hessian;
-                    kernels::accumulate_hessian(p, entries, weights, rows, false, scratch);
+                    kernels::accumulate_hessian(
+                        criterion, p, entries, weights, rows, false, scratch,
+                    );
                 }
             },
             PointSums::add,
