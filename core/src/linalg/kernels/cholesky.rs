@@ -1,16 +1,17 @@
-//! Cholesky factorisations of all matrices of a block at once.
+//! Cholesky factorizations of all matrices of a block at once.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, packed, packed_len};
+use super::{LANES, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::Triangle;
 
-/// Factorises every matrix of a block, keeping only the pivots.
+/// Factorizes every matrix of a block, keeping only the pivots.
 ///
 /// `pivots` (p × lanes) receives the squares of the factors' diagonals, whose product is the
 /// determinant. A pivot that is not a positive share of its diagonal entry — above `floor` — means
-/// that the matrix is not numerically positive definite; `smallest` (one number a matrix) receives
-/// the smallest such share, and the factorisation goes on with the floor in its place, so that no
+/// that the matrix is not numerically positive definite; `smallest` (one number per matrix) receives
+/// the smallest such share, and the factorization goes on with the floor in its place, so that no
 /// NaN arises.
 pub fn cholesky_pivots(
     p: usize,
@@ -21,7 +22,7 @@ pub fn cholesky_pivots(
     smallest: &mut [f64],
 ) {
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), packed_len(p) * lanes);
+    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
     assert_eq!((pivots.len(), smallest.len()), (p * lanes, lanes));
     Arch::new().dispatch(Factorize {
         p,
@@ -55,27 +56,28 @@ impl WithSimd for Factorize<'_> {
             pivots,
             smallest,
         } = self;
-        let stride = lanes / S::F64_LANES;
-        let (block, _) = S::as_simd_f64s(block);
-        let (pivots, _) = S::as_mut_simd_f64s(pivots);
-        let (smallest, _) = S::as_mut_simd_f64s(smallest);
+        let stride = vectors_per_row::<S>(lanes);
+        let triangle = Triangle::new(p);
+        let block = vectors::<S>(block);
+        let pivots = vectors_mut::<S>(pivots);
+        let smallest = vectors_mut::<S>(smallest);
         let floor = simd.splat_f64s(floor);
         let tiny = simd.splat_f64s(f64::MIN_POSITIVE);
-        let mut factor = vec![simd.splat_f64s(0.0); packed_len(p)];
+        let mut factor = vec![simd.splat_f64s(0.0); triangle.len()];
         for at in 0..stride {
             let mut share = simd.splat_f64s(f64::INFINITY);
             for b in 0..p {
-                let mut pivot = block[packed(b, b) * stride + at];
+                let mut pivot = block[triangle.diagonal(b) * stride + at];
                 let entry = simd.max_f64s(pivot, tiny);
                 for k in 0..b {
-                    let l = factor[packed(b, 0) + k];
+                    let l = factor[triangle.index(b, k)];
                     pivot = simd.negate_mul_add_e_f64s(l, l, pivot);
                 }
                 share = simd.min_f64s(share, simd.div_f64s(pivot, entry));
                 pivot = simd.max_f64s(pivot, simd.mul_f64s(floor, entry));
                 pivots[b * stride + at] = pivot;
                 let root = simd.sqrt_f64s(pivot);
-                factor[packed(b, b)] = root;
+                factor[triangle.diagonal(b)] = root;
                 let inverse = simd.div_f64s(simd.splat_f64s(1.0), root);
                 // Column b of the factor, four rows at a time, from the columns before it.
                 let mut a = b + 1;
@@ -83,13 +85,15 @@ impl WithSimd for Factorize<'_> {
                     let rows = (p - a).min(4);
                     let mut sums = [simd.splat_f64s(0.0); 4];
                     for r in 0..4 {
-                        sums[r] = block[packed(a + r.min(rows - 1), b) * stride + at];
+                        sums[r] = block[triangle.index(a + r.min(rows - 1), b) * stride + at];
                     }
-                    let starts = [0, 1, 2, 3].map(|r: usize| packed(a + r.min(rows - 1), 0));
+                    let starts =
+                        [0, 1, 2, 3].map(|r: usize| triangle.index(a + r.min(rows - 1), 0));
                     for k in 0..b {
-                        // SAFETY: k < b < a: all within the rows of the triangle.
+                        // SAFETY: k < b < a and a + rows ≤ p, so that these are entries (b, k) and
+                        // (a + r, k) of the triangle, which `factor` holds all of.
                         unsafe {
-                            let l = *factor.get_unchecked(packed(b, 0) + k);
+                            let l = *factor.get_unchecked(triangle.index(b, 0) + k);
                             for r in 0..4 {
                                 let left = *factor.get_unchecked(starts[r] + k);
                                 sums[r] = simd.negate_mul_add_e_f64s(left, l, sums[r]);
@@ -97,7 +101,7 @@ impl WithSimd for Factorize<'_> {
                         }
                     }
                     for r in 0..rows {
-                        factor[packed(a + r, b)] = simd.mul_f64s(sums[r], inverse);
+                        factor[triangle.index(a + r, b)] = simd.mul_f64s(sums[r], inverse);
                     }
                     a += rows;
                 }

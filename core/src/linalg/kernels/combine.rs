@@ -5,9 +5,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::moments::dot;
 use super::transform::rows_times_source;
-use super::{LANES, dispatch};
+use super::{LANES, dispatch, vectors, vectors_mut, vectors_per_group, vectors_per_row};
 
-/// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number an entry).
+/// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number per entry).
 pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
     let lanes = coefficients.len();
     assert_eq!(lanes % LANES, 0);
@@ -31,10 +31,9 @@ impl WithSimd for Combine<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = self.coefficients.len();
-        let (coefficients, _) = S::as_simd_f64s(self.coefficients);
+        let coefficients = vectors::<S>(self.coefficients);
         for (row, out) in self.block.chunks_exact(lanes).zip(self.out) {
-            let (row, _) = S::as_simd_f64s(row);
-            *out += simd.reduce_sum_f64s(dot(simd, row, coefficients));
+            *out += simd.reduce_sum_f64s(dot(simd, vectors::<S>(row), coefficients));
         }
     }
 }
@@ -42,6 +41,7 @@ impl WithSimd for Combine<'_> {
 /// Eight combinations at once: out[row, k] += Σ_i block[row, i] coefficients[i, k].
 pub fn combine_eight(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
     let lanes = coefficients.len() / LANES;
+    assert_eq!(coefficients.len(), lanes * LANES);
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len() * LANES, out.len() * lanes);
     Arch::new().dispatch(CombineEight {
@@ -63,13 +63,13 @@ impl WithSimd for CombineEight<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = self.coefficients.len() / LANES;
-        let (u, _) = S::as_simd_f64s(self.coefficients);
-        let (out, _) = S::as_mut_simd_f64s(self.out);
+        let u = vectors::<S>(self.coefficients);
+        let out = vectors_mut::<S>(self.out);
         add_products(simd, self.block, lanes, u, out, false);
     }
 }
 
-/// Adds Σ_row entry_row · D_row to `out`, one number a matrix of the block.
+/// Adds Σ_row entry_row · D_row to `out`, one number per matrix of the block.
 pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     let lanes = out.len();
     assert_eq!(block.len(), entries.len() * lanes);
@@ -109,37 +109,41 @@ impl WithSimd for CorrelateEight<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let rows = self.entries.len() / LANES;
-        let stride = self.out.len() / LANES / S::F64_LANES;
-        let (block, _) = S::as_simd_f64s(self.block);
-        let (out, _) = S::as_mut_simd_f64s(self.out);
-        let mut offsets: Vec<usize> = (0..rows).map(|row| row * stride).collect();
-        let mut at = 0;
-        while at < stride {
-            if at + 1 < stride {
-                let task = (self.entries, block, &offsets[..]);
-                correlate_slice::<S, 2>(simd, task, &mut out[at..], stride);
-            } else {
-                let task = (self.entries, block, &offsets[..]);
-                correlate_slice::<S, 1>(simd, task, &mut out[at..], stride);
-            }
-            offsets.iter_mut().for_each(|offset| *offset += 2);
-            at += 2;
+        let stride = vectors_per_row::<S>(self.out.len() / LANES);
+        let block = vectors::<S>(self.block);
+        let out = vectors_mut::<S>(self.out);
+        let offsets = &mut vec![0; self.entries.len() / LANES];
+        for at in (0..stride - stride % 2).step_by(2) {
+            correlate_slice::<S, 2>(simd, self.entries, block, offsets, out, at);
+        }
+        if stride % 2 == 1 {
+            correlate_slice::<S, 1>(simd, self.entries, block, offsets, out, stride - 1);
         }
     }
 }
 
-/// W vectors of matrices of [`correlate_eight`].
+/// The W vectors from `at` on of each of the eight rows of [`correlate_eight`].
 #[inline(always)]
 fn correlate_slice<S: Simd, const W: usize>(
     simd: S,
-    (entries, block, offsets): (&[f64], &[S::f64s], &[usize]),
+    entries: &[f64],
+    block: &[S::f64s],
+    offsets: &mut [usize],
     out: &mut [S::f64s],
-    stride: usize,
+    at: usize,
 ) {
-    rows_times_source::<S, W>(simd, entries, LANES, block, offsets, |k, tile| {
-        out[k * stride..][..W].copy_from_slice(&tile);
-    });
+    let stride = out.len() / LANES;
+    assert_eq!(block.len(), offsets.len() * stride);
+    assert!(at + W <= stride);
+    for (row, offset) in offsets.iter_mut().enumerate() {
+        *offset = row * stride + at;
+    }
+    let store = |k: usize, tile: [S::f64s; W]| {
+        out[k * stride + at..][..W].copy_from_slice(&tile);
+    };
+    // SAFETY: each offset is that of vector `at` in one of the rows of `block`, which have `stride`
+    // vectors, and at + W ≤ stride.
+    unsafe { rows_times_source(simd, entries, LANES, block, offsets, store) };
 }
 
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
@@ -153,7 +157,7 @@ pub(super) fn add_products<S: Simd>(
     out: &mut [S::f64s],
     begins: bool,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let halves = vectors_per_group::<S>();
     let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
     assert_eq!(block.len(), rows * lanes);
     assert_eq!(u.len(), groups * lanes * halves);
@@ -169,8 +173,9 @@ pub(super) fn add_products<S: Simd>(
         for g in 0..groups {
             macro_rules! outer {
                 ($r:literal) => {
-                    // SAFETY: rows row..row+$r exist in block and in group g of out, and
-                    // group g of u has `lanes` times `halves` vectors.
+                    // SAFETY: row + $r ≤ rows, so these rows exist in `block` and in group g of
+                    // `out`; group g of `u` has `lanes` times `halves` vectors. The lengths of all
+                    // three are asserted above.
                     unsafe {
                         outer::<S, $r>(
                             simd,
@@ -209,16 +214,17 @@ unsafe fn outer<S: Simd, const R: usize>(
     out: *mut S::f64s,
     begins: bool,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let halves = vectors_per_group::<S>();
     // Two vectors at a time, or the one that a group is on the widest machines.
     let mut half = 0;
     while half < halves {
         let second = (half + 1).min(halves - 1);
         let mut sums = [[simd.splat_f64s(0.0); 2]; R];
         for i in 0..lanes {
-            let left = unsafe { *u.add(i * halves + half) };
-            let right = unsafe { *u.add(i * halves + second) };
+            // SAFETY: i < lanes and half ≤ second < halves: within the promised groups of `u`.
+            let (left, right) = unsafe { (*u.add(i * halves + half), *u.add(i * halves + second)) };
             for r in 0..R {
+                // SAFETY: r < R and i < lanes: within the promised rows.
                 let entry = simd.splat_f64s(unsafe { *rows.add(r * lanes + i) });
                 sums[r][0] = simd.mul_add_e_f64s(entry, left, sums[r][0]);
                 if halves > 1 {
@@ -227,6 +233,7 @@ unsafe fn outer<S: Simd, const R: usize>(
             }
         }
         for r in 0..R {
+            // SAFETY: r < R, and both places are below `halves`: within the promised groups of `out`.
             unsafe {
                 let out = out.add(r * halves);
                 for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {

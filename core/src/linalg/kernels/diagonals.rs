@@ -1,11 +1,11 @@
 //! What the line search needs of a direction, straight from the matrices Cⁱ: diagonals only, 4p³
-//! flops a matrix instead of the 6p³ of forming D = B C Bᵀ and then E D Eᵀ.
+//! flops per matrix instead of the 6p³ of forming D = B C Bᵀ and then E D Eᵀ.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::transform::half_product;
-use super::{LANES, packed_len, room};
-use crate::linalg::Matrix;
+use super::{LANES, room, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Triangle};
 
 /// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᵀ, of E D + (E D)ᵀ = F C Bᵀ + B C Fᵀ,
 /// and of E D Eᵀ = F C Fᵀ. `scratch` grows as needed and is worth keeping between calls.
@@ -20,12 +20,13 @@ pub fn line_diagonals(
     let p = b.rows();
     assert_eq!((b.columns(), f.rows(), f.columns()), (p, p, p));
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(input.len(), packed_len(p) * lanes);
+    assert_eq!(input.len(), Triangle::new(p).len() * lanes);
     assert_eq!(out.len(), 3 * p * lanes);
     Arch::new().dispatch(Diagonals {
         b,
         f,
         input,
+        lanes,
         out,
         scratch: room(scratch, p * p * 2 * LANES),
     });
@@ -35,6 +36,7 @@ struct Diagonals<'a> {
     b: &'a Matrix,
     f: &'a Matrix,
     input: &'a [f64],
+    lanes: usize,
     out: &'a mut [f64],
     scratch: &'a mut [f64],
 }
@@ -44,7 +46,7 @@ impl WithSimd for Diagonals<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let vectors = self.input.len() / packed_len(self.b.rows()) / S::F64_LANES;
+        let vectors = vectors_per_row::<S>(self.lanes);
         for at in (0..vectors - vectors % 2).step_by(2) {
             self.slice::<S, 2>(simd, vectors, at);
         }
@@ -58,10 +60,9 @@ impl Diagonals<'_> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, stride: usize, at: usize) {
         let p = self.b.rows();
-        let (input, _) = S::as_simd_f64s(self.input);
-        let (out, _) = S::as_mut_simd_f64s(self.out);
-        let (half, _) = S::as_mut_simd_f64s(self.scratch);
-        let half = &mut half[..p * p * W];
+        let input = vectors::<S>(self.input);
+        let out = vectors_mut::<S>(self.out);
+        let half = &mut vectors_mut::<S>(self.scratch)[..p * p * W];
         half_product::<S, W>(simd, self.b, input, stride, at, half);
         for a in 0..p {
             let row = &half[a * p * W..(a + 1) * p * W];

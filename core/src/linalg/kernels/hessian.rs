@@ -1,8 +1,8 @@
 //! The row blocks of the exact Hessian, and their product with a matrix.
 //!
 //! M^a = Σ_i w_i [ D_bc / D_aa − 2 D_ab D_ac / D_aa² ] are p symmetric matrices. They are kept
-//! like the set itself, entry-major, in groups of [`LANES`]: number (g, packed(b, c), l) is entry
-//! (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums are then products whose vectors
+//! like the set itself, entry-major, in groups of [`LANES`]: number (g, bc, l), for the place bc of
+//! (b, c) in the [`Triangle`], is entry (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums are then products whose vectors
 //! run over a: no horizontal sums, and each number of the block is loaded once for many a.
 //! Group by group both sums are made, so that what they add to is in the caches for the second.
 #![allow(unsafe_code)]
@@ -10,11 +10,12 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::combine::add_products;
-use super::{LANES, packed, packed_len, room};
+use super::{LANES, room, vectors, vectors_mut, vectors_per_group};
+use crate::linalg::Triangle;
 
 /// How many numbers the row blocks of a p×p problem take.
 pub fn hessian_len(p: usize) -> usize {
-    p.div_ceil(LANES) * packed_len(p) * LANES
+    p.div_ceil(LANES) * Triangle::new(p).len() * LANES
 }
 
 /// Adds one block's share to `hessian`, or begins with it, whatever was there.
@@ -29,7 +30,7 @@ pub fn accumulate_hessian(
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), packed_len(p) * lanes);
+    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
     assert_eq!(hessian.len(), hessian_len(p));
     let scratch = room(scratch, lanes * (2 * width + 1 + LANES * p));
     let (scale, rest) = scratch.split_at_mut(width * lanes);
@@ -68,7 +69,7 @@ impl WithSimd for Accumulate<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let lanes = self.weights.len();
+        let (lanes, triangle) = (self.weights.len(), Triangle::new(self.p));
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = (2.0 * w).sqrt();
         }
@@ -76,7 +77,7 @@ impl WithSimd for Accumulate<'_> {
             let group = &mut self.inverse_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
             let (group, _) = group.as_chunks_mut::<LANES>();
             if a < self.p {
-                let power = &self.block[packed(a, a) * lanes..][..lanes];
+                let power = &self.block[triangle.diagonal(a) * lanes..][..lanes];
                 for i in 0..lanes {
                     let inverse = 1.0 / power[i];
                     row[i] = inverse * self.root_weights[i];
@@ -87,10 +88,10 @@ impl WithSimd for Accumulate<'_> {
                 group.iter_mut().for_each(|u| u[a % LANES] = 0.0);
             }
         }
-        let (hessian, _) = S::as_mut_simd_f64s(self.hessian);
-        let (u, _) = S::as_simd_f64s(self.inverse_transposed);
-        let halves = LANES / S::F64_LANES;
-        let groups = hessian.chunks_exact_mut(packed_len(self.p) * halves);
+        let hessian = vectors_mut::<S>(self.hessian);
+        let u = vectors::<S>(self.inverse_transposed);
+        let halves = vectors_per_group::<S>();
+        let groups = hessian.chunks_exact_mut(triangle.len() * halves);
         for (g, group) in groups.enumerate() {
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
             let u = &u[g * lanes * halves..][..lanes * halves];
@@ -100,8 +101,7 @@ impl WithSimd for Accumulate<'_> {
                 if v * S::F64_LANES < self.p {
                     let z = &mut self.scaled_rows[..self.p * lanes * S::F64_LANES];
                     scale_rows(simd, self.p, self.block, self.scale, lanes, v, z);
-                    let (z, _) = S::as_simd_f64s(z);
-                    subtract_squares(simd, self.p, z, group, half);
+                    subtract_squares(simd, self.p, vectors::<S>(z), group, half);
                 }
             }
         }
@@ -137,18 +137,20 @@ fn scale_rows_by<'a, const L: usize>(
     v: usize,
     z: &mut [f64],
 ) {
+    let triangle = Triangle::new(p);
     let row_of = |numbers: &'a [f64], row: usize| numbers[row * lanes..][..lanes].as_chunks().0;
     let factors: [&[[f64; L]]; L] = std::array::from_fn(|l| row_of(scale, v * L + l));
     for (b, z) in z.chunks_exact_mut(lanes * L).enumerate() {
         // Rows beyond p read those of the last component; their factors are zero.
         let component = |l: usize| (v * L + l).min(p - 1);
         let rows: [&[[f64; L]]; L] =
-            std::array::from_fn(|l| row_of(block, packed(component(l), b)));
+            std::array::from_fn(|l| row_of(block, triangle.index(component(l), b)));
         let (tiles, _) = z.as_chunks_mut::<L>();
         let (tiles, _) = tiles.as_chunks_mut::<L>();
         for (i, tile) in tiles.iter_mut().enumerate() {
             let scaled: [[f64; L]; L] = std::array::from_fn(|l| {
-                // SAFETY: there are lanes / L tiles, and as many pieces in each row.
+                // SAFETY: `z` was cut to lanes·L numbers, so i < lanes / L, and the rows were cut to
+                // `lanes` numbers, lanes / L pieces each.
                 let (row, factor) =
                     unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
                 std::array::from_fn(|k| row[k] * factor[k])
@@ -167,10 +169,11 @@ fn subtract_squares<S: Simd>(
     hessian: &mut [S::f64s],
     half: usize,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
     let depth = z.len() / p;
     assert_eq!(z.len(), p * depth);
-    assert_eq!(hessian.len(), packed_len(p) * halves);
+    assert_eq!(hessian.len(), triangle.len() * halves);
+    assert!(half < halves);
     let mut b = 0;
     while b < p {
         let rows = (p - b).min(4);
@@ -183,12 +186,14 @@ fn subtract_squares<S: Simd>(
             };
             macro_rules! inner {
                 ($r:literal, $c:literal) => {
-                    // SAFETY: rows b..b+$r and c..c+$c exist in z; of the Hessian only c ≤ b.
+                    // SAFETY: b + $r ≤ p and c + $c ≤ b + $r, so these rows exist in `z`, and the
+                    // pairs below the diagonal in `hessian`; half < halves.
                     unsafe {
                         inner::<S, $r, $c>(
                             simd,
                             z.as_ptr(),
                             depth,
+                            triangle,
                             (b, c),
                             hessian.as_mut_ptr().add(half),
                         )
@@ -215,26 +220,32 @@ fn subtract_squares<S: Simd>(
     }
 }
 
+/// The share of the pairs of rows b..b+R with rows c..c+C: a tile of sums kept in registers.
+///
 /// # Safety
-/// `z` must have rows b..b+R and c..c+C of `depth` vectors, `hessian` the packed rows of these
-/// pairs with c ≤ b.
+/// `z` must have rows b..b+R and c..c+C of `depth` vectors, `hessian` a vector for each of these
+/// pairs that is in the triangle, at every (LANES / width)th place.
 #[inline(always)]
 unsafe fn inner<S: Simd, const R: usize, const C: usize>(
     simd: S,
     z: *const S::f64s,
     depth: usize,
+    triangle: Triangle,
     (b, c): (usize, usize),
     hessian: *mut S::f64s,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let halves = vectors_per_group::<S>();
+    // SAFETY: the caller promises rows b and c of `z`.
     let (left, right) = unsafe { (z.add(b * depth), z.add(c * depth)) };
     let mut sums = [[simd.splat_f64s(0.0); C]; R];
     for i in 0..depth {
         let mut columns = [simd.splat_f64s(0.0); C];
         for k in 0..C {
+            // SAFETY: k < C and i < depth: vector i of row c + k.
             columns[k] = unsafe { *right.add(k * depth + i) };
         }
         for r in 0..R {
+            // SAFETY: r < R and i < depth: vector i of row b + r.
             let row = unsafe { *left.add(r * depth + i) };
             for k in 0..C {
                 sums[r][k] = simd.mul_add_e_f64s(row, columns[k], sums[r][k]);
@@ -243,11 +254,11 @@ unsafe fn inner<S: Simd, const R: usize, const C: usize>(
     }
     let whole = c + C <= b + 1;
     for r in 0..R {
-        let out = unsafe { hessian.add((packed(b + r, 0) + c) * halves) };
         for k in 0..C {
             if whole || c + k <= b + r {
+                // SAFETY: c + k ≤ b + r: the pair is in the triangle.
                 unsafe {
-                    let out = out.add(k * halves);
+                    let out = hessian.add((triangle.row(b + r).start + c + k) * halves);
                     *out = simd.sub_f64s(*out, sums[r][k]);
                 }
             }
@@ -280,60 +291,67 @@ impl WithSimd for Times<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.p;
-        let halves = LANES / S::F64_LANES;
-        let (hessian, _) = S::as_simd_f64s(self.hessian);
-        let (e, _) = S::as_simd_f64s(self.e);
-        let (out, _) = S::as_mut_simd_f64s(self.out);
+        let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
+        let hessian = vectors::<S>(self.hessian);
+        let e = vectors::<S>(self.e);
+        let out = vectors_mut::<S>(self.out);
         out.fill(simd.splat_f64s(0.0));
         let groups = hessian
-            .chunks_exact(packed_len(p) * halves)
+            .chunks_exact(triangle.len() * halves)
             .zip(e.chunks_exact(p * halves))
             .zip(out.chunks_exact_mut(p * halves));
         for ((m, e), out) in groups {
             let (m, e, out) = (m.as_ptr(), e.as_ptr(), out.as_mut_ptr());
-            // SAFETY: the rows below p exist in all three.
+            // SAFETY: `m` was cut to the whole triangle, `e` and `out` to p rows, and b + R ≤ p.
             unsafe {
                 if halves > 4 {
-                    (0..p).for_each(|b| times_rows::<S, 1, LANES>(simd, m, e, out, b));
+                    (0..p).for_each(|b| times_rows::<S, 1, LANES>(simd, triangle, m, e, out, b));
                     continue;
                 }
                 // Two rows at a time, which share what they read and write.
                 for b in (0..p - p % 2).step_by(2) {
-                    times_rows::<S, 2, 4>(simd, m, e, out, b);
+                    times_rows::<S, 2, 4>(simd, triangle, m, e, out, b);
                 }
                 if p % 2 == 1 {
-                    times_rows::<S, 1, 4>(simd, m, e, out, p - 1);
+                    times_rows::<S, 1, 4>(simd, triangle, m, e, out, p - 1);
                 }
             }
         }
     }
 }
 
-/// What rows b..b+R of one group's lower triangles contribute to a product, with U sums a row that
+/// What rows b..b+R of one group's lower triangles contribute to a product, with U sums per row that
 /// do not wait for each other, U being a multiple of the vectors of a group.
 ///
 /// # Safety
-/// `m` must have the packed rows up to row b+R, `e` and `out` b+R rows.
+/// `m` must have the rows of the triangle up to row b+R, `e` and `out` b+R rows, of one group's
+/// vectors each.
 #[inline(always)]
 unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
     simd: S,
+    triangle: Triangle,
     m: *const S::f64s,
     e: *const S::f64s,
     out: *mut S::f64s,
     b: usize,
 ) {
-    let halves = LANES / S::F64_LANES;
+    let halves = vectors_per_group::<S>();
+    assert!(U.is_multiple_of(halves)); // constants both
     let mut own = [[simd.splat_f64s(0.0); U]; R];
     let mut e_own = [[simd.splat_f64s(0.0); U]; R];
     let mut rows = [m; R];
     for r in 0..R {
-        rows[r] = unsafe { m.add(packed(b + r, 0) * halves) };
+        // SAFETY: the caller promises row b + r of the triangle.
+        rows[r] = unsafe { m.add(triangle.index(b + r, 0) * halves) };
         for u in 0..U {
+            // SAFETY: the caller promises row b + r of `e`, of `halves` vectors.
             e_own[r][u] = unsafe { *e.add((b + r) * halves + u % halves) };
         }
     }
     macro_rules! step {
         ($at:expr, $u:expr) => {
+            // SAFETY: $at + $u < b · halves: in rows before b of `e` and `out`, and in the entries
+            // before the diagonal of rows b to b + R of the triangle.
             unsafe {
                 let e_k = *e.add($at + $u);
                 let mut sum = *out.add($at + $u);
@@ -358,17 +376,20 @@ unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
     }
     for half in 0..halves {
         for r in 0..R {
-            let mut sum = unsafe { *out.add((b + r) * halves + half) };
+            // SAFETY: r < R and half < halves: within row b + r of `out`.
+            let place = unsafe { &mut *out.add((b + r) * halves + half) };
+            let mut sum = *place;
             for u in (half..U).step_by(halves) {
                 sum = simd.add_f64s(sum, own[r][u]);
             }
             // The corner of the R rows among themselves.
             for c in 0..R {
                 let (row, column) = (r.max(c), r.min(c));
+                // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle.
                 let m = unsafe { *rows[row].add((b + column) * halves + half) };
                 sum = simd.mul_add_e_f64s(m, e_own[c][half], sum);
             }
-            unsafe { *out.add((b + r) * halves + half) = sum };
+            *place = sum;
         }
     }
 }
@@ -382,7 +403,7 @@ mod tests {
     /// Row blocks and product of one set, in vectors of one width.
     fn in_vectors<S: Simd>(simd: S, p: usize) -> Vec<f64> {
         let (lanes, width) = (2 * LANES, p.next_multiple_of(LANES));
-        let block: Vec<f64> = (0..packed_len(p) * lanes)
+        let block: Vec<f64> = (0..Triangle::new(p).len() * lanes)
             .map(|k| 1.0 + 0.1 * ((k * 7) % 11) as f64)
             .collect();
         let weights: Vec<f64> = (0..lanes).map(|i| 0.01 * (1 + i % 3) as f64).collect();

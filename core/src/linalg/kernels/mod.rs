@@ -1,12 +1,13 @@
 //! SIMD kernels over one block of symmetric matrices, entry-major.
 //!
-//! A block holds `lanes` matrices of size p×p. Its row [`packed`]`(a, b)`, b ≤ a, is the vector of
+//! A block holds `lanes` matrices of size p×p. Its row [`Triangle::index`]`(a, b)` is the vector of
 //! the entries (a, b) of all its matrices, so that every operation below runs along contiguous
 //! memory, whatever p is, and symmetric entries are stored and computed once. `lanes` is a multiple
 //! of [`LANES`], which every vector width divides: there are no remainder loops.
 //!
 //! Kernels are written once, generic over the vector width, and dispatched at run time by pulp.
-//! Accesses inside the innermost loops are unchecked; each kernel asserts the lengths they rely on.
+//! Accesses inside the innermost loops are unchecked; each safe function asserts, in release builds
+//! too, the lengths that they rely on.
 #![allow(clippy::missing_panics_doc)] // only those assertions
 
 mod cholesky;
@@ -29,6 +30,8 @@ pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, pair_sums, rotate_pair, turn_pair};
 pub use transform::{Congruence, accumulate_product, congruence};
 
+use pulp::Simd;
+
 use super::Triangle;
 
 /// Runs plain loops compiled for the widest vectors of this machine.
@@ -46,9 +49,39 @@ impl<F: FnMut()> pulp::WithSimd for Loops<F> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(mut self, _: S) {
+    fn with_simd<S: Simd>(mut self, _: S) {
         (self.0)();
     }
+}
+
+/// Numbers as vectors, with none left over.
+#[inline(always)]
+fn vectors<S: Simd>(numbers: &[f64]) -> &[S::f64s] {
+    let (vectors, rest) = S::as_simd_f64s(numbers);
+    assert!(rest.is_empty(), "rows are whole vectors");
+    vectors
+}
+
+/// Numbers as vectors, with none left over, to be changed.
+#[inline(always)]
+fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
+    let (vectors, rest) = S::as_mut_simd_f64s(numbers);
+    assert!(rest.is_empty(), "rows are whole vectors");
+    vectors
+}
+
+/// How many vectors hold [`LANES`] numbers: every width divides them.
+#[inline(always)]
+const fn vectors_per_group<S: Simd>() -> usize {
+    const { assert!(LANES.is_multiple_of(S::F64_LANES)) };
+    LANES / S::F64_LANES
+}
+
+/// How many vectors make a row of so many lanes.
+#[inline(always)]
+fn vectors_per_row<S: Simd>(lanes: usize) -> usize {
+    assert!(lanes.is_multiple_of(LANES), "rows are whole groups");
+    lanes / LANES * vectors_per_group::<S>()
 }
 
 /// The first numbers of `scratch`, which grows as needed: they are what they were when last used.

@@ -3,8 +3,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, packed, packed_len, room};
-use crate::linalg::Matrix;
+use super::{LANES, room, vectors, vectors_per_row};
+use crate::linalg::{Matrix, Triangle};
 
 /// The sums of one sweep, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub fn accumulate_moments(
 ) {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), packed_len(p) * lanes);
+    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     Arch::new().dispatch(Moments {
         p,
@@ -81,29 +81,30 @@ impl WithSimd for Moments<'_> {
             sums,
             inverse_power,
         } = self;
+        let triangle = Triangle::new(p);
         for a in 0..p {
-            let power = &block[packed(a, a) * lanes..][..lanes];
+            let power = &block[triangle.diagonal(a) * lanes..][..lanes];
             let out = &mut inverse_power[a * lanes..(a + 1) * lanes];
             for ((u, w), d) in out.iter_mut().zip(weights).zip(power) {
                 *u = w / d;
             }
         }
-        let vectors = lanes / S::F64_LANES;
-        let (block, _) = S::as_simd_f64s(block);
-        let (u, _) = S::as_simd_f64s(inverse_power);
+        let stride = vectors_per_row::<S>(lanes);
+        let block = vectors::<S>(block);
+        let u = vectors::<S>(inverse_power);
         let gradient = sums.gradient.as_mut_slice();
         let gamma = sums.gamma.as_mut_slice();
         for a in 0..p {
-            let u_a = &u[a * vectors..(a + 1) * vectors];
-            let d_a = &block[packed(a, a) * vectors..][..vectors];
+            let u_a = &u[a * stride..(a + 1) * stride];
+            let d_a = &block[triangle.diagonal(a) * stride..][..stride];
             gamma[a * p + a] += simd.reduce_sum_f64s(dot(simd, u_a, d_a));
             for b in 0..a {
-                let d = &block[packed(a, b) * vectors..][..vectors];
-                let u_b = &u[b * vectors..(b + 1) * vectors];
-                let d_b = &block[packed(b, b) * vectors..][..vectors];
+                let d = &block[triangle.index(a, b) * stride..][..stride];
+                let u_b = &u[b * stride..(b + 1) * stride];
+                let d_b = &block[triangle.diagonal(b) * stride..][..stride];
                 let mut dots = [simd.splat_f64s(0.0); 4];
-                for v in 0..vectors {
-                    // SAFETY: all five slices hold `vectors` vectors.
+                for v in 0..stride {
+                    // SAFETY: all five slices were cut to `stride` vectors.
                     unsafe {
                         let (d, u_a, u_b) = (
                             *d.get_unchecked(v),

@@ -3,8 +3,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, packed, packed_len};
-use crate::linalg::Matrix;
+use super::{LANES, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Triangle};
 
 /// A congruence of one block, and where its results go.
 pub struct Congruence<'a> {
@@ -24,8 +24,8 @@ pub struct Congruence<'a> {
 pub fn congruence(task: Congruence<'_>, scratch: &mut Vec<f64>) {
     let (r, p) = (task.transform.rows(), task.transform.columns());
     assert_eq!(task.lanes % LANES, 0);
-    assert_eq!(task.input.len(), packed_len(p) * task.lanes);
-    assert_eq!(task.square.len(), packed_len(r) * task.lanes);
+    assert_eq!(task.input.len(), Triangle::new(p).len() * task.lanes);
+    assert_eq!(task.square.len(), Triangle::new(r).len() * task.lanes);
     if let Some(cross) = &task.cross {
         assert_eq!((r, cross.len()), (p, task.square.len()));
     }
@@ -46,7 +46,7 @@ impl WithSimd for Sliced<'_, '_> {
     /// of the multiply-adds within 16 registers, and a slice of D stays in the nearest cache.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let vectors = self.task.lanes / S::F64_LANES;
+        let vectors = vectors_per_row::<S>(self.task.lanes);
         for at in (0..vectors - vectors % 2).step_by(2) {
             self.slice::<S, 2>(simd, at);
         }
@@ -61,17 +61,19 @@ impl Sliced<'_, '_> {
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let m = self.task.transform;
         let (r, p) = (m.rows(), m.columns());
-        let stride = self.task.lanes / S::F64_LANES;
-        let (input, _) = S::as_simd_f64s(self.task.input);
-        let (square, _) = S::as_mut_simd_f64s(self.task.square);
-        let (half, _) = S::as_mut_simd_f64s(self.scratch);
-        let half = &mut half[..r * p * W];
+        let stride = vectors_per_row::<S>(self.task.lanes);
+        let triangle = Triangle::new(r);
+        let input = vectors::<S>(self.task.input);
+        let square = vectors_mut::<S>(self.task.square);
+        let half = &mut vectors_mut::<S>(self.scratch)[..r * p * W];
+        assert!(at + W <= stride);
+        assert_eq!(square.len(), triangle.len() * stride);
         half_product::<S, W>(simd, m, input, stride, at, half);
         if let Some(cross) = &mut self.task.cross {
-            let (cross, _) = S::as_mut_simd_f64s(cross);
+            let cross = vectors_mut::<S>(cross);
             for a in 0..p {
                 for b in 0..=a {
-                    let out = &mut cross[packed(a, b) * stride + at..][..W];
+                    let out = &mut cross[triangle.index(a, b) * stride + at..][..W];
                     for w in 0..W {
                         out[w] =
                             simd.add_f64s(half[(a * p + b) * W + w], half[(b * p + a) * W + w]);
@@ -84,13 +86,16 @@ impl Sliced<'_, '_> {
         let offsets = offsets.fill(|c| c * W);
         for a in 0..r {
             let source = &half[a * p * W..(a + 1) * p * W];
-            let out = square[packed(a, 0) * stride + at..].as_mut_ptr();
-            rows_times_source::<S, W>(simd, m.as_slice(), a + 1, source, offsets, |b, tile| {
-                // SAFETY: b ≤ a, so the W vectors end within row packed(a, b) of `square`.
+            let out = square[triangle.index(a, 0) * stride + at..].as_mut_ptr();
+            let store = |b: usize, tile: [S::f64s; W]| {
                 for w in 0..W {
+                    // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of row
+                    // (a, b) of `square`, which has `stride` vectors per row.
                     unsafe { *out.add(b * stride + w) = tile[w] };
                 }
-            });
+            };
+            // SAFETY: `source` has p times W vectors, and the offsets are c·W for c < p.
+            unsafe { rows_times_source(simd, m.as_slice(), a + 1, source, offsets, store) };
         }
     }
 }
@@ -106,22 +111,28 @@ pub(super) fn half_product<S: Simd, const W: usize>(
     half: &mut [S::f64s],
 ) {
     let (r, p) = (m.rows(), m.columns());
+    let triangle = Triangle::new(p);
     assert_eq!(half.len(), r * p * W);
+    assert_eq!(input.len(), triangle.len() * stride);
+    assert!(at + W <= stride);
     let mut offsets = Offsets::new(p);
     for c in 0..p {
-        let offsets = offsets.fill(|k| packed(k, c) * stride + at);
+        let offsets = offsets.fill(|k| triangle.index(k, c) * stride + at);
         let out = half[c * W..].as_mut_ptr();
-        rows_times_source::<S, W>(simd, m.as_slice(), r, input, offsets, |a, tile| {
-            // SAFETY: a < r, so the W vectors end within `half`.
+        let store = |a: usize, tile: [S::f64s; W]| {
             for w in 0..W {
+                // SAFETY: a < r and c < p, so the W vectors end within the r·p·W of `half`.
                 unsafe { *out.add(a * p * W + w) = tile[w] };
             }
-        });
+        };
+        // SAFETY: c and k < p, so each offset is that of vector `at` in one of the rows of `input`,
+        // which have `stride` vectors, and at + W ≤ stride.
+        unsafe { rows_times_source(simd, m.as_slice(), r, input, offsets, store) };
     }
 }
 
 /// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
-/// Σ_i w_i [ F_ab / D_aa − 2 D_ab F_aa / D_aa² ] with F = E D, 2p³ flops a matrix.
+/// Σ_i w_i [ F_ab / D_aa − 2 D_ab F_aa / D_aa² ] with F = E D, 2p³ flops per matrix.
 pub fn accumulate_product(
     e: &Matrix,
     block: &[f64],
@@ -131,7 +142,9 @@ pub fn accumulate_product(
 ) {
     let (p, lanes) = (e.rows(), weights.len());
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), packed_len(p) * lanes);
+    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
+    assert_eq!(e.columns(), p);
+    assert_eq!((sums.rows(), sums.columns()), (p, p));
     scratch.resize(p * p * 2 * LANES, 0.0);
     Arch::new().dispatch(Product {
         e,
@@ -156,20 +169,20 @@ impl WithSimd for Product<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.e.rows();
-        let (block, _) = S::as_simd_f64s(self.block);
-        let (weights, _) = S::as_simd_f64s(self.weights);
-        let (half, _) = S::as_mut_simd_f64s(self.scratch);
-        let half = &mut half[..p * p];
+        let triangle = Triangle::new(p);
+        let block = vectors::<S>(self.block);
+        let weights = vectors::<S>(self.weights);
+        let half = &mut vectors_mut::<S>(self.scratch)[..p * p];
         let stride = weights.len();
         for at in 0..stride {
             half_product::<S, 1>(simd, self.e, block, stride, at, half);
             for a in 0..p {
-                let power = block[packed(a, a) * stride + at];
+                let power = block[triangle.diagonal(a) * stride + at];
                 let u = simd.div_f64s(weights[at], power);
                 let twice = simd.mul_f64s(simd.splat_f64s(2.0), u);
                 let t = simd.mul_f64s(twice, simd.div_f64s(half[a * p + a], power));
                 for (b, sum) in self.sums.row_mut(a).iter_mut().enumerate() {
-                    let d = block[packed(a, b) * stride + at];
+                    let d = block[triangle.index(a, b) * stride + at];
                     let term = simd.mul_f64s(half[a * p + b], u);
                     *sum += simd.reduce_sum_f64s(simd.negate_mul_add_e_f64s(d, t, term));
                 }
@@ -211,8 +224,12 @@ impl Offsets {
 
 /// For each of the first `rows` rows of the row-major `coefficients`, the combination
 /// Σ_k coefficients[row, k] · source[offsets[k]..][..W], handed to `store`.
+///
+/// # Safety
+/// Each offset must leave room for W vectors in `source`. It takes a loop to check what callers know
+/// from the way they made the offsets.
 #[inline(always)]
-pub(super) fn rows_times_source<S: Simd, const W: usize>(
+pub(super) unsafe fn rows_times_source<S: Simd, const W: usize>(
     simd: S,
     coefficients: &[f64],
     rows: usize,
@@ -222,10 +239,11 @@ pub(super) fn rows_times_source<S: Simd, const W: usize>(
 ) {
     let p = offsets.len();
     assert!(coefficients.len() >= rows * p);
-    debug_assert!(offsets.iter().all(|o| o + W <= source.len()));
+    debug_assert!(offsets.iter().all(|offset| offset + W <= source.len()));
     macro_rules! tile {
         ($row:expr, $rows:literal) => {{
-            // SAFETY: rows $row..$row + $rows exist, and every offset leaves room for W vectors.
+            // SAFETY: $row + $rows ≤ rows, and `coefficients` has so many rows of p numbers; the
+            // caller promises that every offset leaves room for W vectors.
             let tile = unsafe {
                 tile::<S, $rows, W>(
                     simd,
@@ -271,9 +289,11 @@ unsafe fn tile<S: Simd, const R: usize, const W: usize>(
     for (k, &offset) in offsets.iter().enumerate() {
         let mut values = [simd.splat_f64s(0.0); W];
         for w in 0..W {
+            // SAFETY: the caller promises W vectors at each offset.
             values[w] = unsafe { *source.add(offset + w) };
         }
         for r in 0..R {
+            // SAFETY: r < R and k < p, and the caller promises R rows of p numbers.
             let coefficient = simd.splat_f64s(unsafe { *coefficients.add(r * p + k) });
             for w in 0..W {
                 sums[r][w] = simd.mul_add_e_f64s(coefficient, values[w], sums[r][w]);
