@@ -89,7 +89,7 @@ pub mod working;
 pub use criterion::Criterion;
 pub use error::Error;
 pub use evaluation::Evaluation;
-pub use linalg::Matrix;
+pub use linalg::{Matrix, Scalar};
 pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions};
 pub use memory::Memory;
 pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};

@@ -5,24 +5,44 @@ use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
-use super::Matrix;
+use super::{Matrix, Scalar, c64};
+
+#[cfg(test)]
+mod tests;
+
+/// What faer computes with. It cannot be named outside the crate, and so closes [`Scalar`].
+pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {}
+
+impl Field for f64 {}
+impl Field for c64 {}
 
 /// Up to this size a plain loop is faster than preparing the call of a library.
 const SMALL: usize = 8;
 /// Up to this size plain elimination is faster than factors in blocks.
 const GAUSS_JORDAN: usize = 128;
 
-fn view(m: &Matrix) -> MatRef<'_, f64> {
+fn view<T: Scalar>(m: &Matrix<T>) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
 }
 
 /// A copy of a faer matrix.
-fn from_faer(m: MatRef<'_, f64>) -> Matrix {
+fn from_faer<T: Scalar>(m: MatRef<'_, T>) -> Matrix<T> {
     Matrix::from_fn(m.nrows(), m.ncols(), |a, b| m[(a, b)])
 }
 
 /// `left · right`.
-pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
+///
+/// # Panics
+/// If `left` has not as many columns as `right` has rows.
+pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
+    assert!(
+        left.columns() == right.rows(),
+        "the product of a {} x {} and a {} x {} matrix",
+        left.rows(),
+        left.columns(),
+        right.rows(),
+        right.columns()
+    );
     let mut out = Matrix::zeros(left.rows(), right.columns());
     let (rows, columns) = (out.rows(), out.columns());
     if rows.max(columns) <= SMALL {
@@ -30,7 +50,9 @@ pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
             let (x, sums) = (left.row(a), out.row_mut(a));
             for (k, x) in x.iter().enumerate() {
                 let row = right.row(k).iter();
-                sums.iter_mut().zip(row).for_each(|(sum, y)| *sum += x * y);
+                sums.iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, y)| *sum += *x * *y);
             }
         }
         return out;
@@ -40,17 +62,22 @@ pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
         Accum::Replace,
         view(left),
         view(right),
-        1.0,
+        T::ONE,
         Par::Seq,
     );
     out
 }
 
-/// out += factor · (x yᵀ + yᵀ x).
-pub fn add_symmetric_product(out: &mut Matrix, factor: f64, x: &Matrix, y: &Matrix) {
-    let p = out.rows();
+/// out += factor · (x yᴴ + yᴴ x), all square.
+pub fn add_symmetric_product<T: Scalar>(
+    out: &mut Matrix<T>,
+    factor: f64,
+    x: &Matrix<T>,
+    y: &Matrix<T>,
+) {
+    let (p, factor) = (out.rows(), T::from_real(factor));
     let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
-    let (x, y) = (view(x), view(y).transpose());
+    let (x, y) = (view(x), view(y).adjoint());
     matmul(out.rb_mut(), Accum::Add, x, y, factor, Par::Seq);
     matmul(out, Accum::Add, y, x, factor, Par::Seq);
 }
@@ -95,47 +122,48 @@ pub fn add_gram(out: &mut [f64], p: usize, factor: f64, x: &[f64], stride: usize
     );
 }
 
-/// `left · rightᵀ`.
-pub fn product_transposed(left: &Matrix, right: &Matrix) -> Matrix {
-    product(left, &right.transpose())
+/// `left · rightᴴ`; for real matrices `left · rightᵀ`.
+pub fn product_adjoint<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
+    product(left, &right.adjoint())
 }
 
-/// Eigenvalues in ascending order, and the eigenvectors as *rows*.
+/// Eigenvalues in ascending order of a Hermitian (if real, symmetric) matrix M, and the rows V, the
+/// conjugated eigenvectors, for which V M Vᴴ is diagonal.
 /// None if the iteration does not converge, which for finite input does not happen.
-pub fn symmetric_eigen(m: &Matrix) -> Option<(Vec<f64>, Matrix)> {
+pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
-    let values = eigen.S().column_vector().iter().copied().collect();
-    Some((values, from_faer(eigen.U().transpose())))
+    let values = eigen.S().column_vector().iter().map(|x| x.real());
+    Some((values.collect(), from_faer(eigen.U()).adjoint()))
 }
 
-/// The eigenvalues of a symmetric matrix in ascending order.
-pub fn symmetric_eigenvalues(m: &Matrix) -> Option<Vec<f64>> {
+/// The eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.
+pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).self_adjoint_eigenvalues(Side::Lower).ok()
 }
 
 /// The singular values in descending order.
-pub fn singular_values(m: &Matrix) -> Option<Vec<f64>> {
+pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).singular_values().ok()
 }
 
-/// The lower Cholesky factor, or None if `m` is not positive definite.
-pub fn cholesky(m: &Matrix) -> Option<Matrix> {
+/// The lower Cholesky factor L of m = L Lᴴ, or None if `m` is not positive definite.
+pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
 }
 
 /// The inverse of a square matrix; its entries are not finite if there is none.
-pub fn inverse(m: &Matrix) -> Matrix {
+pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
 }
 
 /// log |det m|, −∞ if `m` is singular.
-pub fn log_abs_det(m: &Matrix) -> f64 {
+pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
 }
 
-/// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorisation.
+/// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization.
 pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
     if m.rows() <= GAUSS_JORDAN {
         return super::gauss_jordan::log_det_and_inverse(m);
@@ -167,18 +195,21 @@ fn transpositions(order: &[usize]) -> usize {
     count
 }
 
-/// The exponential of an antisymmetric matrix, a rotation: scaling and squaring of a Taylor
-/// polynomial, then one Newton–Schulz step `Q ← ½ Q (3I − QᵀQ)` towards orthogonality.
-pub fn rotation_exponential(e: &Matrix) -> Matrix {
+/// The exponential of an antihermitian matrix E = −Eᴴ, which is unitary; if real, that of an
+/// antisymmetric one, a rotation. Scaling and squaring of a Taylor polynomial, then one
+/// Newton–Schulz step `Q ← ½ (3I − Q Qᴴ) Q` towards the unitary matrices.
+pub fn unitary_exponential<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     let p = e.rows();
     let squarings = (e.norm() / 0.25).log2().ceil().max(0.0) as i32;
-    let scaled = Matrix::from_fn(p, p, |a, b| e[(a, b)] * 0.5_f64.powi(squarings));
+    let mut scaled = e.clone();
+    multiply(&mut scaled, 0.5_f64.powi(squarings));
     // Horner's scheme; ‖scaled‖ ≤ ¼ makes the first term left out smaller than 1e-17.
     let mut q = Matrix::identity(p);
     for k in (1..=11).rev() {
         q = product(&scaled, &q);
-        q.as_mut_slice().iter_mut().for_each(|x| *x /= f64::from(k));
-        (0..p).for_each(|a| q[(a, a)] += 1.0);
+        let entries = q.as_mut_slice().iter_mut();
+        entries.for_each(|x| *x = *x / f64::from(k));
+        add_to_diagonal(&mut q, 1.0);
     }
     for _ in 0..squarings {
         q = product(&q, &q);
@@ -186,112 +217,22 @@ pub fn rotation_exponential(e: &Matrix) -> Matrix {
     reorthogonalize(&q)
 }
 
-/// One Newton–Schulz step `½ (3I − Q Qᵀ) Q`: squares the distance of a nearly orthogonal matrix
-/// to the orthogonal ones.
-pub fn reorthogonalize(q: &Matrix) -> Matrix {
-    let mut correction = product_transposed(q, q);
-    correction
-        .as_mut_slice()
-        .iter_mut()
-        .for_each(|x| *x *= -0.5);
-    (0..q.rows()).for_each(|a| correction[(a, a)] += 1.5);
+/// One Newton–Schulz step `½ (3I − Q Qᴴ) Q`: squares the distance of a nearly unitary (if real,
+/// orthogonal) matrix to those that are.
+pub fn reorthogonalize<T: Scalar>(q: &Matrix<T>) -> Matrix<T> {
+    let mut correction = product_adjoint(q, q);
+    multiply(&mut correction, -0.5);
+    add_to_diagonal(&mut correction, 1.5);
     product(&correction, q)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn multiply<T: Scalar>(m: &mut Matrix<T>, factor: f64) {
+    let entries = m.as_mut_slice().iter_mut();
+    entries.for_each(|x| *x = *x * factor);
+}
 
-    fn example(p: usize) -> Matrix {
-        Matrix::from_fn(p, p, |a, b| {
-            ((a * 7 + b * 13 + 3) % 11) as f64 / 11.0 + 2.0 * f64::from(u8::from(a == b))
-        })
-    }
-
-    #[test]
-    fn inverse_and_determinant_agree_with_a_known_matrix() {
-        let m = Matrix::from_rows(2, 2, vec![2.0, 1.0, 1.0, 3.0]);
-        assert!((log_abs_det(&m) - 5.0_f64.ln()).abs() < 1e-14);
-        let identity = product(&m, &inverse(&m));
-        assert!((identity[(0, 0)] - 1.0).abs() < 1e-15 && identity[(0, 1)].abs() < 1e-15);
-        let (log_det, inverse) = log_det_and_inverse(&m);
-        assert!((log_det - 5.0_f64.ln()).abs() < 1e-14 && (inverse[(0, 0)] - 0.6).abs() < 1e-15);
-    }
-
-    #[test]
-    fn a_negative_determinant_has_no_logarithm() {
-        let swapped = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
-        assert_eq!(log_det_and_inverse(&swapped).0, f64::NEG_INFINITY);
-        let cycle = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
-        assert!((log_det_and_inverse(&cycle).0 - 2.0_f64.ln()).abs() < 1e-15);
-        let flipped = Matrix::diagonal(&[-1.0, -3.0, 1.0]);
-        assert!((log_det_and_inverse(&flipped).0 - 3.0_f64.ln()).abs() < 1e-15);
-        let singular = Matrix::from_fn(4, 4, |a, b| (a + b) as f64);
-        assert!(log_det_and_inverse(&singular).0 < -30.0);
-    }
-
-    #[test]
-    fn both_ways_to_an_inverse_agree() {
-        for p in [1, 7, 40, GAUSS_JORDAN, GAUSS_JORDAN + 1] {
-            // Rows in an order that needs pivots.
-            let shift = Matrix::from_fn(p, p, |a, b| f64::from(u8::from(b == (a + 1) % p)));
-            let m = product(&shift, &product_transposed(&example(p), &example(p)));
-            let m = product(&shift.transpose(), &product(&m, &shift));
-            let (log_det, inverse) = log_det_and_inverse(&m);
-            if log_det.is_finite() {
-                assert!((log_det - log_abs_det(&m)).abs() < 1e-9, "{p}");
-                let identity = product(&m, &inverse);
-                for a in 0..p {
-                    for b in 0..p {
-                        let expected = f64::from(u8::from(a == b));
-                        assert!((identity[(a, b)] - expected).abs() < 1e-8, "{p}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn grams_of_strided_rows_agree_with_products() {
-        let (p, stride, columns) = (13, 40, 29);
-        let x: Vec<f64> = (0..p * stride)
-            .map(|k| ((k * 37) % 101) as f64 - 50.0)
-            .collect();
-        let narrow = Matrix::from_fn(p, columns, |a, t| x[a * stride + t]);
-        let expected = product_transposed(&narrow, &narrow);
-        let mut out = Matrix::identity(p);
-        add_gram(out.as_mut_slice(), p, 0.5, &x, stride, columns);
-        for a in 0..p {
-            for b in 0..=a {
-                let one = f64::from(u8::from(a == b));
-                assert!((out[(a, b)] - one - 0.5 * expected[(a, b)]).abs() < 1e-9);
-            }
-        }
-        let mut image = vec![0.0; 13 * columns];
-        product_into(&example(13), narrow.as_slice(), columns, &mut image);
-        assert_eq!(image, product(&example(13), &narrow).into_vec());
-    }
-
-    #[test]
-    fn eigenvectors_are_rows() {
-        let m = example(6);
-        let symmetric = product_transposed(&m, &m);
-        let (values, vectors) = symmetric_eigen(&symmetric).unwrap();
-        let diagonal = product_transposed(&product(&vectors, &symmetric), &vectors);
-        for a in 0..6 {
-            for b in 0..6 {
-                let expected = if a == b { values[a] } else { 0.0 };
-                assert!((diagonal[(a, b)] - expected).abs() < 1e-12);
-            }
-        }
-    }
-
-    #[test]
-    fn exponential_of_an_antisymmetric_matrix_is_a_rotation() {
-        let angle = 2.5_f64;
-        let e = Matrix::from_rows(2, 2, vec![0.0, -angle, angle, 0.0]);
-        let q = rotation_exponential(&e);
-        assert!((q[(0, 0)] - angle.cos()).abs() < 1e-14);
-        assert!((q[(1, 0)] - angle.sin()).abs() < 1e-14);
+fn add_to_diagonal<T: Scalar>(m: &mut Matrix<T>, number: f64) {
+    for a in 0..m.rows() {
+        m[(a, a)] += T::from_real(number);
     }
 }

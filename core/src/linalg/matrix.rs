@@ -1,52 +1,94 @@
 //! The dense row-major matrix in which `B`, gradients and directions are kept.
 
-use std::ops::{Index, IndexMut};
+mod display;
+mod operators;
+#[cfg(test)]
+mod tests;
 
-/// A dense matrix of `f64`, stored row after row.
+use super::Scalar;
+
+/// A dense matrix of `f64`, or of another [`Scalar`], stored row after row.
 ///
 /// ```
-/// let m = codiag::Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 4.0]);
+/// use codiag::Matrix;
+///
+/// let m = Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 4.0]);
 /// assert_eq!(m[(1, 0)], 3.0);
 /// assert_eq!(m.row(0), &[1.0, 2.0]);
+/// assert_eq!(&m * &Matrix::identity(2), m);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Matrix {
+pub struct Matrix<T = f64> {
     rows: usize,
     columns: usize,
-    data: Vec<f64>,
+    data: Vec<T>,
 }
 
-impl Matrix {
+/// How many entries a matrix has.
+fn entry_count(rows: usize, columns: usize) -> usize {
+    rows.checked_mul(columns).unwrap_or_else(|| {
+        panic!("a {rows} x {columns} matrix has more entries than can be counted")
+    })
+}
+
+impl<T: Scalar> Matrix<T> {
     /// A matrix of zeros.
+    ///
+    /// ```
+    /// let m = codiag::Matrix::<f64>::zeros(2, 3);
+    /// assert_eq!(m.as_slice(), &[0.0; 6]);
+    /// ```
+    ///
+    /// # Panics
+    /// If it would have more entries than can be counted.
     pub fn zeros(rows: usize, columns: usize) -> Self {
         Self {
             rows,
             columns,
-            data: vec![0.0; rows * columns],
+            data: vec![T::ZERO; entry_count(rows, columns)],
         }
     }
 
     /// The identity.
+    ///
+    /// ```
+    /// let m = codiag::Matrix::<f64>::identity(2);
+    /// assert_eq!(m.as_slice(), &[1.0, 0.0, 0.0, 1.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If it would have more entries than can be counted.
     pub fn identity(p: usize) -> Self {
-        Self::from_fn(p, p, |a, b| f64::from(u8::from(a == b)))
+        Self::from_fn(p, p, |a, b| if a == b { T::ONE } else { T::ZERO })
     }
 
     /// A matrix with the given diagonal, zero elsewhere.
-    pub fn diagonal(entries: &[f64]) -> Self {
+    ///
+    /// ```
+    /// let m = codiag::Matrix::diagonal(&[2.0, 3.0]);
+    /// assert_eq!(m.as_slice(), &[2.0, 0.0, 0.0, 3.0]);
+    /// ```
+    pub fn diagonal(entries: &[T]) -> Self {
         Self::from_fn(entries.len(), entries.len(), |a, b| {
-            if a == b { entries[a] } else { 0.0 }
+            if a == b { entries[a] } else { T::ZERO }
         })
     }
 
     /// A matrix from its entries, row after row.
     ///
+    /// ```
+    /// let m = codiag::Matrix::from_rows(1, 2, vec![5.0, 6.0]);
+    /// assert_eq!(m[(0, 1)], 6.0);
+    /// ```
+    ///
     /// # Panics
     /// If `data` does not hold `rows * columns` numbers.
-    pub fn from_rows(rows: usize, columns: usize, data: Vec<f64>) -> Self {
-        assert_eq!(
-            data.len(),
-            rows * columns,
-            "a {rows} x {columns} matrix needs that many entries"
+    pub fn from_rows(rows: usize, columns: usize, data: Vec<T>) -> Self {
+        let count = entry_count(rows, columns);
+        assert!(
+            data.len() == count,
+            "a {rows} x {columns} matrix has {count} entries, not {}",
+            data.len()
         );
         Self {
             rows,
@@ -56,12 +98,16 @@ impl Matrix {
     }
 
     /// A matrix whose entry (a, b) is `entry(a, b)`.
-    pub fn from_fn(
-        rows: usize,
-        columns: usize,
-        mut entry: impl FnMut(usize, usize) -> f64,
-    ) -> Self {
-        let mut data = Vec::with_capacity(rows * columns);
+    ///
+    /// ```
+    /// let m = codiag::Matrix::from_fn(2, 2, |a, b| (10 * a + b) as f64);
+    /// assert_eq!(m.row(1), &[10.0, 11.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If it would have more entries than can be counted.
+    pub fn from_fn(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> T) -> Self {
+        let mut data = Vec::with_capacity(entry_count(rows, columns));
         for a in 0..rows {
             for b in 0..columns {
                 data.push(entry(a, b));
@@ -75,93 +121,197 @@ impl Matrix {
     }
 
     /// The number of rows.
+    ///
+    /// ```
+    /// assert_eq!(codiag::Matrix::<f64>::zeros(2, 3).rows(), 2);
+    /// ```
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of columns.
+    ///
+    /// ```
+    /// assert_eq!(codiag::Matrix::<f64>::zeros(2, 3).columns(), 3);
+    /// ```
     pub fn columns(&self) -> usize {
         self.columns
     }
 
     /// All entries, row after row.
-    pub fn as_slice(&self) -> &[f64] {
+    ///
+    /// ```
+    /// let m = codiag::Matrix::diagonal(&[1.0, 2.0]);
+    /// assert_eq!(m.as_slice(), &[1.0, 0.0, 0.0, 2.0]);
+    /// ```
+    pub fn as_slice(&self) -> &[T] {
         &self.data
     }
 
     /// All entries, row after row, to be changed.
-    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+    ///
+    /// ```
+    /// let mut m = codiag::Matrix::identity(2);
+    /// m.as_mut_slice().iter_mut().for_each(|x| *x *= 3.0);
+    /// assert_eq!(m, codiag::Matrix::diagonal(&[3.0, 3.0]));
+    /// ```
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data
     }
 
     /// The entries, row after row, without a copy.
-    pub fn into_vec(self) -> Vec<f64> {
+    ///
+    /// ```
+    /// assert_eq!(codiag::Matrix::<f64>::identity(1).into_vec(), vec![1.0]);
+    /// ```
+    pub fn into_vec(self) -> Vec<T> {
         self.data
     }
 
     /// Row `a`.
-    pub fn row(&self, a: usize) -> &[f64] {
+    ///
+    /// ```
+    /// assert_eq!(codiag::Matrix::<f64>::identity(2).row(1), &[0.0, 1.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, a: usize) -> &[T] {
+        self.check_row(a);
         &self.data[a * self.columns..(a + 1) * self.columns]
     }
 
     /// Row `a`, to be changed.
-    pub fn row_mut(&mut self, a: usize) -> &mut [f64] {
+    ///
+    /// ```
+    /// let mut m = codiag::Matrix::identity(2);
+    /// m.row_mut(0).fill(5.0);
+    /// assert_eq!(m.as_slice(), &[5.0, 5.0, 0.0, 1.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row_mut(&mut self, a: usize) -> &mut [T] {
+        self.check_row(a);
         &mut self.data[a * self.columns..(a + 1) * self.columns]
     }
 
+    #[inline(always)]
+    fn check_row(&self, a: usize) {
+        assert!(a < self.rows, "row {a} of a matrix of {} rows", self.rows);
+    }
+
     /// The transpose.
+    ///
+    /// ```
+    /// let m = codiag::Matrix::from_rows(1, 2, vec![5.0, 6.0]);
+    /// assert_eq!(m.transpose(), codiag::Matrix::from_rows(2, 1, vec![5.0, 6.0]));
+    /// ```
     #[must_use]
     pub fn transpose(&self) -> Self {
-        Self::from_fn(self.columns, self.rows, |a, b| self[(b, a)])
+        let columns = self.columns;
+        Self::from_fn(columns, self.rows, |a, b| self.data[b * columns + a])
+    }
+
+    /// The conjugate transpose; of a real matrix, the transpose.
+    ///
+    /// ```
+    /// use num_complex::Complex;
+    /// let m = codiag::Matrix::from_rows(1, 1, vec![Complex::new(1.0, 2.0)]);
+    /// assert_eq!(m.adjoint()[(0, 0)], Complex::new(1.0, -2.0));
+    /// ```
+    #[must_use]
+    pub fn adjoint(&self) -> Self {
+        let columns = self.columns;
+        Self::from_fn(columns, self.rows, |a, b| self.data[b * columns + a].conj())
     }
 
     /// The matrix with row `a` multiplied by `factors[a]`.
+    ///
+    /// ```
+    /// let m = codiag::Matrix::from_rows(2, 1, vec![1.0, 1.0]);
+    /// assert_eq!(m.scale_rows(&[2.0, 3.0]).as_slice(), &[2.0, 3.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is not one factor per row.
     #[must_use]
     pub fn scale_rows(mut self, factors: &[f64]) -> Self {
+        assert!(
+            factors.len() == self.rows,
+            "one factor per row is needed: {} factors for {} rows",
+            factors.len(),
+            self.rows
+        );
         for (a, factor) in factors.iter().enumerate() {
-            self.row_mut(a).iter_mut().for_each(|x| *x *= factor);
+            self.row_mut(a).iter_mut().for_each(|x| *x = *x * *factor);
         }
         self
     }
 
-    /// Σ_ab self_ab other_ab.
+    /// The real part of the inner product Σ_ab self_ab · conj(other_ab); of real matrices, all of it.
+    ///
+    /// ```
+    /// let m = codiag::Matrix::from_rows(1, 2, vec![1.0, 2.0]);
+    /// assert_eq!(m.dot(&codiag::Matrix::from_rows(1, 2, vec![3.0, 4.0])), 11.0);
+    /// ```
+    ///
+    /// # Panics
+    /// If the matrices differ in shape.
     pub fn dot(&self, other: &Self) -> f64 {
-        super::dot(&self.data, &other.data)
+        assert!(
+            (self.rows, self.columns) == (other.rows, other.columns),
+            "the inner product of a {} x {} and a {} x {} matrix",
+            self.rows,
+            self.columns,
+            other.rows,
+            other.columns
+        );
+        super::dot(self.reals(), other.reals())
     }
 
     /// The Frobenius norm.
+    ///
+    /// ```
+    /// assert_eq!(codiag::Matrix::diagonal(&[3.0, 4.0]).norm(), 5.0);
+    /// ```
     pub fn norm(&self) -> f64 {
         self.dot(self).sqrt()
     }
 
-    /// The eigenvalues of a symmetric matrix in ascending order; only its lower triangle is read.
-    /// None if there are none, as for entries that are not finite.
+    /// The eigenvalues of a symmetric (if complex, Hermitian) matrix in ascending order; only its
+    /// lower triangle is read. None if there are none, as for entries that are not finite.
+    ///
+    /// ```
+    /// let m = codiag::Matrix::from_rows(2, 2, vec![0.0, 1.0, 1.0, 0.0]);
+    /// let values = m.symmetric_eigenvalues().unwrap();
+    /// assert!((values[0] + 1.0).abs() < 1e-15 && (values[1] - 1.0).abs() < 1e-15);
+    /// ```
+    ///
+    /// # Panics
+    /// If the matrix is not square.
     pub fn symmetric_eigenvalues(&self) -> Option<Vec<f64>> {
         super::symmetric_eigenvalues(self)
     }
 
     /// Whether every entry is finite.
+    ///
+    /// ```
+    /// assert!(!codiag::Matrix::diagonal(&[f64::NAN]).is_finite());
+    /// ```
     pub fn is_finite(&self) -> bool {
-        self.data.iter().all(|x| x.is_finite())
+        self.reals().iter().all(|x| x.is_finite())
     }
-}
 
-impl Index<(usize, usize)> for Matrix {
-    type Output = f64;
-    fn index(&self, (a, b): (usize, usize)) -> &f64 {
-        &self.data[a * self.columns + b]
-    }
-}
-
-impl IndexMut<(usize, usize)> for Matrix {
-    fn index_mut(&mut self, (a, b): (usize, usize)) -> &mut f64 {
-        &mut self.data[a * self.columns + b]
+    /// The real numbers that the entries are made of.
+    fn reals(&self) -> &[f64] {
+        bytemuck::cast_slice(&self.data)
     }
 }
 
 /// A list of rows.
 #[cfg(feature = "serde")]
-impl serde::Serialize for Matrix {
+impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..self.rows).map(|a| self.row(a)))
     }

@@ -7,18 +7,24 @@ mod dense;
 mod gauss_jordan;
 pub mod kernels;
 mod matrix;
+mod scalar;
 mod triangle;
 
 pub use batch::SymmetricBatch;
 pub use dense::{
     add_gram, add_product, add_symmetric_product, cholesky, inverse, log_abs_det,
-    log_det_and_inverse, product, product_into, product_transposed, reorthogonalize,
-    rotation_exponential, singular_values, symmetric_eigen, symmetric_eigenvalues,
+    log_det_and_inverse, product, product_into, reorthogonalize, singular_values,
+};
+// The names of the real case, for real code.
+pub use dense::{
+    hermitian_eigen as symmetric_eigen, hermitian_eigenvalues as symmetric_eigenvalues,
+    product_adjoint as product_transposed, unitary_exponential as rotation_exponential,
 };
 pub use matrix::Matrix;
+pub use scalar::{Scalar, c64};
 pub use triangle::Triangle;
 
-/// Σ x_k y_k, in eight independent sums so that it vectorises.
+/// Σ x_k y_k, in eight independent sums so that it vectorizes.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (xs, x_rest) = x.as_chunks::<8>();
@@ -37,7 +43,7 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Σ x_k, in eight independent sums so that it vectorises.
+/// Σ x_k, in eight independent sums so that it vectorizes.
 pub fn sum(x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (eights, rest) = x.as_chunks::<8>();

@@ -82,7 +82,7 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
     }
     if orthogonal {
         let gram = linalg::product_transposed(&b, &b);
-        let identity = Matrix::identity(p);
+        let identity = Matrix::<f64>::identity(p);
         let distance = gram
             .as_slice()
             .iter()

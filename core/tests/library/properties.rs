@@ -1,6 +1,6 @@
 //! Properties of every answer, over random sets.
 
-use codiag::{Evaluation, Matrix, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
+use codiag::{Evaluation, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
 use proptest::prelude::*;
 
 /// n random covariances of 2p samples in p channels of random units, with weights.
@@ -71,7 +71,7 @@ proptest! {
         let set = MatrixSet::new(&data, n, p).unwrap();
         let settings = Settings::default().orthogonal(true).max_iterations(20);
         let b = diagonalize(&set, &settings).unwrap().b;
-        let gram = Matrix::from_fn(p, p, |x, y| (0..p).map(|c| b[(x, c)] * b[(y, c)]).sum());
+        let gram = &b * &b.transpose();
         for x in 0..p {
             for y in 0..p {
                 prop_assert!((gram[(x, y)] - f64::from(u8::from(x == y))).abs() < 1e-12);

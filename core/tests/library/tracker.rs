@@ -312,7 +312,7 @@ fn rank_and_rotations_are_those_of_the_first_matrices() {
     for c in made.data.chunks_exact(25) {
         let b = tracker.push(c).unwrap().b;
         let gram = product(&b, &b.transpose());
-        let identity = Matrix::identity(5);
+        let identity = Matrix::<f64>::identity(5);
         for (x, y) in gram.as_slice().iter().zip(identity.as_slice()) {
             assert!((x - y).abs() < 1e-12);
         }

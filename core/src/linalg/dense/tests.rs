@@ -1,0 +1,230 @@
+//! Decompositions against what they decompose.
+
+use super::*;
+
+fn example(p: usize) -> Matrix {
+    Matrix::from_fn(p, p, |a, b| {
+        ((a * 7 + b * 13 + 3) % 11) as f64 / 11.0 + 2.0 * f64::from(u8::from(a == b))
+    })
+}
+
+#[test]
+fn inverse_and_determinant_agree_with_a_known_matrix() {
+    let m = Matrix::from_rows(2, 2, vec![2.0, 1.0, 1.0, 3.0]);
+    assert!((log_abs_det(&m) - 5.0_f64.ln()).abs() < 1e-14);
+    let identity = product(&m, &inverse(&m));
+    assert!((identity[(0, 0)] - 1.0).abs() < 1e-15 && identity[(0, 1)].abs() < 1e-15);
+    let (log_det, inverse) = log_det_and_inverse(&m);
+    assert!((log_det - 5.0_f64.ln()).abs() < 1e-14 && (inverse[(0, 0)] - 0.6).abs() < 1e-15);
+}
+
+#[test]
+fn a_negative_determinant_has_no_logarithm() {
+    let swapped = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    assert_eq!(log_det_and_inverse(&swapped).0, f64::NEG_INFINITY);
+    let cycle = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+    assert!((log_det_and_inverse(&cycle).0 - 2.0_f64.ln()).abs() < 1e-15);
+    let flipped = Matrix::diagonal(&[-1.0, -3.0, 1.0]);
+    assert!((log_det_and_inverse(&flipped).0 - 3.0_f64.ln()).abs() < 1e-15);
+    let singular = Matrix::from_fn(4, 4, |a, b| (a + b) as f64);
+    assert!(log_det_and_inverse(&singular).0 < -30.0);
+}
+
+#[test]
+fn both_ways_to_an_inverse_agree() {
+    for p in [1, 7, 40, GAUSS_JORDAN, GAUSS_JORDAN + 1] {
+        // Rows in an order that needs pivots.
+        let shift = Matrix::from_fn(p, p, |a, b| f64::from(u8::from(b == (a + 1) % p)));
+        let m = product(&shift, &product_adjoint(&example(p), &example(p)));
+        let m = product(&shift.transpose(), &product(&m, &shift));
+        let (log_det, inverse) = log_det_and_inverse(&m);
+        if log_det.is_finite() {
+            assert!((log_det - log_abs_det(&m)).abs() < 1e-9, "{p}");
+            let identity = product(&m, &inverse);
+            for a in 0..p {
+                for b in 0..p {
+                    let expected = f64::from(u8::from(a == b));
+                    assert!((identity[(a, b)] - expected).abs() < 1e-8, "{p}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn grams_of_strided_rows_agree_with_products() {
+    let (p, stride, columns) = (13, 40, 29);
+    let x: Vec<f64> = (0..p * stride)
+        .map(|k| ((k * 37) % 101) as f64 - 50.0)
+        .collect();
+    let narrow = Matrix::from_fn(p, columns, |a, t| x[a * stride + t]);
+    let expected = product_adjoint(&narrow, &narrow);
+    let mut out = Matrix::identity(p);
+    add_gram(out.as_mut_slice(), p, 0.5, &x, stride, columns);
+    for a in 0..p {
+        for b in 0..=a {
+            let one = f64::from(u8::from(a == b));
+            assert!((out[(a, b)] - one - 0.5 * expected[(a, b)]).abs() < 1e-9);
+        }
+    }
+    let mut image = vec![0.0; 13 * columns];
+    product_into(&example(13), narrow.as_slice(), columns, &mut image);
+    assert_eq!(image, product(&example(13), &narrow).into_vec());
+}
+
+#[test]
+fn eigenvectors_are_rows() {
+    let m = example(6);
+    let symmetric = product_adjoint(&m, &m);
+    let (values, vectors) = hermitian_eigen(&symmetric).unwrap();
+    let diagonal = product_adjoint(&product(&vectors, &symmetric), &vectors);
+    for a in 0..6 {
+        for b in 0..6 {
+            let expected = if a == b { values[a] } else { 0.0 };
+            assert!((diagonal[(a, b)] - expected).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn exponential_of_an_antisymmetric_matrix_is_a_rotation() {
+    let angle = 2.5_f64;
+    let e = Matrix::from_rows(2, 2, vec![0.0, -angle, angle, 0.0]);
+    let q = unitary_exponential(&e);
+    assert!((q[(0, 0)] - angle.cos()).abs() < 1e-14);
+    assert!((q[(1, 0)] - angle.sin()).abs() < 1e-14);
+}
+
+/// A complex matrix far from singular.
+fn complex_example(p: usize) -> Matrix<c64> {
+    Matrix::from_fn(p, p, |a, b| {
+        let number = |k: usize| (k % 11) as f64 / 11.0 - 0.4;
+        let on_diagonal = 2.0 * f64::from(u8::from(a == b));
+        c64::new(
+            number(a * 7 + b * 13 + 3) + on_diagonal,
+            number(a * 5 + b * 3),
+        )
+    })
+}
+
+/// M Mᴴ + I.
+fn hermitian_example(p: usize) -> Matrix<c64> {
+    let m = complex_example(p);
+    let mut hermitian = product_adjoint(&m, &m);
+    add_to_diagonal(&mut hermitian, 1.0);
+    hermitian
+}
+
+fn distance(x: &Matrix<c64>, y: &Matrix<c64>) -> f64 {
+    let pairs = x.as_slice().iter().zip(y.as_slice());
+    pairs.fold(0.0, |m, (x, y)| m.max((x - y).norm()))
+}
+
+/// Sizes on both sides of the one from which a library multiplies.
+const SIZES: [usize; 5] = [1, 2, 5, SMALL, SMALL + 5];
+
+#[test]
+fn complex_products_are_those_of_plain_loops() {
+    for p in SIZES {
+        let (x, y) = (complex_example(p), hermitian_example(p).adjoint());
+        let y = Matrix::from_fn(p, p, |a, b| y[(a, b)] * x[(b, a)]);
+        let (mut plain, mut adjoint) = (Matrix::zeros(p, p), Matrix::zeros(p, p));
+        let mut both = Matrix::identity(p);
+        let mut expected = both.clone();
+        for a in 0..p {
+            for b in 0..p {
+                for k in 0..p {
+                    plain[(a, b)] += x[(a, k)] * y[(k, b)];
+                    adjoint[(a, b)] += x[(a, k)] * y[(b, k)].conj();
+                    let terms = x[(a, k)] * y[(b, k)].conj() + y[(k, a)].conj() * x[(k, b)];
+                    expected[(a, b)] += terms * 0.5;
+                }
+            }
+        }
+        assert!(distance(&product(&x, &y), &plain) < 1e-12, "{p}");
+        assert!(distance(&product_adjoint(&x, &y), &adjoint) < 1e-12, "{p}");
+        add_symmetric_product(&mut both, 0.5, &x, &y);
+        assert!(distance(&both, &expected) < 1e-12, "{p}");
+    }
+}
+
+#[test]
+fn complex_inverses_and_determinants_agree() {
+    for p in SIZES {
+        let m = complex_example(p);
+        assert!(
+            distance(&product(&m, &inverse(&m)), &Matrix::identity(p)) < 1e-12,
+            "{p}"
+        );
+        // |det m|² is the product of the squares of the singular values.
+        let singular = singular_values(&m).unwrap();
+        let expected: f64 = singular.iter().map(|x| x.ln()).sum();
+        assert!((log_abs_det(&m) - expected).abs() < 1e-11, "{p}");
+        let hermitian = product_adjoint(&m, &m);
+        let values = hermitian_eigenvalues(&hermitian).unwrap();
+        for (square, value) in values.iter().zip(singular.iter().rev()) {
+            assert!((square - value * value).abs() < 1e-11, "{p}");
+        }
+    }
+}
+
+#[test]
+fn complex_eigenvectors_diagonalize() {
+    for p in SIZES {
+        let hermitian = hermitian_example(p);
+        let (values, vectors) = hermitian_eigen(&hermitian).unwrap();
+        assert!(values.is_sorted());
+        let whole = product_adjoint(&product(&vectors, &hermitian), &vectors);
+        let diagonal: Vec<c64> = values.iter().map(|&x| c64::from_real(x)).collect();
+        assert!(
+            distance(&whole, &Matrix::diagonal(&diagonal)) < 1e-11,
+            "{p}"
+        );
+        let gram = product_adjoint(&vectors, &vectors);
+        assert!(distance(&gram, &Matrix::identity(p)) < 1e-12, "{p}");
+    }
+}
+
+#[test]
+fn complex_cholesky_factors_multiply_to_the_matrix() {
+    for p in SIZES {
+        let hermitian = hermitian_example(p);
+        let factor = cholesky(&hermitian).unwrap();
+        assert!(
+            distance(&product_adjoint(&factor, &factor), &hermitian) < 1e-12,
+            "{p}"
+        );
+        assert!((0..p).all(|a| factor.row(a)[a + 1..].iter().all(|x| *x == c64::ZERO)));
+    }
+    assert!(cholesky(&Matrix::diagonal(&[c64::ONE, -c64::ONE])).is_none());
+}
+
+#[test]
+fn exponential_of_an_antihermitian_matrix_is_unitary() {
+    for p in SIZES {
+        let m = complex_example(p);
+        let e = Matrix::from_fn(p, p, |a, b| m[(a, b)] - m[(b, a)].conj());
+        let q = unitary_exponential(&e);
+        assert!(
+            distance(&product_adjoint(&q, &q), &Matrix::identity(p)) < 1e-14,
+            "{p}"
+        );
+        // E = Vᴴ diag(iλ) V for the eigenvalues λ of −iE.
+        let rotated = Matrix::from_fn(p, p, |a, b| e[(a, b)] * c64::new(0.0, -1.0));
+        let (values, vectors) = hermitian_eigen(&rotated).unwrap();
+        let phases: Vec<c64> = values.iter().map(|&x| c64::from_polar(1.0, x)).collect();
+        let half = product(&vectors.adjoint(), &Matrix::diagonal(&phases));
+        assert!(distance(&q, &product(&half, &vectors)) < 1e-12, "{p}");
+    }
+}
+
+#[test]
+fn a_nearly_unitary_matrix_becomes_unitary() {
+    let (_, unitary) = hermitian_eigen(&hermitian_example(6)).unwrap();
+    let mut near = unitary.clone();
+    near.as_mut_slice()
+        .iter_mut()
+        .for_each(|x| *x *= 1.0 + 1e-8);
+    let again = reorthogonalize(&near);
+    assert!(distance(&product_adjoint(&again, &again), &Matrix::identity(6)) < 1e-14);
+}

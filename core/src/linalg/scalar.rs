@@ -1,0 +1,182 @@
+//! The numbers that matrices are made of.
+
+use std::fmt::{Debug, Display, LowerExp};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use num_complex::Complex;
+
+use super::dense::Field;
+
+/// A complex number of two `f64`.
+#[allow(non_camel_case_types)] // named as `f64` is
+pub type c64 = Complex<f64>;
+
+/// The numbers that a [`Matrix`](crate::Matrix) can be made of: `f64` and `Complex<f64>` (of the
+/// crate num-complex). No other type can implement it.
+///
+/// ```
+/// use codiag::{Matrix, Scalar};
+///
+/// /// The sum of the squares of a matrix's entries, real or complex.
+/// fn energy<T: Scalar>(m: &Matrix<T>) -> f64 {
+///     m.as_slice().iter().map(|x| x.norm_sqr()).sum()
+/// }
+///
+/// assert_eq!(energy(&Matrix::from_rows(1, 2, vec![3.0, 4.0])), 25.0);
+/// let complex = num_complex::Complex::new(3.0, 4.0);
+/// assert_eq!(energy(&Matrix::from_rows(1, 1, vec![complex])), 25.0);
+/// ```
+pub trait Scalar:
+    Field
+    + Copy
+    + Default
+    + PartialEq
+    + Debug
+    + Display
+    + LowerExp
+    + Send
+    + Sync
+    + 'static
+    + Neg<Output = Self>
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Mul<f64, Output = Self>
+    + Div<f64, Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + Sum
+{
+    /// How many real numbers one is made of: 1, or 2 for complex ones.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!((f64::PLANES, num_complex::Complex::<f64>::PLANES), (1, 2));
+    /// ```
+    const PLANES: usize;
+
+    /// 0.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!(f64::ZERO, 0.0);
+    /// ```
+    const ZERO: Self;
+
+    /// 1.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!(f64::ONE, 1.0);
+    /// ```
+    const ONE: Self;
+
+    /// A real number as one of these.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// use num_complex::Complex;
+    /// assert_eq!(<Complex<f64> as Scalar>::from_real(2.0), Complex::new(2.0, 0.0));
+    /// ```
+    fn from_real(x: f64) -> Self;
+
+    /// The real part.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!(num_complex::Complex::new(2.0, 3.0).real(), 2.0);
+    /// ```
+    fn real(self) -> f64;
+
+    /// The complex conjugate; a real number is its own.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!(Scalar::conj(2.0), 2.0);
+    /// ```
+    #[must_use]
+    fn conj(self) -> Self;
+
+    /// The absolute value.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!(num_complex::Complex::new(3.0, 4.0).abs(), 5.0);
+    /// ```
+    fn abs(self) -> f64;
+
+    /// The square of the absolute value.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!((-3.0).norm_sqr(), 9.0);
+    /// ```
+    fn norm_sqr(self) -> f64;
+}
+
+impl Scalar for f64 {
+    const PLANES: usize = 1;
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+
+    #[inline(always)]
+    fn from_real(x: f64) -> Self {
+        x
+    }
+
+    #[inline(always)]
+    fn real(self) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn conj(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn abs(self) -> f64 {
+        f64::abs(self)
+    }
+
+    #[inline(always)]
+    fn norm_sqr(self) -> f64 {
+        self * self
+    }
+}
+
+impl Scalar for c64 {
+    const PLANES: usize = 2;
+    const ZERO: Self = Complex::new(0.0, 0.0);
+    const ONE: Self = Complex::new(1.0, 0.0);
+
+    #[inline(always)]
+    fn from_real(x: f64) -> Self {
+        Complex::new(x, 0.0)
+    }
+
+    #[inline(always)]
+    fn real(self) -> f64 {
+        self.re
+    }
+
+    #[inline(always)]
+    fn conj(self) -> Self {
+        Complex::conj(&self)
+    }
+
+    /// Without overflow or underflow of the squares.
+    #[inline(always)]
+    fn abs(self) -> f64 {
+        self.norm()
+    }
+
+    #[inline(always)]
+    fn norm_sqr(self) -> f64 {
+        Complex::norm_sqr(&self)
+    }
+}
