@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use codiag::internals::kernels::{
     Congruence, MomentSums, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
-    congruence, hessian_len, hessian_times, packed, packed_len, slope,
+    congruence, hessian_len, hessian_times, line_point, packed, packed_len,
 };
 use codiag::internals::product;
 use codiag::synthetic::noisy;
@@ -136,7 +136,7 @@ fn kernels(c: &mut Criterion) {
             b.iter(|| advance(&mut moved, &cross, &square, x.lanes, 1e-9, &scale));
         });
         c.bench_function(&id("slope"), |b| {
-            b.iter(|| black_box(slope(x.p, &x.block, &cross, &square, &x.weights, 0.1)));
+            b.iter(|| black_box(line_point(x.p, &x.block, &cross, &square, &x.weights, 0.1)));
         });
         let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
         c.bench_function(&id("cholesky"), |b| {

@@ -17,8 +17,10 @@ use crate::{Error, start};
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Evaluation {
-    /// L(B) = ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all Dⁱ = B Cⁱ Bᵀ are diagonal.
+    /// The loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all
+    /// Dⁱ = B Cⁱ Bᵀ are diagonal.
     pub loss: f64,
     /// The relative gradient G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab.
     pub gradient: Matrix,
@@ -27,16 +29,17 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// The criterion at B, which is not rescaled.
+    /// The criterion of the set at B, which is not rescaled.
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
-        let (mut working, b) = at(set, b)?;
-        let log_powers = working.reset(&b)?;
+        let (mut working, b) = bring(set, b)?;
+        let diagonal_sum = working.reset(&b)?;
         let Statistics { gradient, gamma } = working.statistics()?;
+        let log_det = linalg::log_abs_det(&b);
         Ok(Self {
-            loss: 0.5 * (log_powers - set.mean_log_det()) - linalg::log_abs_det(&b),
+            loss: set.criterion().loss(set.summary(), diagonal_sum, log_det),
             gradient,
             gamma,
         })
@@ -59,7 +62,7 @@ impl Hessian {
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
-        let (mut working, b) = at(set, b)?;
+        let (mut working, b) = bring(set, b)?;
         working.reset(&b)?;
         let mut hessian = Self::zeros(set.dimension());
         working.hessian(&mut hessian)?;
@@ -68,7 +71,7 @@ impl Hessian {
 }
 
 /// The set as it is, and B in its reduced coordinates.
-fn at(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
+fn bring(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
     let b = start::given(set.summary(), b, false)?;
     Ok((InMemory::new(set), b))
 }

@@ -74,18 +74,22 @@ mod statistics;
 
 mod direction;
 mod line_search;
+mod pairwise;
 mod update;
 
+mod checkpoint;
 mod criterion;
 mod evaluation;
 mod report;
 mod solver;
 mod tracker;
 
+pub mod cluster;
 pub mod signals;
 pub mod synthetic;
 pub mod working;
 
+pub use checkpoint::Checkpoint;
 pub use criterion::Criterion;
 pub use error::Error;
 pub use evaluation::Evaluation;
@@ -96,6 +100,7 @@ pub use report::{Diagonalization, Identifiability, Observer, Record, Status, Ste
 pub use settings::{Method, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};
 pub use statistics::Hessian;
+pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 
 /// For the project's own benchmarks; not part of the interface.

@@ -1,18 +1,19 @@
 //! How far to go along a direction.
 //!
-//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic in α, known once the direction is probed, so
-//! the loss φ(α) = ½ Σ_i w_i Σ_a log Dⁱ_aa(α) − log |det(I + αE)| and its derivatives cost O(np) and
-//! one p×p determinant: next to nothing beside the O(np³) of a sweep.
+//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic in α, known once the direction is probed. So
+//! the loss along it, and its derivatives, cost O(np) and one p×p determinant: next to nothing beside
+//! the O(np³) of a pass.
 
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
 use crate::matrices::WorkingSet;
 
-/// φ and its derivatives at one α, relative to φ(0) = 0.
+/// The loss at one α, relative to that at α = 0, and its derivatives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Point {
+pub(crate) struct Trial {
     pub alpha: f64,
-    /// φ(α) − φ(0).
+    /// The loss here minus the loss at 0.
     pub change: f64,
     pub first: f64,
     pub second: f64,
@@ -22,10 +23,11 @@ pub(crate) struct Point {
 pub(crate) struct Line<'a, S: WorkingSet> {
     set: &'a mut S,
     e: &'a Matrix,
+    criterion: Criterion,
     determinant: Determinant,
-    start: Point,
-    /// Σ_i w_i Σ_a log Dⁱ_aa at α = 0.
-    log_powers: f64,
+    start: Trial,
+    /// What the criterion sums over the diagonals, at α = 0.
+    diagonal_sum: f64,
     /// Changes of the loss smaller than this are rounding.
     pub noise: f64,
 }
@@ -33,53 +35,55 @@ pub(crate) struct Line<'a, S: WorkingSet> {
 impl<'a, S: WorkingSet> Line<'a, S> {
     /// The line along `e`, which `set` has been asked to probe.
     pub fn new(set: &'a mut S, e: &'a Matrix) -> Result<Self, Error> {
+        let criterion = set.summary().criterion;
         let determinant = Determinant::new(e);
-        let slope = set.slope(0.0)?;
-        let (_, trace, squares) = determinant.at(e, 0.0);
-        let p = e.rows() as f64;
+        let point = set.line_point(0.0)?;
+        let (_, first, second) = criterion.along(point.sum, point, determinant.at(e, 0.0));
         Ok(Self {
             set,
             e,
+            criterion,
             determinant,
-            start: Point {
+            start: Trial {
                 alpha: 0.0,
                 change: 0.0,
-                first: 0.5 * slope.first - trace,
-                second: 0.5 * slope.second + squares,
+                first,
+                second,
             },
-            log_powers: slope.log_powers,
-            noise: 4.0 * f64::EPSILON * (p + slope.log_powers.abs()),
+            diagonal_sum: point.sum,
+            noise: criterion.rounding(e.rows(), point.sum),
         })
     }
 
-    /// φ at α.
-    pub fn at(&mut self, alpha: f64) -> Result<Point, Error> {
-        let (log_det, trace, squares) = self.determinant.at(self.e, alpha);
-        if !log_det.is_finite() {
-            return Ok(Point {
+    /// The loss at α.
+    pub fn at(&mut self, alpha: f64) -> Result<Trial, Error> {
+        let determinant = self.determinant.at(self.e, alpha);
+        if !determinant.value.is_finite() {
+            return Ok(Trial {
                 alpha,
                 change: f64::INFINITY,
                 first: f64::INFINITY,
                 second: 0.0,
             });
         }
-        let slope = self.set.slope(alpha)?;
-        Ok(Point {
+        let point = self.set.line_point(alpha)?;
+        let (change, first, second) = self.criterion.along(self.diagonal_sum, point, determinant);
+        Ok(Trial {
             alpha,
-            change: 0.5 * (slope.log_powers - self.log_powers) - log_det,
-            first: 0.5 * slope.first - trace,
-            second: 0.5 * slope.second + squares,
+            change,
+            first,
+            second,
         })
     }
 
-    /// Whether `point` is lower than the start, or, where rounding hides the difference, flatter.
-    fn is_descent(&self, point: &Point) -> bool {
-        point.change < -self.noise
-            || point.change <= self.noise && point.first.abs() < self.start.first.abs()
+    /// Whether a trial is lower than the start, or, where rounding hides the difference, flatter.
+    fn is_descent(&self, trial: &Trial) -> bool {
+        trial.change < -self.noise
+            || trial.change <= self.noise && trial.first.abs() < self.start.first.abs()
     }
 
     /// The paper's search: α = 1, ½, ¼ … until the loss decreases.
-    pub fn backtrack(&mut self, halvings: usize) -> Result<Option<Point>, Error> {
+    pub fn backtrack(&mut self, halvings: usize) -> Result<Option<Trial>, Error> {
         let mut alpha = 1.0;
         for _ in 0..halvings.max(1) {
             let point = self.at(alpha)?;
@@ -91,13 +95,13 @@ impl<'a, S: WorkingSet> Line<'a, S> {
         Ok(None)
     }
 
-    /// A minimiser along the line, to within |φ'(α)| ≤ `accuracy` |φ'(0)|: Newton's method on φ'
-    /// from α = `guess`, kept within a bracket, and on this side of the first α at which I + αE is
+    /// A minimiser along the line, to a slope of `accuracy` times that at 0: Newton's method from
+    /// α = `guess`, kept within a bracket, and on this side of the first α at which I + αE is
     /// singular.
-    pub fn minimize(&mut self, guess: f64, accuracy: f64) -> Result<Option<Point>, Error> {
+    pub fn minimize(&mut self, guess: f64, accuracy: f64) -> Result<Option<Trial>, Error> {
         let goal = accuracy * self.start.first.abs();
         let (mut low, mut high) = (0.0, f64::INFINITY);
-        let mut best: Option<Point> = None;
+        let mut best: Option<Trial> = None;
         let mut alpha = guess;
         for _ in 0..40 {
             let point = self.at(alpha)?;
@@ -108,7 +112,7 @@ impl<'a, S: WorkingSet> Line<'a, S> {
             if descends && point.second > 0.0 && point.first.abs() <= goal {
                 return Ok(Some(point));
             }
-            // Left of a minimiser the loss is falling, and lower than at 0.
+            // Left of a minimizer the loss is falling, and lower than at 0.
             if point.first < 0.0 && point.change <= self.noise {
                 low = alpha;
             } else {
@@ -130,8 +134,17 @@ impl<'a, S: WorkingSet> Line<'a, S> {
     }
 }
 
-/// log det(I + αE), tr((I + αE)⁻¹E) and tr(((I + αE)⁻¹E)²) for many α; the first is −∞ where the
-/// determinant is not positive.
+/// log det(I + αE) and its derivatives in α; the value is −∞ where the determinant is not positive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogDeterminant {
+    pub value: f64,
+    /// tr X, with X = (I + αE)⁻¹E.
+    pub first: f64,
+    /// −tr X².
+    pub second: f64,
+}
+
+/// log det(I + αE) for many α.
 struct Determinant {
     norm: f64,
     /// tr E, tr E², tr E³, tr E⁴.
@@ -162,15 +175,19 @@ impl Determinant {
         }
     }
 
-    fn at(&self, e: &Matrix, alpha: f64) -> (f64, f64, f64) {
+    fn at(&self, e: &Matrix, alpha: f64) -> LogDeterminant {
         // Near a solution E is small and the first four terms of the series of the logarithm are
         // exact to rounding: the next is below (3e-4)⁵ / 5.
         if alpha.abs() * self.norm <= 3e-4 {
             let [t1, t2, t3, t4] = self.traces;
-            let log_det = alpha * (t1 - alpha * (t2 / 2.0 - alpha * (t3 / 3.0 - alpha * t4 / 4.0)));
+            let value = alpha * (t1 - alpha * (t2 / 2.0 - alpha * (t3 / 3.0 - alpha * t4 / 4.0)));
             let first = t1 - alpha * (t2 - alpha * (t3 - alpha * t4));
             let squares = t2 - alpha * (2.0 * t3 - 3.0 * alpha * t4);
-            return (log_det, first, squares);
+            return LogDeterminant {
+                value,
+                first,
+                second: -squares,
+            };
         }
         let p = e.rows();
         let mut m = e.clone();
@@ -178,7 +195,11 @@ impl Determinant {
         (0..p).for_each(|a| m[(a, a)] += 1.0);
         let (log_det, inverse) = linalg::log_det_and_inverse(&m);
         if log_det == f64::NEG_INFINITY {
-            return (log_det, 0.0, 0.0);
+            return LogDeterminant {
+                value: log_det,
+                first: 0.0,
+                second: 0.0,
+            };
         }
         // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α; traces of X and of X².
         let (mut trace, mut trace_of_square) = (0.0, 0.0);
@@ -190,7 +211,11 @@ impl Determinant {
             let twins = inverse.row(a)[..a].iter().zip(column);
             trace_of_square += 2.0 * twins.map(|(x, y)| x * y).sum::<f64>();
         }
-        (log_det, trace / alpha, trace_of_square / (alpha * alpha))
+        LogDeterminant {
+            value: log_det,
+            first: trace / alpha,
+            second: -trace_of_square / (alpha * alpha),
+        }
     }
 }
 
@@ -211,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn determinant_series_meets_the_factorisation() {
+    fn determinant_series_meets_the_factorization() {
         let e = direction(6, 1e-5);
         let determinant = Determinant::new(&e);
         let series = determinant.at(&e, 0.9);
@@ -220,9 +245,10 @@ mod tests {
             ..determinant
         }
         .at(&e, 0.9);
-        assert!((series.0 - direct.0).abs() < 1e-14);
-        assert!((series.1 - direct.1).abs() < 1e-10);
-        assert!((series.2 - direct.2).abs() < 1e-5 * direct.2.abs().max(1e-10));
+        assert!((series.value - direct.value).abs() < 1e-14);
+        assert!((series.first - direct.first).abs() < 1e-10);
+        let size = direct.second.abs().max(1e-10);
+        assert!((series.second - direct.second).abs() < 1e-5 * size);
     }
 
     #[test]
@@ -247,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_minimiser_is_stationary_and_lower() {
+    fn the_minimizer_is_stationary_and_lower() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
         let mut working = InMemory::new(&set);
         working.reset(&Matrix::identity(6)).unwrap();

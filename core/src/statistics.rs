@@ -7,6 +7,7 @@
 //! - the Hessian is H_abcd = δ_ac M^a_bd + δ_ad δ_bc with
 //!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ.
 
+use crate::criterion::Criterion;
 use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, LANES, packed, packed_len};
 
@@ -26,18 +27,28 @@ impl Statistics {
         self.gradient.norm() / (self.gradient.rows() as f64).sqrt()
     }
 
+    /// What is compared with the tolerance: ĝ or, over rotations, that of the antisymmetric part.
+    pub(crate) fn stopping_measure(&self, orthogonal: bool) -> f64 {
+        if orthogonal {
+            self.rotation_gradient().norm() / (self.gradient.rows() as f64).sqrt()
+        } else {
+            self.gradient_norm()
+        }
+    }
+
     /// The antisymmetric part G − Gᵀ, the gradient over rotations.
     pub fn rotation_gradient(&self) -> Matrix {
         let g = &self.gradient;
         Matrix::from_fn(g.rows(), g.rows(), |a, b| g[(a, b)] - g[(b, a)])
     }
 
-    /// The pair of components that is hardest to tell apart, and its Γ_ab Γ_ba − 1 ≥ 0.
-    pub fn identifiability(&self) -> Option<(f64, (usize, usize))> {
+    /// The pair of components that is hardest to tell apart, and its margin.
+    pub(crate) fn identifiability(&self, criterion: Criterion) -> Option<(f64, (usize, usize))> {
         let p = self.gamma.rows();
+        let gamma = &self.gamma;
         (0..p)
             .flat_map(|a| (a + 1..p).map(move |b| (a, b)))
-            .map(|(a, b)| (self.gamma[(a, b)] * self.gamma[(b, a)] - 1.0, (a, b)))
+            .map(|(a, b)| (criterion.margin(gamma[(a, b)], gamma[(b, a)]), (a, b)))
             .min_by(|x, y| x.0.total_cmp(&y.0))
     }
 }
@@ -103,7 +114,7 @@ impl Hessian {
     /// If there are not p·p(p+1)/2 numbers.
     pub fn set_triangles(&mut self, numbers: &[f64]) {
         let len = packed_len(self.p);
-        assert_eq!(numbers.len(), self.p * len, "one triangle a row block");
+        assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
                 let place = self.place(a, entry);
@@ -118,13 +129,25 @@ impl Hessian {
     }
 
     /// Entry (b, c) of M^a.
+    ///
+    /// # Panics
+    /// If there is no such entry.
     pub fn entry(&self, a: usize, b: usize, c: usize) -> f64 {
+        let p = self.p;
+        assert!(
+            a.max(b).max(c) < p,
+            "no entry ({b}, {c}) of row block {a} of {p}"
+        );
         self.rows[self.place(a, packed(b, c))]
     }
 
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
+    ///
+    /// # Panics
+    /// If E is not p×p.
     pub fn product(&mut self, e: &Matrix) -> Matrix {
         let p = self.p;
+        assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
         let mut product = Matrix::zeros(p, p);
         let (operand, _) = self.operand.as_chunks_mut();
         let panels = operand.chunks_exact_mut(p);

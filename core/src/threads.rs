@@ -3,8 +3,7 @@
 //! The caller's thread works too, and takes what is left to do from the same queue as its helpers:
 //! it neither sleeps through a sweep nor waits for one that wakes late.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
@@ -15,8 +14,8 @@ pub(crate) enum Workers {
     One,
     /// The threads of the process.
     All,
-    /// The caller's thread, and helpers.
-    Some(Arc<ThreadPool>),
+    /// The caller's thread, and so many helpers of a pool.
+    Some(Arc<ThreadPool>, usize),
 }
 
 /// Multiply-adds of one sweep below which waking a second thread costs more than it brings.
@@ -40,7 +39,10 @@ impl Workers {
         }
         match threads {
             Some(0 | 1) => Self::One,
-            Some(count) => helpers(count.min(MOST) - 1).map_or(Self::One, Self::Some),
+            Some(count) => {
+                let helpers = count.min(MOST) - 1;
+                pool(helpers).map_or(Self::One, |pool| Self::Some(pool, helpers))
+            }
             None if rayon::current_num_threads() > 1 => Self::All,
             None => Self::One,
         }
@@ -60,7 +62,7 @@ impl Workers {
         match self {
             Self::One => 1,
             Self::All => rayon::current_num_threads().min(MOST),
-            Self::Some(pool) => pool.current_num_threads() + 1,
+            Self::Some(_, helpers) => helpers + 1,
         }
     }
 
@@ -78,7 +80,7 @@ impl Workers {
             }
         };
         match self {
-            Self::Some(pool) => pool.in_place_scope(|scope| share(scope, helpers, &help)),
+            Self::Some(pool, _) => pool.in_place_scope(|scope| share(scope, helpers, &help)),
             _ => rayon::in_place_scope(|scope| share(scope, helpers, &help)),
         }
     }
@@ -107,14 +109,61 @@ fn share<'a>(scope: &Scope<'a>, helpers: usize, help: &'a (impl Fn() + Sync)) {
     help();
 }
 
-/// A pool of that many threads, made once and kept; None if the system gives no threads.
-fn helpers(threads: usize) -> Option<Arc<ThreadPool>> {
-    static POOLS: LazyLock<Mutex<HashMap<usize, Arc<ThreadPool>>>> = LazyLock::new(Mutex::default);
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(pool) = pools.get(&threads) {
-        return Some(Arc::clone(pool));
+/// The one pool that is kept between solves, of as many threads as were ever asked for at once.
+static POOL: Mutex<Option<Arc<ThreadPool>>> = Mutex::new(None);
+
+/// A pool of at least that many threads; None if the system gives no threads. A larger one replaces
+/// the one kept, whose threads end with the last solve that uses them.
+fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
+    let mut kept = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*kept {
+        Some(pool) if pool.current_num_threads() >= threads => Some(Arc::clone(pool)),
+        _ => {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
+            Some(Arc::clone(kept.insert(Arc::new(pool))))
+        }
     }
-    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
-    pools.insert(threads, Arc::clone(&pool));
-    Some(pool)
+}
+
+/// Ends the threads that are kept for the next solve.
+///
+/// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads)) share
+/// one pool of helpers, which stays, asleep, once they are done: at most 31 threads. This releases
+/// it; solves under way keep theirs until they end. Without a given number, the threads are those of
+/// rayon's global pool, which no one can release.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, release_threads, synthetic};
+/// let set = synthetic::noisy(200, 30, 0.1, 0).with_threads(4);
+/// diagonalize(&set, &Settings::default())?;
+/// release_threads();
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub fn release_threads() {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pool_serves_every_number_of_threads() {
+        for count in [2, 5, 3, 40] {
+            let workers = Workers::for_work(Some(count), usize::MAX);
+            assert_eq!(workers.count(), count.min(MOST));
+            let mut items: Vec<usize> = (0..100).collect();
+            workers.each(&mut items, |x| *x += 1);
+            assert_eq!(items, (1..=100).collect::<Vec<_>>());
+        }
+        let kept = || {
+            POOL.lock()
+                .unwrap()
+                .as_ref()
+                .map(|pool| pool.current_num_threads())
+        };
+        assert_eq!(kept(), Some(MOST - 1));
+        release_threads();
+        assert_eq!(kept(), None);
+    }
 }

@@ -8,7 +8,7 @@ use crate::linalg::{self, Matrix};
 use crate::matrices::{MatrixSet, Rank, SetOptions};
 use crate::report::{Diagonalization, Observer, Record};
 use crate::settings::{Settings, Start};
-use crate::{Error, diagonalize_with, update};
+use crate::{Error, diagonalize_with};
 
 /// How a [`Tracker`] remembers and solves.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct TrackerSettings {
     pub rank: Rank,
     /// As for a set.
     pub shrinkage: f64,
+    /// As for a set.
+    pub symmetrize: bool,
     /// How many threads work; as many as pay if None.
     pub threads: Option<usize>,
     /// How each update is solved; the start is that of the first one, later ones go on from B.
@@ -35,6 +37,7 @@ impl Default for TrackerSettings {
             forgetting: 0.98,
             rank: Rank::Full,
             shrinkage: 0.0,
+            symmetrize: false,
             threads: None,
             solve: Settings::default().tolerance(1e-6).max_iterations(100),
         }
@@ -63,6 +66,7 @@ impl TrackerSettings {
         SetOptions::default()
             .rank(self.rank)
             .shrinkage(self.shrinkage)
+            .symmetrize(self.symmetrize)
             .threads(self.threads)
     }
 }
@@ -297,7 +301,11 @@ impl Tracker {
 /// Gives each component the row and the sign of the one before whose output it correlates most with,
 /// over the window: the best pair first, then the best of what is left.
 fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet) {
-    let unit = |b: &Matrix| update::normalize(set.summary().to_reduced(b), set.mean());
+    let unit = |b: &Matrix| {
+        let b = set.summary().to_reduced(b);
+        let gauge = set.criterion().gauge(&b, set.mean());
+        b.scale_rows(&gauge)
+    };
     let half = linalg::product(&unit(&answer.b), set.mean());
     let correlations = linalg::product_transposed(&half, &unit(before));
     let r = correlations.rows();

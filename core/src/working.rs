@@ -1,13 +1,14 @@
 //! For matrices that are neither in memory nor in one place: the questions a solver asks of a set.
 //!
 //! Whoever answers them, by implementing [`WorkingSet`], can have the matrices wherever they are and
-//! call [`diagonalize_working`]. [`Part`] answers for matrices in memory, and is what several
-//! processes or machines would each hold: every answer is a weighted mean over the matrices, so the
-//! answers of parts, weighed by the parts' shares, make that of the whole. A part is made from
-//! [`Chunk`]s, which are checked where they are.
+//! call [`diagonalize_working`]. [`InMemory`] answers for matrices in memory. Every answer is a weighted
+//! mean over the matrices, so the answers of several sets, weighed by their shares, make that of
+//! their union: [`cluster`](crate::cluster) is made so. Its parts are made from [`Chunk`]s, which are
+//! checked where they are.
 
 pub use crate::matrices::{
-    Chunk, Ending, InMemory as Part, PairSums, Pairs, Probe, Slope, Summary, Tables, WorkingSet,
+    Chunk, FinalSums, InMemory, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Summary,
+    Tables, WorkingSet,
 };
 pub use crate::solver::diagonalize_working;
 pub use crate::statistics::Statistics;

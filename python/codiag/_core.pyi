@@ -69,8 +69,7 @@ class Chunk:
         matrices: NDArray[np.float64],
         first: int,
         weights: Sequence[float] | NDArray[np.float64] | None,
-        shrinkage: float,
-        threads: int | None,
+        options: Mapping[str, Any],
     ) -> Self: ...
     @property
     def weight(self) -> float:
@@ -93,23 +92,23 @@ class Part:
         filters: NDArray[np.float64] | None,
         threads: int | None,
     ) -> Self: ...
-    def describe(self) -> tuple[float, NDArray[np.float64], float, list[tuple[int, int]]]:
-        """Return the weight, the mean, the mean of log det, and the runs of matrices."""
+    def describe(self) -> bytes:
+        """Return what the solver has to know of the part."""
 
-    def answer(self, question: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Return the numbers asked for: weighted means over the matrices, one vector."""
+    def answer(self, question: bytes) -> bytes:
+        """Return the answer to a question."""
 
     def __sizeof__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def solve_parts(
-    ask: Callable[[dict[str, Any]], Sequence[NDArray[np.float64]]],
-    parts: Sequence[tuple[float, NDArray[np.float64], float, Sequence[tuple[int, int]]]],
+    ask: Callable[[bytes], Sequence[bytes]],
+    parts: Sequence[bytes],
     mean: NDArray[np.float64] | None,
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
 ) -> dict[str, Any]:
-    """Solve for a set in parts, to which `ask` puts questions; return the fields of a result."""
+    """Solve for a set in parts, as they describe themselves; `ask` puts a question to all."""
 
 def reducing_filters(mean: NDArray[np.float64], options: Mapping[str, Any]) -> NDArray[np.float64]:
     """Return the filters to which a set with this mean is reduced."""
@@ -118,7 +117,7 @@ def criterion(
     c: NDArray[np.float64],
     b: NDArray[np.float64],
     weights: Sequence[float] | NDArray[np.float64] | None,
-    single_thread: bool,
+    threads: int | None,
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the loss and the relative gradient at B."""
 
@@ -152,17 +151,17 @@ class Tracker:
 def segment_covariances(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one covariance a segment, and by how much each was shrunk."""
+    """Return one covariance per segment, and by how much each was shrunk."""
 
 def epoch_covariances(
     x: NDArray[np.float64], labels: Sequence[int] | None, options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one covariance an epoch or a class, and by how much each was shrunk."""
+    """Return one covariance per epoch or class, and by how much each was shrunk."""
 
 def cospectra(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one cospectrum a band, and by how much each was shrunk."""
+    """Return one cospectrum per band, and by how much each was shrunk."""
 
 def separate(
     x: NDArray[np.float64],

@@ -39,6 +39,9 @@ def checkpoint_options(path: str | os.PathLike[str] | None, every: float) -> dic
         raise ValueError(f"checkpoint_every must be a number that is not negative, got {every}")
     if path is None:
         return {}
+    # Where nothing can be written is said now, not after hours of work.
+    with tempfile.TemporaryFile(dir=os.path.dirname(os.fspath(path)) or "."):
+        pass
     return {"checkpoint": _saving(path), "checkpoint_every": every}
 
 

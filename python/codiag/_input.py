@@ -58,7 +58,10 @@ def matrix_set(C: Any, name: str = "C") -> Floats:
     """Return `C` as a contiguous array of shape (n, p, p)."""
     if isinstance(C, np.ma.MaskedArray) and np.ma.is_masked(C):
         raise ValueError(f"{name} has masked entries: fill them, or leave those matrices out")
-    array = real_array(C, name)
+    array = np.asarray(C)
+    if array.dtype.kind == "b":
+        raise TypeError(f"{name} must hold numbers, got truth values")
+    array = real_array(array, name)
     shape = array.shape
     if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
         hint = ""

@@ -24,6 +24,7 @@ def diagonalize_many(
     orthogonal: bool = False,
     rank: str | int = "full",
     shrinkage: float = 0.0,
+    symmetrize: bool = False,
     tol: float = 1e-8,
     max_iter: int = 1000,
     restarts: int = 0,
@@ -41,7 +42,7 @@ def diagonalize_many(
         The sets; n and p may differ between them.
     weights : sequence of array-like or None, optional
         The weights of each set's matrices.
-    method, start, orthogonal, rank, shrinkage, tol, max_iter, restarts, canonical
+    method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts, canonical
         As in :func:`codiag.diagonalize`, the same for all sets.
     threads : int, optional
         How many sets are solved at a time; as many as the machine has threads by default.
@@ -75,6 +76,7 @@ def diagonalize_many(
         "orthogonal": orthogonal,
         "rank": rank,
         "shrinkage": shrinkage,
+        "symmetrize": symmetrize,
         "tol": tol,
         "max_iter": max_iter,
         "restarts": restarts,
@@ -154,6 +156,7 @@ def bootstrap(
     orthogonal: bool = False,
     rank: str | int = "full",
     shrinkage: float = 0.0,
+    symmetrize: bool = False,
     tol: float = 1e-6,
     max_iter: int = 1000,
     threads: int | None = None,
@@ -174,7 +177,7 @@ def bootstrap(
         How much each matrix counts.
     seed : int or numpy Generator
         Chooses the resamples.
-    method, start, orthogonal, rank, shrinkage, tol, max_iter, on_failure
+    method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, on_failure
         As in :func:`codiag.diagonalize`.
     threads : int, optional
         How many resamples are solved at a time. The answer does not depend on it.
@@ -204,6 +207,7 @@ def bootstrap(
         "orthogonal": orthogonal,
         "rank": rank,
         "shrinkage": shrinkage,
+        "symmetrize": symmetrize,
         "tol": tol,
         "max_iter": max_iter,
     }

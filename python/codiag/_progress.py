@@ -35,8 +35,10 @@ class Progress:
         now = time.monotonic()
         if self.live and now - self.shown >= _SECONDS_BETWEEN:
             self.shown = now
+            start = f"start {record.start}, " if record.start else ""
+            where = "sample, " if record.sample else ""
             self.text = (
-                f"codiag: iteration {record.iteration}, loss {record.loss:.6g}, "
+                f"codiag: {start}{where}iteration {record.iteration}, loss {record.loss:.6g}, "
                 f"gradient {record.gradient_norm:.1e}, {record.seconds:.1f} s"
             )
             self._line(self.text)

@@ -24,6 +24,12 @@ _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
 class Record(NamedTuple):
     """Where a solve stands after some iterations; what a callback is given."""
 
+    start: int
+    """Which start it belongs to: 0 for the one asked for, then those of ``restarts``."""
+    sample: bool
+    """Whether only a sample of the matrices is looked at, to improve the start.
+
+    Such a loss lacks a constant, and such points are not in :attr:`Result.history`."""
     iteration: int
     """0 for the start."""
     seconds: float
@@ -60,10 +66,10 @@ class Result:
     Attributes
     ----------
     B : ndarray, shape (r, p)
-        The filters, one a row: ``B @ C[i] @ B.T`` is as diagonal as can be. r is p, unless the set
-        was reduced in rank.
+        The filters, one per row: ``B @ C[i] @ B.T`` is as diagonal as can be. r is p, unless the
+        set was reduced in rank.
     A : ndarray, shape (p, r)
-        The patterns, one a column: ``B @ A`` is the identity.
+        The patterns, one per column: ``B @ A`` is the identity.
     converged : bool
         Whether the gradient norm fell to ``tol``.
     status : str
@@ -76,8 +82,8 @@ class Result:
         The norm of the relative gradient divided by the square root of r, in the gauge of unit mean
         powers: it depends neither on units nor on n.
     history : dict of str to ndarray
-        One entry an iteration, the start included, for each field of :class:`codiag.Record`;
-        ``pandas.DataFrame(result.history)`` makes a table of it.
+        One entry per iteration, the start included, for each field of :class:`codiag.Record` but
+        ``sample``; ``pandas.DataFrame(result.history)`` makes a table of it.
     residuals : ndarray, shape (n,)
         Each matrix's own share of the loss, to find the ones that do not fit; empty, as are the
         powers, if matrices on disk were too many for the memory allowed.
@@ -113,7 +119,7 @@ class Result:
         Parameters
         ----------
         C : array-like, shape (..., p, p)
-            One matrix or many, the ones that were diagonalised or others.
+            One matrix or many, the ones that were diagonalized or others.
 
         Returns
         -------
@@ -199,8 +205,7 @@ class Result:
 
 def from_fields(fields: dict[str, Any]) -> Result:
     """Return the result that the extension describes."""
-    history = fields["history"]
-    history["kind"] = np.array(history["kind"])
+    history = {name: np.array(column) for name, column in fields["history"].items()}
     hardest = fields["identifiability"]
     return Result(
         B=fields["B"],

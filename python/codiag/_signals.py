@@ -47,7 +47,7 @@ def scale_choice(scale: Any) -> Any:
         return scale
     values = np.asarray(scale)
     if values.ndim != 1:
-        raise ValueError(f"scale must be one name or factor a channel, got shape {values.shape}")
+        raise ValueError(f"scale must be one name or factor per channel, got shape {values.shape}")
     if values.dtype.kind in "US":
         return np.unique(values, return_inverse=True)[1].tolist()
     return [float(factor) for factor in real_array(values, "scale")]
@@ -103,7 +103,7 @@ def segment_covariances(
     exclude: Spans | None = None,
     threads: int | None = None,
 ) -> Floats:
-    """Return the covariances of the segments of a recording, one matrix a segment.
+    """Return the covariances of the segments of a recording, one matrix per segment.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def segment_covariances(
         Whether the mean of every segment is taken off, each channel's own.
     scale : "rms" or array-like, shape (channels,), optional
         The unit in which each channel counts: its own root mean square; that of its group, if one
-        name a channel is given, such as its type; or a factor for each channel.
+        name per channel is given, such as its type; or a factor for each channel.
     shrinkage : float, "auto", "ledoit-wolf" or "oas"
         How far each matrix is drawn towards a multiple of the identity: a share from 0 to 1, or the
         one that Ledoit and Wolf ("auto") or the oracle approximating estimator find.
@@ -161,7 +161,7 @@ def epoch_covariances(
     shrinkage: float | str = 0.0,
     threads: int | None = None,
 ) -> Floats:
-    """Return the covariances of epochs: one matrix an epoch or, with labels, one a class.
+    """Return the covariances of epochs: one matrix per epoch or, with labels, one per class.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def cospectra(
     exclude: Spans | None = None,
     threads: int | None = None,
 ) -> Floats:
-    """Return the cospectra of a recording, the real parts of cross-spectra: one matrix a band.
+    """Return the cospectra of a recording, the real parts of cross-spectra: one matrix per band.
 
     By Welch's method. The diagonals are the channels' powers in the bands; the cospectra of bands
     that cover all frequencies sum to the covariance of the tapered windows.

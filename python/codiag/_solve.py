@@ -37,6 +37,7 @@ def diagonalize(
     orthogonal: bool = False,
     rank: str | int = "full",
     shrinkage: float = 0.0,
+    symmetrize: bool = False,
     tol: float = 1e-8,
     max_iter: int = 1000,
     restarts: int = 0,
@@ -51,7 +52,7 @@ def diagonalize(
 ) -> Result:
     r"""Find the one basis in which many positive definite matrices are as diagonal as can be.
 
-    Minimises the criterion of Pham [1]_ over B,
+    Minimizes the criterion of Pham [1]_ over B,
 
     .. math:: L(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
         \quad D^i = B C^i B^T,
@@ -65,7 +66,7 @@ def diagonalize(
         it is never changed. A dask array chunked along its first axis, or a list of futures of
         arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
-        How much each matrix counts; equally by default. They are normalised to sum to 1.
+        How much each matrix counts; equally by default. They are normalized to sum to 1.
     method : {"newton", "quasi-newton", "pham"}
         Newton's method; Algorithm 1 of [2]_, which from ``start="whitener"`` is followed to the
         letter; or Pham's own algorithm.
@@ -78,6 +79,9 @@ def diagonalize(
         null space; a number to that many leading dimensions.
     shrinkage : float
         From 0 to 1: each matrix becomes (1 - s) C + s tr(C)/p I, for matrices that are singular.
+    symmetrize : bool
+        Whether matrices that are not symmetric are replaced by their symmetric parts, for instance
+        those computed in single precision. Asymmetry beyond 1e-8 is an error otherwise.
     tol : float
         The gradient norm at which the solve has converged. It depends neither on units nor on n.
     max_iter : int
@@ -96,11 +100,11 @@ def diagonalize(
         empty if they do not fit. Not for ``method="pham"``. Without ``memory``, a file is read
         whole.
     callback : callable, optional
-        Called with a :class:`Record` at the start and after each iteration; stops the solve by
-        returning True.
+        Called with a :class:`Record` at the start and after each iteration, also while a start is
+        being improved on a sample of the matrices; stops the solve by returning True.
     checkpoint : str or path-like, optional
-        Save B here, as .npy, every few seconds. Should the process die, ``start=`` that file goes
-        on from there.
+        Save the best B so far here, as .npy, every few seconds and at the end. Should the process
+        die, ``start=`` that file goes on from there.
     checkpoint_every : float
         The seconds between checkpoints.
     verbose : bool
@@ -156,6 +160,7 @@ def diagonalize(
         "orthogonal": orthogonal,
         "rank": rank,
         "shrinkage": shrinkage,
+        "symmetrize": symmetrize,
         "tol": tol,
         "max_iter": max_iter,
         "restarts": restarts,
@@ -209,8 +214,8 @@ def follow(
         return solve(None if callback is None else _recorded(callback), None)
     progress = Progress()
 
-    def shown(*fields: Any) -> object:
-        record = Record(*fields)
+    def shown(**fields: Any) -> object:
+        record = Record(**fields)
         progress.show(record)
         return callback is not None and callback(record)
 
@@ -224,7 +229,7 @@ def follow(
 
 
 def _recorded(callback: Callable[[Record], object]) -> Callable[..., object]:
-    return lambda *fields: callback(Record(*fields))
+    return lambda **fields: callback(Record(**fields))
 
 
 def loss(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> float:
@@ -281,8 +286,8 @@ def gradient(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) ->
 
 
 def _criterion(C: ArrayLike, B: ArrayLike, weights: ArrayLike | None) -> tuple[float, Floats]:
-    alone = usable_threads(None) == 1
-    return _core.criterion(matrix_set(C), matrix(B, "B"), weight_vector(weights), alone)
+    data, vector = matrix_set(C), weight_vector(weights)
+    return _core.criterion(data, matrix(B, "B"), vector, usable_threads(None))
 
 
 def amari_distance(B: ArrayLike, A: ArrayLike) -> float:

@@ -17,7 +17,7 @@ class Tracker:
     r"""Follows the filters of matrices that keep arriving.
 
     Keeps the last `window` matrices. Each :meth:`push` takes new ones in, lets the oldest go, and
-    moves B from where it stands to the minimiser of
+    moves B from where it stands to the minimizer of
 
     .. math:: L_t(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
         \quad D^i = B C^i B^T, \quad w_i \propto u_i \lambda^{t-i}, \quad t - m < i \le t,
@@ -38,14 +38,14 @@ class Tracker:
         Above 0 and at most 1: how much less a matrix counts for each one that came after it. About
         ``1 / (1 - forgetting)`` matrices count. The more do, the less noise there is in B, and the
         later B follows.
-    method, start, orthogonal, rank, shrinkage, threads
+    method, start, orthogonal, rank, shrinkage, symmetrize, threads
         As in :func:`codiag.diagonalize`. `start` is that of the first push; ``rank="auto"`` is
         decided there. With a matrix for `start`, components come in the order of its rows.
     tol : float
         The gradient norm at which an update has converged.
     max_iter : int
         The largest number of iterations of one update. With 1, an update costs one Newton step, and
-        B lags a little behind the minimiser.
+        B lags a little behind the minimizer.
     on_failure : {"warn", "raise", "ignore"}
         What to do if an update does not converge. The tracker goes on from where it ended.
 
@@ -79,6 +79,7 @@ class Tracker:
         orthogonal: bool = False,
         rank: str | int = "full",
         shrinkage: float = 0.0,
+        symmetrize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100,
         threads: int | None = None,
@@ -93,6 +94,7 @@ class Tracker:
             "orthogonal": orthogonal,
             "rank": rank,
             "shrinkage": shrinkage,
+            "symmetrize": symmetrize,
             "tol": tol,
             "max_iter": max_iter,
         }
@@ -175,12 +177,12 @@ class Tracker:
 
     @property
     def B(self) -> Floats:
-        """The filters, one a row."""
+        """The filters, one per row."""
         return self._last().B
 
     @property
     def A(self) -> Floats:
-        """The patterns, one a column."""
+        """The patterns, one per column."""
         return self._last().A
 
     def _last(self) -> Result:

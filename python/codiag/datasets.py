@@ -18,7 +18,7 @@ def synthetic(n: int, p: int, sigma: float = 0.1, seed: int = 0) -> tuple[Floats
     n, p : int
         The number of matrices and their size.
     sigma : float
-        The standard deviation of the noise; without noise the set can be diagonalised exactly.
+        The standard deviation of the noise; without noise the set can be diagonalized exactly.
     seed : int
         Chooses the numbers; the same in the Rust library and the program.
 
@@ -27,7 +27,7 @@ def synthetic(n: int, p: int, sigma: float = 0.1, seed: int = 0) -> tuple[Floats
     C : ndarray, shape (n, p, p)
         The matrices.
     A : ndarray, shape (p, p)
-        The mixing: its inverse diagonalises the noiseless set.
+        The mixing: its inverse diagonalizes the noiseless set.
 
     Examples
     --------

@@ -36,17 +36,23 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     Parameters
     ----------
-    method, start, orthogonal, rank, shrinkage, tol, max_iter, restarts, threads, on_failure
+    method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
+        As in :func:`codiag.diagonalize`.
+    threads, on_failure
         As in :func:`codiag.diagonalize`.
     window, forgetting
         As in :class:`codiag.Tracker`: what :meth:`partial_fit` remembers. :meth:`fit` does without.
 
     Attributes
     ----------
+    B_ : ndarray, shape (r, p)
+        The filters, one per row, as in :class:`codiag.Result`.
+    A_ : ndarray, shape (p, r)
+        The patterns, one per column: ``B_ @ A_`` is the identity.
     components_ : ndarray, shape (r, p)
-        The filters, one a row.
+        The same as ``B_``: scikit-learn's name for it.
     patterns_ : ndarray, shape (p, r)
-        The patterns, one a column.
+        The same as ``A_``: the name that pyRiemann and MNE have for it.
     result_ : Result
         The whole answer; after :meth:`partial_fit`, that of the window.
     n_features_in_ : int
@@ -64,8 +70,8 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     (100, 5)
     """
 
-    components_: Floats
-    patterns_: Floats
+    B_: Floats
+    A_: Floats
     result_: Result
     n_features_in_: int
     n_iter_: int
@@ -79,6 +85,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         orthogonal: bool = False,
         rank: str | int = "full",
         shrinkage: float = 0.0,
+        symmetrize: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         restarts: int = 0,
@@ -92,6 +99,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.orthogonal = orthogonal
         self.rank = rank
         self.shrinkage = shrinkage
+        self.symmetrize = symmetrize
         self.tol = tol
         self.max_iter = max_iter
         self.restarts = restarts
@@ -100,8 +108,18 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.threads = threads
         self.on_failure = on_failure
 
+    @property
+    def components_(self) -> Floats:
+        """The same as ``B_``: scikit-learn's name for it."""
+        return self.B_
+
+    @property
+    def patterns_(self) -> Floats:
+        """The same as ``A_``: the name that pyRiemann and MNE have for it."""
+        return self.A_
+
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Diagonalise a set of matrices.
+        """Diagonalize a set of matrices.
 
         Parameters
         ----------
@@ -136,7 +154,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     ) -> Self:
         """Take in new matrices and update the filters, as :class:`codiag.Tracker` does.
 
-        Minimises the criterion over the last `window` matrices, those of :meth:`fit` included, with
+        Minimizes the criterion over the last `window` matrices, those of :meth:`fit` included, with
         weights that fall by the factor `forgetting` for each matrix that came later, starting from
         the present filters: their order and signs stay. The cost does not depend on how many
         matrices came before. On a fresh estimator it is the first solve, as :meth:`fit`.
@@ -164,9 +182,9 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             on_failure=self.on_failure,
         )
         before = 0
-        if hasattr(self, "components_"):
+        if hasattr(self, "B_"):
             self._check_size(data)
-            tracker._stand(*self._window, self.components_)
+            tracker._stand(*self._window, self.B_)
             before = self.n_samples_seen_
         result = tracker._push(data, weights, depth=4)
         self._window = tracker._state()[:2]
@@ -179,6 +197,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             "orthogonal": self.orthogonal,
             "rank": self.rank,
             "shrinkage": self.shrinkage,
+            "symmetrize": self.symmetrize,
             "tol": self.tol,
             "max_iter": self.max_iter,
         }
@@ -187,8 +206,8 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.result_ = result
         self.n_features_in_ = data.shape[1]
         self.n_samples_seen_ = before + len(data)
-        self.components_ = result.B
-        self.patterns_ = result.A
+        self.B_ = result.B
+        self.A_ = result.A
         self.n_iter_ = result.n_iter
         return self
 
@@ -206,7 +225,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         data = self._check_size(matrix_set(X, "X"))
-        powers = ((self.components_ @ data) * self.components_).sum(axis=-1)
+        powers = ((self.B_ @ data) * self.B_).sum(axis=-1)
         if not (powers > 0).all():
             i, a = np.argwhere(~(powers > 0))[0]
             raise ValueError(
@@ -233,7 +252,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         r = self._n_features_out
         if logs.ndim != 2 or logs.shape[1] != r:
             raise ValueError(f"expected X of shape (n, {r}), got shape {logs.shape}")
-        matrices: Floats = (self.patterns_ * np.exp(logs)[:, None, :]) @ self.patterns_.T
+        matrices: Floats = (self.A_ * np.exp(logs)[:, None, :]) @ self.A_.T
         return matrices
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
@@ -265,7 +284,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.components_)
+        return len(self.B_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

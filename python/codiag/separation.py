@@ -43,7 +43,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The sources of a recording, by joint diagonalization of its covariances.
 
     A recording x = A s mixes sources s. Where their powers change over time, each in its own way,
-    the covariances of segments have one joint diagonaliser B, and s = B x; where their spectra
+    the covariances of segments have one joint diagonalizer B, and s = B x; where their spectra
     differ, cospectra in frequency bands have it too (`bands`). That sources are not Gaussian is not
     used: stationary sources of one spectrum cannot be told apart in this way.
 
@@ -81,11 +81,13 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    filters_ : ndarray, shape (components, channels)
-        B, one filter a row; sources are ``filters_ @ X``, of unit mean power. Those come first of
+    B_ : ndarray, shape (components, channels)
+        The filters, one per row; sources are ``B_ @ X``, of unit mean power. Those come first of
         which the power varies most.
-    patterns_ : ndarray, shape (channels, components)
-        A, one pattern a column: how a source appears on the channels.
+    A_ : ndarray, shape (channels, components)
+        The patterns, one per column: how a source appears on the channels.
+    filters_, patterns_ : ndarray
+        The same as ``B_`` and ``A_``: the names that MNE's spatial filters have for them.
     result_ : Result
         The solver's whole answer.
     powers_ : ndarray, shape (segments or bands, components)
@@ -124,8 +126,8 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> without_the_first = model.apply(X, exclude=[0])
     """
 
-    filters_: Floats
-    patterns_: Floats
+    B_: Floats
+    A_: Floats
     result_: Result
     powers_: Floats
     variance_share_: Floats
@@ -179,6 +181,16 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.on_failure = on_failure
 
+    @property
+    def filters_(self) -> Floats:
+        """The same as ``B_``: the name that MNE's spatial filters have for it."""
+        return self.B_
+
+    @property
+    def patterns_(self) -> Floats:
+        """The same as ``A_``: the name that MNE's spatial filters have for it."""
+        return self.A_
+
     def fit(
         self,
         X: Any,
@@ -200,7 +212,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         picks : as everywhere in MNE, optional
             Which channels of one of MNE's objects; by default all that hold data.
         labels : array-like, shape (epochs,), optional
-            The class of each epoch: there is then one matrix a class, not one an epoch.
+            The class of each epoch: there is then one matrix per class, not one per epoch.
         exclude : iterable of (int, int), optional
             Spans of samples of a single recording to be left out.
 
@@ -261,8 +273,8 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _accept(self, fields: dict[str, Any], channels: int, info: Any) -> Self:
         self.result_ = from_fields(fields)
-        self.filters_ = self.result_.B
-        self.patterns_ = self.result_.A
+        self.B_ = self.result_.B
+        self.A_ = self.result_.A
         self.powers_ = self.result_.powers
         self.n_iter_ = self.result_.n_iter
         self.variance_share_ = fields["variance_share"]
@@ -293,7 +305,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray, shape (components, samples) or (epochs, components, samples)
         """
         data = self._known(X)
-        return self._each(data, len(self.filters_), _core.apply, self.filters_)
+        return self._each(data, len(self.B_), _core.apply, self.B_)
 
     def inverse_transform(self, sources: ArrayLike, exclude: Iterable[int] = ()) -> Floats:
         """Return the recording that has these sources, or all but some of them.
@@ -314,10 +326,10 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         data = recording(sources, "sources")
-        r = len(self.filters_)
+        r = len(self.B_)
         if data.shape[-2] != r:
             raise ValueError(f"expected {r} sources, got shape {data.shape}")
-        patterns = self.patterns_.copy()
+        patterns = self.A_.copy()
         patterns[:, self._numbers(exclude)] = 0.0
         return self._each(data, self.n_features_in_, _core.apply, patterns)
 
@@ -347,7 +359,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._without(self._known(X), numbers)
 
     def _without(self, data: Floats, numbers: list[int]) -> Floats:
-        matrices = self.filters_, self.patterns_
+        matrices = self.B_, self.A_
         return self._each(data, self.n_features_in_, _core.remove, *matrices, numbers)
 
     def find_artefacts(
@@ -442,7 +454,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matplotlib Figure
         """
         check_is_fitted(self)
-        chosen = range(min(20, len(self.filters_))) if components is None else components
+        chosen = range(min(20, len(self.B_))) if components is None else components
         info = getattr(self, "info_", None) if info is None else info
         count = 0 if info is None else len(info["ch_names"])
         if count != self.n_features_in_:
@@ -452,7 +464,7 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         numbers = self._numbers(chosen)
         names = self._source_names()
-        patterns = {names[k]: self.patterns_[:, k] for k in numbers}
+        patterns = {names[k]: self.A_[:, k] for k in numbers}
         return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
 
     def _known(self, X: Any) -> Floats:
@@ -483,13 +495,13 @@ class SourceSeparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _numbers(self, exclude: Iterable[int]) -> list[int]:
         numbers = [int(k) for k in np.atleast_1d(np.asarray(list(exclude), dtype=np.intp))]
         for k in numbers:
-            if not 0 <= k < len(self.filters_):
-                raise ValueError(f"there is no source {k}: there are {len(self.filters_)}, from 0")
+            if not 0 <= k < len(self.B_):
+                raise ValueError(f"there is no source {k}: there are {len(self.B_)}, from 0")
         return numbers
 
     def _source_names(self) -> list[str]:
-        width = max(2, len(str(len(self.filters_) - 1)))
-        return [f"S{k:0{width}}" for k in range(len(self.filters_))]
+        width = max(2, len(str(len(self.B_) - 1)))
+        return [f"S{k:0{width}}" for k in range(len(self.B_))]
 
     def _each(self, data: Floats, rows: int, compute: Any, *arguments: Any) -> Floats:
         """Compute a new recording, or one epoch after the other."""

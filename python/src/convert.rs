@@ -1,6 +1,6 @@
 //! Between NumPy and the library.
 
-use codiag::{Diagonalization, Error, Matrix, Record};
+use codiag::{Diagonalization, Matrix, Record, Value};
 use numpy::ndarray::{Array2, Array3, Dimension};
 use numpy::{
     IntoPyArray, PyArray2, PyArray3, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3,
@@ -8,13 +8,7 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-
-/// Bad input is a `ValueError` with the library's own message.
-#[allow(clippy::needless_pass_by_value)] // for map_err
-pub fn bad_input(error: Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
+use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
 
 /// n and p of an array that Python has found to be (n, p, p).
 pub fn shape(c: &PyReadonlyArray3<'_, f64>) -> (usize, usize) {
@@ -80,27 +74,32 @@ pub fn results(py: Python<'_>, answer: Diagonalization) -> PyResult<Bound<'_, Py
     Ok(fields)
 }
 
-/// One array a column.
+/// The value of a field of a record.
+pub fn value_to(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::Flag(flag) => PyBool::new(py, flag).to_owned().into_any(),
+        Value::Count(count) => count.into_pyobject(py)?.into_any(),
+        Value::Number(number) => PyFloat::new(py, number).into_any(),
+        Value::Name(name) => PyString::new(py, name).into_any(),
+        other => return Err(PyValueError::new_err(format!("a field that is {other:?}"))),
+    })
+}
+
+/// One list of values per field of a record. No record of a history is one of a sample, so that
+/// field is left out.
 fn history<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let numbers = |of: fn(&Record) -> f64| -> Vec<f64> { records.iter().map(of).collect() };
-    let counts =
-        |of: fn(&Record) -> usize| -> Vec<i64> { records.iter().map(|r| of(r) as i64).collect() };
-    columns.set_item("iteration", counts(|r| r.iteration).into_pyarray(py))?;
-    columns.set_item("seconds", numbers(|r| r.seconds).into_pyarray(py))?;
-    columns.set_item("loss", numbers(|r| r.loss).into_pyarray(py))?;
-    columns.set_item(
-        "gradient_norm",
-        numbers(|r| r.gradient_norm).into_pyarray(py),
-    )?;
-    columns.set_item("decrement", numbers(|r| r.decrement).into_pyarray(py))?;
-    let kinds: Vec<&str> = records.iter().map(|r| r.kind.name()).collect();
-    columns.set_item("kind", kinds)?;
-    columns.set_item("step", numbers(|r| r.step).into_pyarray(py))?;
-    columns.set_item(
-        "cg_iterations",
-        counts(|r| r.cg_iterations).into_pyarray(py),
-    )?;
-    columns.set_item("passes", numbers(|r| r.passes).into_pyarray(py))?;
+    for record in records {
+        for (name, value) in record.fields() {
+            if name == "sample" {
+                continue;
+            }
+            let value = value_to(py, value)?;
+            match columns.get_item(name)? {
+                Some(column) => column.cast::<PyList>()?.append(value)?,
+                None => columns.set_item(name, PyList::new(py, [value])?)?,
+            }
+        }
+    }
     Ok(columns)
 }

@@ -8,13 +8,13 @@ use std::time::Instant;
 use codiag::npy::Numbers;
 use codiag::working::{WorkingSet, diagonalize_working};
 use codiag::{Error, MatrixFile, Memory, OnDisk, Reading, diagonalize_with};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{bad_input, results};
+use crate::convert::results;
 use crate::observer::Watch;
 use crate::options::Options;
+use crate::words::bad_input;
 
 /// Where numbers lie in a file that is no .npy: offset, NumPy's name of their type, n, p.
 type Layout = (u64, String, usize, usize);
@@ -50,18 +50,12 @@ pub fn solve_file<'py>(
         let (answer, mean_log_det) = match memory.filter(|memory| file.in_memory() > *memory) {
             None => {
                 let set = file.read_set(&for_set)?;
-                if let Some(reduction) = set.reduction() {
-                    watch.reduced_by(reduction);
-                }
                 let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
                 (answer, set.mean_log_det())
             }
             Some(memory) => {
                 let watcher = |reading: &Reading| follow(reading, progress.as_ref(), &raised);
                 let mut set = OnDisk::new_watched(file, memory, &for_set, &watcher)?;
-                if let Some(reduction) = &set.summary().reduction {
-                    watch.reduced_by(reduction);
-                }
                 let answer = diagonalize_working(&mut set, &options.settings, &mut watch)?;
                 (answer, set.summary().mean_log_det)
             }
@@ -109,6 +103,5 @@ fn budget(memory: &Bound<'_, PyAny>) -> PyResult<Memory> {
         return Ok(Memory(bytes));
     }
     let text = memory.str()?.to_string();
-    let memory: Result<Memory, Error> = text.parse();
-    memory.map_err(|e| PyValueError::new_err(e.to_string()))
+    text.parse().map_err(bad_input)
 }

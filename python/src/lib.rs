@@ -9,23 +9,23 @@ mod observer;
 mod options;
 mod part;
 mod program;
-mod question;
 mod signals;
 mod tracker;
+mod words;
 
 use std::time::{Duration, Instant};
 
 use codiag::synthetic::{self, Sensors, Synthetic};
-use codiag::{Diagonalization, Error, Evaluation, MatrixSet, diagonalize_with};
+use codiag::{Diagonalization, Error, Evaluation, MatrixSet, SetOptions, diagonalize_with};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rayon::ThreadPoolBuilder;
 
-use convert::{bad_input, cube, matrix_from, matrix_to, results, shape};
+use convert::{cube, matrix_from, matrix_to, results, shape};
 use observer::Watch;
 use options::Options;
+use words::{bad_input, bad_point};
 
 /// Solves one problem; returns the fields of a result by name.
 #[pyfunction]
@@ -44,9 +44,6 @@ fn solve<'py>(
     let clock = Instant::now();
     let solved = py.detach(|| {
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
-        if let Some(reduction) = set.reduction() {
-            watch.reduced_by(reduction);
-        }
         let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
         Ok((answer, set.mean_log_det()))
     });
@@ -82,26 +79,16 @@ fn criterion<'py>(
     c: PyReadonlyArray3<'py, f64>,
     b: PyReadonlyArray2<'py, f64>,
     weights: Option<Vec<f64>>,
-    single_thread: bool,
+    threads: Option<usize>,
 ) -> PyResult<(f64, Bound<'py, PyArray2<f64>>)> {
     let (n, p) = shape(&c);
     let (data, b) = (c.as_slice()?, matrix_from(&b)?);
     let here = py.detach(|| {
-        let options = codiag::SetOptions::default()
-            .weights(weights)
-            .threads(single_thread.then_some(1));
+        let options = SetOptions::default().weights(weights).threads(threads);
         let set = MatrixSet::with_options(data, n, p, &options)?;
-        if single_thread {
-            // In a pool of one thread the library sees no other threads to use.
-            let alone = ThreadPoolBuilder::new().num_threads(1).build();
-            let alone = alone.map_err(|e| Error::Source(e.to_string()))?;
-            return alone.install(|| Evaluation::at(&set, &b));
-        }
         Evaluation::at(&set, &b)
     });
-    // To the library B is a start; to the caller of this function it is not.
-    let here =
-        here.map_err(|e| PyValueError::new_err(e.to_string().replacen("the start", "B", 1)))?;
+    let here = here.map_err(bad_point)?;
     Ok((here.loss, matrix_to(py, here.gradient)?))
 }
 

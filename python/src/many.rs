@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, diagonalize_with};
 use numpy::PyReadonlyArray3;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use crate::convert::{results, shape};
 use crate::observer::SIGNAL_INTERVAL;
 use crate::options::Options;
+use crate::words::bad_set;
 
 /// One of the problems, borrowed from its array.
 struct Problem<'a> {
@@ -39,7 +40,7 @@ pub fn solve_many<'py>(
     threads: Option<usize>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let mut options = Options::from_dict(options)?;
-    options.settings.threads = Some(1);
+    options.set.threads = Some(1);
     let problems: PyResult<Vec<Problem<'_>>> = sets
         .iter()
         .zip(weights)
@@ -58,7 +59,7 @@ pub fn solve_many<'py>(
     let solved = py.detach(|| watched(&problems, &options, threads))?;
     let solved = solved.unwrap_or_default();
     let name = |(k, solved): (usize, Result<Diagonalization, Error>)| {
-        let answer = solved.map_err(|e| PyValueError::new_err(format!("set {k}: {e}")))?;
+        let answer = solved.map_err(|error| bad_set(k, &error))?;
         results(py, answer)
     };
     solved.into_iter().enumerate().map(name).collect()

@@ -1,126 +1,190 @@
 //! From the keyword arguments of Python to the settings of the library.
 
+use std::cell::RefCell;
+use std::time::Duration;
+
 use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::{bad_input, matrix_from};
+use crate::convert::matrix_from;
+use crate::words::bad_input;
+
+/// A dictionary of keyword arguments, which may leave out whatever stays at its default. One that
+/// nobody asks for is refused.
+pub struct Keywords<'a, 'py> {
+    dict: &'a Bound<'py, PyDict>,
+    known: RefCell<Vec<&'static str>>,
+}
+
+impl<'a, 'py> Keywords<'a, 'py> {
+    pub fn new(dict: &'a Bound<'py, PyDict>) -> Self {
+        Self {
+            dict,
+            known: RefCell::default(),
+        }
+    }
+
+    /// An entry; None if it is absent or None.
+    pub fn any(&self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.known.borrow_mut().push(name);
+        Ok(self.dict.get_item(name)?.filter(|value| !value.is_none()))
+    }
+
+    /// The same as a value of some type; if it is none, an error that names it.
+    pub fn get<T>(&self, name: &'static str) -> PyResult<Option<T>>
+    where
+        T: for<'b> FromPyObject<'b, 'py, Error: Into<PyErr>>,
+    {
+        let Some(value) = self.any(name)? else {
+            return Ok(None);
+        };
+        let extracted: Result<T, _> = value.extract();
+        extracted.map(Some).map_err(|problem| {
+            let problem: PyErr = problem.into();
+            PyTypeError::new_err(format!("{name}: {}", problem.value(value.py())))
+        })
+    }
+
+    /// A number that cannot be negative.
+    pub fn count(&self, name: &'static str) -> PyResult<Option<usize>> {
+        let Some(value) = self.get::<i64>(name)? else {
+            return Ok(None);
+        };
+        let counted = usize::try_from(value).map_err(|_| {
+            PyValueError::new_err(format!("{name} must not be negative, got {value}"))
+        })?;
+        Ok(Some(counted))
+    }
+
+    /// Refuses what was not asked for.
+    pub fn finish(self) -> PyResult<()> {
+        let known = self.known.into_inner();
+        for key in self.dict.keys() {
+            let key: String = key.extract()?;
+            if !known.iter().any(|name| **name == *key) {
+                return Err(PyTypeError::new_err(format!("there is no option {key:?}")));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// All choices of a solve.
 pub struct Options {
     pub settings: Settings,
-    pub rank: Rank,
-    shrinkage: f64,
+    /// How the set is made, but for its weights.
+    pub set: SetOptions,
     /// Ends the solve when a sweep's decrement falls below this: the stopping rule of Pham's method
     /// in other packages.
     pub stop_decrement: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,
-    /// Called with B every few seconds.
-    pub checkpoint: Option<Py<PyAny>>,
-    /// How many.
-    pub checkpoint_every: f64,
+    /// Called with B every so often.
+    pub checkpoint: Option<(Py<PyAny>, Duration)>,
 }
 
 impl Options {
-    /// From a dictionary that may leave out whatever stays at its default.
-    pub fn from_dict(options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let settings = Settings::default();
-        let text = |name: &str| -> PyResult<Option<String>> { get(options, name) };
-        let method = match text("method")? {
-            Some(name) => name.parse().map_err(bad_input)?,
-            None => settings.method,
-        };
+    pub fn from_dict(dict: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let keywords = Keywords::new(dict);
+        let options = Self::read(&keywords)?;
+        keywords.finish()?;
+        Ok(options)
+    }
+
+    fn read(keywords: &Keywords<'_, '_>) -> PyResult<Self> {
         Ok(Self {
-            settings: Settings {
-                method,
-                start: start(options)?,
-                orthogonal: get(options, "orthogonal")?.unwrap_or(settings.orthogonal),
-                tolerance: get(options, "tol")?.unwrap_or(settings.tolerance),
-                max_iterations: count(options, "max_iter")?.unwrap_or(settings.max_iterations),
-                lambda_min: get(options, "lambda_min")?.unwrap_or(settings.lambda_min),
-                max_halvings: count(options, "max_halvings")?.unwrap_or(settings.max_halvings),
-                restarts: count(options, "restarts")?.unwrap_or(settings.restarts),
-                canonical: get(options, "canonical")?.unwrap_or(settings.canonical),
-                rescale: get(options, "rescale")?.unwrap_or(settings.rescale),
-                threads: count(options, "threads")?,
-                hessian_memory: settings.hessian_memory,
-            },
-            rank: rank(options)?,
-            shrinkage: get(options, "shrinkage")?.unwrap_or(0.0),
-            stop_decrement: get(options, "stop_decrement")?,
-            keep_iterates: get(options, "keep_iterates")?.unwrap_or(false),
-            checkpoint: get(options, "checkpoint")?,
-            checkpoint_every: get(options, "checkpoint_every")?.unwrap_or(0.0),
+            settings: settings(keywords)?,
+            set: set_options(keywords)?,
+            stop_decrement: keywords.get("stop_decrement")?,
+            keep_iterates: keywords.get("keep_iterates")?.unwrap_or(false),
+            checkpoint: checkpoint(keywords)?,
         })
     }
 
     /// What concerns the set of matrices.
     pub fn for_set(&self, weights: Option<Vec<f64>>) -> SetOptions {
-        SetOptions {
-            weights,
-            rank: self.rank,
-            shrinkage: self.shrinkage,
-            threads: self.settings.threads,
-        }
-    }
-
-    /// What concerns a tracker, from the same dictionary.
-    pub fn for_tracker(self, options: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
-        let defaults = TrackerSettings::default();
-        Ok(TrackerSettings {
-            window: count(options, "window")?.unwrap_or(defaults.window),
-            forgetting: get(options, "forgetting")?.unwrap_or(defaults.forgetting),
-            rank: self.rank,
-            shrinkage: self.shrinkage,
-            solve: self.settings,
-        })
+        self.set.clone().weights(weights)
     }
 }
 
-/// An entry, None if it is absent or None; of the wrong type, an error that names it.
-pub fn get<T>(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>>
-where
-    T: for<'a, 'py> FromPyObject<'a, 'py, Error: Into<PyErr>>,
-{
-    let Some(value) = options.get_item(name)?.filter(|value| !value.is_none()) else {
-        return Ok(None);
-    };
-    let extracted: Result<T, _> = value.extract();
-    extracted.map(Some).map_err(|problem| {
-        let problem: PyErr = problem.into();
-        PyTypeError::new_err(format!("{name}: {}", problem.value(options.py())))
-    })
+/// What concerns a tracker, from a dictionary of its own.
+pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
+    let keywords = Keywords::new(dict);
+    let Options { settings, set, .. } = Options::read(&keywords)?;
+    let mut tracker = TrackerSettings::default();
+    tracker.window = keywords.count("window")?.unwrap_or(tracker.window);
+    tracker.forgetting = keywords.get("forgetting")?.unwrap_or(tracker.forgetting);
+    keywords.finish()?;
+    tracker.rank = set.rank;
+    tracker.shrinkage = set.shrinkage;
+    tracker.symmetrize = set.symmetrize;
+    tracker.threads = set.threads;
+    tracker.solve = settings;
+    Ok(tracker)
 }
 
-/// A number that cannot be negative.
-pub fn count(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<usize>> {
-    let Some(value) = get::<i64>(options, name)? else {
-        return Ok(None);
-    };
-    let counted = usize::try_from(value);
-    let counted = counted
-        .map_err(|_| PyValueError::new_err(format!("{name} must not be negative, got {value}")))?;
-    Ok(Some(counted))
+fn settings(keywords: &Keywords<'_, '_>) -> PyResult<Settings> {
+    let mut settings = Settings::default();
+    if let Some(name) = keywords.get::<String>("method")? {
+        settings.method = name.parse().map_err(bad_input)?;
+    }
+    if let Some(start) = start(keywords)? {
+        settings.start = start;
+    }
+    let flag = |name, default| -> PyResult<bool> { Ok(keywords.get(name)?.unwrap_or(default)) };
+    let number = |name, default| -> PyResult<f64> { Ok(keywords.get(name)?.unwrap_or(default)) };
+    let count = |name, default| -> PyResult<usize> { Ok(keywords.count(name)?.unwrap_or(default)) };
+    settings.orthogonal = flag("orthogonal", settings.orthogonal)?;
+    settings.tolerance = number("tol", settings.tolerance)?;
+    settings.max_iterations = count("max_iter", settings.max_iterations)?;
+    settings.lambda_min = number("lambda_min", settings.lambda_min)?;
+    settings.max_halvings = count("max_halvings", settings.max_halvings)?;
+    settings.restarts = count("restarts", settings.restarts)?;
+    settings.canonical = flag("canonical", settings.canonical)?;
+    settings.rescale = flag("rescale", settings.rescale)?;
+    Ok(settings)
 }
 
-fn start(options: &Bound<'_, PyDict>) -> PyResult<Start> {
-    let Some(value) = options.get_item("start")? else {
-        return Ok(Start::default());
+fn set_options(keywords: &Keywords<'_, '_>) -> PyResult<SetOptions> {
+    let mut options = SetOptions::default();
+    if let Some(name) = keywords.get::<String>("criterion")? {
+        options.criterion = name.parse().map_err(bad_input)?;
+    }
+    options.rank = rank(keywords)?;
+    options.shrinkage = keywords.get("shrinkage")?.unwrap_or(options.shrinkage);
+    options.symmetrize = keywords.get("symmetrize")?.unwrap_or(options.symmetrize);
+    options.threads = keywords.count("threads")?;
+    Ok(options)
+}
+
+fn start(keywords: &Keywords<'_, '_>) -> PyResult<Option<Start>> {
+    let Some(value) = keywords.any("start")? else {
+        return Ok(None);
     };
     if let Ok(name) = value.cast::<PyString>() {
-        return name.to_cow()?.parse().map_err(bad_input);
+        return name.to_cow()?.parse().map(Some).map_err(bad_input);
     }
     let given: PyReadonlyArray2<'_, f64> = value.extract()?;
-    Ok(Start::Given(matrix_from(&given)?))
+    Ok(Some(Start::Given(matrix_from(&given)?)))
+}
+
+fn checkpoint(keywords: &Keywords<'_, '_>) -> PyResult<Option<(Py<PyAny>, Duration)>> {
+    let every: f64 = keywords.get("checkpoint_every")?.unwrap_or(0.0);
+    let Some(save) = keywords.any("checkpoint")? else {
+        return Ok(None);
+    };
+    let every = Duration::try_from_secs_f64(every)
+        .map_err(|problem| PyValueError::new_err(format!("checkpoint_every: {problem}")))?;
+    Ok(Some((save.unbind(), every)))
 }
 
 /// To what dimension the set is reduced.
-pub fn rank(options: &Bound<'_, PyDict>) -> PyResult<Rank> {
+fn rank(keywords: &Keywords<'_, '_>) -> PyResult<Rank> {
     let choices = || "rank must be \"full\", \"auto\" or a number from 1 to p";
-    let Some(value) = options.get_item("rank")? else {
+    let Some(value) = keywords.any("rank")? else {
         return Ok(Rank::Full);
     };
     if let Ok(name) = value.cast::<PyString>() {

@@ -16,9 +16,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::{bad_input, cube, matrix_from, results};
+use crate::convert::{cube, matrix_from, results};
 use crate::observer::Watch;
-use crate::options::{Options, count, get};
+use crate::options::{Keywords, Options};
+use crate::words::bad_input;
 
 /// A NumPy array of channels x samples, in any order, read where it is.
 struct Channels<'a>(ArrayView2<'a, f64>);
@@ -34,7 +35,7 @@ impl Recording for Channels<'_> {
 
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
         let mut out = ArrayViewMut2::from_shape((self.channels(), span.len()), out)
-            .map_err(|e| Error::Source(e.to_string()))?;
+            .map_err(Error::external)?;
         out.assign(&self.0.slice(s![.., span]));
         Ok(())
     }
@@ -68,7 +69,7 @@ fn matrices(py: Python<'_>, made: Covariances) -> PyResult<Matrices<'_>> {
     Ok((cube(py, (made.n, made.p), made.data)?, shrinkages))
 }
 
-/// One covariance a segment.
+/// One covariance per segment.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn segment_covariances<'py>(
@@ -76,13 +77,15 @@ pub fn segment_covariances<'py>(
     x: PyReadonlyArray2<'py, f64>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
-    let (segments, estimate) = (segments(options)?, estimate(options)?);
+    let keywords = Keywords::new(options);
+    let (segments, estimate) = (segments(&keywords)?, estimate(&keywords)?);
+    keywords.finish()?;
     let recording = channels(&x)?;
     let made = py.detach(|| signals::segment_covariances(&recording, &segments, &estimate));
     matrices(py, made.map_err(bad_input)?)
 }
 
-/// One covariance an epoch, or one a class.
+/// One covariance per epoch, or one per class.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
 pub fn epoch_covariances<'py>(
@@ -91,13 +94,15 @@ pub fn epoch_covariances<'py>(
     labels: Option<Vec<usize>>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
-    let estimate = estimate(options)?;
+    let keywords = Keywords::new(options);
+    let estimate = estimate(&keywords)?;
+    keywords.finish()?;
     let epochs = epochs(&x)?;
     let made = py.detach(|| signals::epoch_covariances(&epochs, labels.as_deref(), &estimate));
     matrices(py, made.map_err(bad_input)?)
 }
 
-/// One cospectrum a band.
+/// One cospectrum per band.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
 pub fn cospectra<'py>(
@@ -105,7 +110,12 @@ pub fn cospectra<'py>(
     x: PyReadonlyArray2<'py, f64>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
-    let (bands, estimate) = (bands(options)?, estimate(options)?);
+    let keywords = Keywords::new(options);
+    let Some(bands) = bands(&keywords)? else {
+        return Err(PyValueError::new_err("bands must be pairs of frequencies"));
+    };
+    let estimate = estimate(&keywords)?;
+    keywords.finish()?;
     let recording = channels(&x)?;
     let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
     matrices(py, made.map_err(bad_input)?)
@@ -210,7 +220,7 @@ pub fn remove(
 fn write(out: &mut ArrayViewMut2<'_, f64>, at: usize, part: &codiag::Matrix) -> Result<(), Error> {
     let shape = (part.rows(), part.columns());
     let part = ArrayView2::from_shape(shape, part.as_slice());
-    let part = part.map_err(|e| Error::Source(e.to_string()))?;
+    let part = part.map_err(Error::external)?;
     out.slice_mut(s![.., at..at + shape.1]).assign(&part);
     Ok(())
 }
@@ -266,29 +276,33 @@ fn artefact_kind(name: &str) -> PyResult<ArtefactKind> {
     })
 }
 
+#[allow(clippy::field_reassign_with_default)] // it will grow
 fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Separation> {
-    let contrast = if get::<Vec<(f64, f64)>>(options, "bands")?.is_some() {
-        Contrast::Bands(bands(options)?)
-    } else {
-        Contrast::Segments(segments(options)?)
+    let keywords = Keywords::new(options);
+    // Both are read, though one is used.
+    let (bands, segments) = (bands(&keywords)?, segments(&keywords)?);
+    let estimate = estimate(&keywords)?;
+    let mut separation = Separation::default();
+    separation.components = components(&keywords)?;
+    keywords.finish()?;
+    separation.contrast = match bands {
+        Some(bands) => Contrast::Bands(bands),
+        None => Contrast::Segments(segments),
     };
-    let estimate = estimate(options)?;
-    Ok(Separation {
-        components: components(options)?,
-        contrast,
-        center: estimate.center,
-        scale: estimate.scale,
-        shrinkage: estimate.shrinkage,
-        solver: solver.settings,
-    })
+    separation.center = estimate.center;
+    separation.scale = estimate.scale;
+    separation.shrinkage = estimate.shrinkage;
+    separation.threads = estimate.threads;
+    separation.solver = solver.settings;
+    Ok(separation)
 }
 
 /// A whole number of components, or a share of the variance.
-fn components(options: &Bound<'_, PyDict>) -> PyResult<Components> {
-    if let Ok(number) = count(options, "n_components") {
+fn components(keywords: &Keywords<'_, '_>) -> PyResult<Components> {
+    if let Ok(number) = keywords.count("n_components") {
         return Ok(number.map_or(Components::All, Components::Number));
     }
-    match get::<f64>(options, "n_components")? {
+    match keywords.get::<f64>("n_components")? {
         // A number that is negative.
         Some(share) if share.fract() == 0.0 => Err(PyValueError::new_err(format!(
             "n_components must be a number of components, or a share between 0 and 1, got {share}"
@@ -298,63 +312,71 @@ fn components(options: &Bound<'_, PyDict>) -> PyResult<Components> {
     }
 }
 
-fn segments(options: &Bound<'_, PyDict>) -> PyResult<Segments> {
-    let defaults = Segments::default();
-    let cut = match count(options, "segment_length")? {
-        Some(length) => Cut::Length(length),
-        None => count(options, "segments")?.map_or(defaults.cut, Cut::Count),
-    };
-    Ok(Segments {
-        cut,
-        overlap: get(options, "overlap")?.unwrap_or(defaults.overlap),
-        exclude: exclude(options)?,
-    })
+#[allow(clippy::field_reassign_with_default)] // it will grow
+fn segments(keywords: &Keywords<'_, '_>) -> PyResult<Segments> {
+    let mut segments = Segments::default();
+    if let Some(count) = keywords.count("segments")? {
+        segments.cut = Cut::Count(count);
+    }
+    if let Some(length) = keywords.count("segment_length")? {
+        segments.cut = Cut::Length(length);
+    }
+    segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
+    segments.exclude = exclude(keywords)?;
+    Ok(segments)
 }
 
-fn bands(options: &Bound<'_, PyDict>) -> PyResult<Bands> {
-    let Some(rate) = get(options, "rate")? else {
+/// None if there are no bands.
+fn bands(keywords: &Keywords<'_, '_>) -> PyResult<Option<Bands>> {
+    let frequencies = keywords.get("bands")?;
+    let rate = keywords.get("rate")?;
+    let window_length = keywords.count("window_length")?;
+    let window = keywords.get::<String>("window")?;
+    let overlap = keywords.get("window_overlap")?;
+    let exclude = exclude(keywords)?;
+    let Some(frequencies) = frequencies else {
+        return Ok(None);
+    };
+    let Some(rate) = rate else {
         return Err(PyValueError::new_err(
             "bands are in hertz: pass rate, the samples per second",
         ));
     };
-    let defaults = Bands::new(get(options, "bands")?.unwrap_or_default(), rate);
-    let window = match get::<String>(options, "window")? {
-        Some(name) => name.parse().map_err(bad_input)?,
-        None => defaults.window,
-    };
-    Ok(Bands {
-        window_length: count(options, "window_length")?,
-        window,
-        overlap: get(options, "window_overlap")?.unwrap_or(defaults.overlap),
-        exclude: exclude(options)?,
-        ..defaults
-    })
+    let mut bands = Bands::new(frequencies, rate);
+    bands.window_length = window_length;
+    if let Some(name) = window {
+        bands.window = name.parse().map_err(bad_input)?;
+    }
+    bands.overlap = overlap.unwrap_or(bands.overlap);
+    bands.exclude = exclude;
+    Ok(Some(bands))
 }
 
-fn exclude(options: &Bound<'_, PyDict>) -> PyResult<Vec<Range<usize>>> {
-    let spans: Vec<(usize, usize)> = get(options, "exclude")?.unwrap_or_default();
+fn exclude(keywords: &Keywords<'_, '_>) -> PyResult<Vec<Range<usize>>> {
+    let spans: Vec<(usize, usize)> = keywords.get("exclude")?.unwrap_or_default();
     Ok(spans.into_iter().map(|(from, to)| from..to).collect())
 }
 
-fn estimate(options: &Bound<'_, PyDict>) -> PyResult<CovarianceOptions> {
-    Ok(CovarianceOptions {
-        center: get(options, "center")?.unwrap_or(true),
-        scale: scale(options)?,
-        shrinkage: shrinkage(options)?,
-        threads: count(options, "threads")?,
-    })
+#[allow(clippy::field_reassign_with_default)] // it will grow
+fn estimate(keywords: &Keywords<'_, '_>) -> PyResult<CovarianceOptions> {
+    let mut estimate = CovarianceOptions::default();
+    estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
+    estimate.scale = scale(keywords)?;
+    estimate.shrinkage = shrinkage(keywords)?;
+    estimate.threads = keywords.count("threads")?;
+    Ok(estimate)
 }
 
-/// "rms", one group a channel (whole numbers), or one factor a channel.
-fn scale(options: &Bound<'_, PyDict>) -> PyResult<Scale> {
-    let Some(value) = options.get_item("scale")?.filter(|value| !value.is_none()) else {
+/// "rms", one group per channel (whole numbers), or one factor per channel.
+fn scale(keywords: &Keywords<'_, '_>) -> PyResult<Scale> {
+    let Some(value) = keywords.any("scale")? else {
         return Ok(Scale::Unchanged);
     };
     if let Ok(name) = value.cast::<PyString>() {
         return match &*name.to_cow()? {
             "rms" => Ok(Scale::UnitRms),
             other => Err(PyValueError::new_err(format!(
-                "scale must be None, \"rms\", or one name or factor a channel, got {other:?}"
+                "scale must be None, \"rms\", or one name or factor per channel, got {other:?}"
             ))),
         };
     }
@@ -362,19 +384,17 @@ fn scale(options: &Bound<'_, PyDict>) -> PyResult<Scale> {
         return Ok(Scale::Groups(groups));
     }
     let factors = value.extract().map(Scale::Given);
-    factors.map_err(|_| PyTypeError::new_err("scale must be one number a channel"))
+    factors.map_err(|_| PyTypeError::new_err("scale must be one number per channel"))
 }
 
 /// A number, or the name of a way to find it.
-fn shrinkage(options: &Bound<'_, PyDict>) -> PyResult<Shrinkage> {
-    let Some(value) = options
-        .get_item("shrinkage")?
-        .filter(|value| !value.is_none())
-    else {
+fn shrinkage(keywords: &Keywords<'_, '_>) -> PyResult<Shrinkage> {
+    let Some(value) = keywords.any("shrinkage")? else {
         return Ok(Shrinkage::default());
     };
     if let Ok(name) = value.cast::<PyString>() {
         return name.to_cow()?.parse().map_err(bad_input);
     }
-    get(options, "shrinkage").map(|amount| Shrinkage::Fixed(amount.unwrap_or(0.0)))
+    let amount = keywords.get("shrinkage")?;
+    Ok(amount.map_or(Shrinkage::default(), Shrinkage::Fixed))
 }

@@ -1,6 +1,5 @@
 //! Matrices that keep arriving.
 
-use codiag::TrackerSettings;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
 };
@@ -8,9 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{bad_input, cube, matrix_from, matrix_to, results, shape};
+use crate::convert::{cube, matrix_from, matrix_to, results, shape};
 use crate::observer::Watch;
-use crate::options::Options;
+use crate::options::tracker_settings;
+use crate::words::bad_input;
 
 /// What a tracker keeps: the matrices of its window, their own weights, and B.
 type State<'py> = (
@@ -29,7 +29,7 @@ pub struct Tracker {
 impl Tracker {
     #[new]
     fn new(p: usize, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let tracker = codiag::Tracker::new(p, settings(options)?).map_err(bad_input)?;
+        let tracker = codiag::Tracker::new(p, tracker_settings(options)?).map_err(bad_input)?;
         Ok(Self { tracker })
     }
 
@@ -44,8 +44,13 @@ impl Tracker {
     ) -> PyResult<Self> {
         let b = b.as_ref().map(matrix_from).transpose()?;
         let (_, p) = shape(&c);
-        let resumed =
-            codiag::Tracker::resume(p, settings(options)?, c.as_slice()?, weights.as_slice()?, b);
+        let resumed = codiag::Tracker::resume(
+            p,
+            tracker_settings(options)?,
+            c.as_slice()?,
+            weights.as_slice()?,
+            b,
+        );
         let tracker = resumed.map_err(bad_input)?;
         Ok(Self { tracker })
     }
@@ -86,8 +91,4 @@ impl Tracker {
     fn decayed_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.tracker.decayed_weights().into_pyarray(py)
     }
-}
-
-fn settings(options: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
-    Options::from_dict(options)?.for_tracker(options)
 }

@@ -87,6 +87,12 @@ def test_no_numbers(solve, C):
         solve(C)
 
 
+@every_function
+def test_truth_values(C, solve):
+    with pytest.raises(TypeError, match="numbers"):
+        solve(C > 0)
+
+
 def test_ragged():
     with pytest.raises(ValueError):
         codiag.diagonalize([np.eye(2), np.eye(3)])
@@ -228,6 +234,60 @@ def test_option_types(C, options):
 def test_compat_options(C, solve, name):
     with pytest.raises(ValueError, match=name):
         solve(C)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": np.full((6, 6), np.inf)}, "^the start must be finite and invertible"),
+        ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal, as orthog"),
+        ({"orthogonal": True, "method": "pham"}, '^orthogonal=True is not for method="pham"'),
+        ({"orthogonal": True, "rank": 3}, "^orthogonal=True is not for a set reduced by rank="),
+        ({"rank": 7}, '^rank must be "full", "auto" or a number from 1 to p, got 7'),
+        ({"tol": -1.0}, "^tol must be a positive number, got -1"),
+    ],
+    ids=str,
+)
+def test_words_are_those_of_Python(C, options, message):
+    with pytest.raises(ValueError, match=message):
+        codiag.diagonalize(C, **options)
+
+
+def test_options_that_nobody_knows_are_refused(C):
+    recording = np.random.default_rng(0).standard_normal((3, 900))
+    core = codiag._core
+    for call in (
+        lambda options: core.solve(C, None, options, None),
+        lambda options: core.solve_many([C], [None], options, 1),
+        lambda options: core.Tracker(6, options),
+        lambda options: core.Chunk(C, 0, None, options),
+        lambda options: core.segment_covariances(recording, options),
+        lambda options: core.cospectra(recording, {"bands": [(1, 9)], "rate": 99, **options}),
+        lambda options: core.separate(recording, None, {}, options, None),
+        lambda options: core.separate(recording, None, options, {}, None),
+    ):
+        call({})
+        with pytest.raises(TypeError, match='"shrinkige"'):
+            call({"shrinkige": 0.1})
+
+
+SYMMETRIZED = {
+    "diagonalize": codiag.diagonalize,
+    "many": lambda C, **options: codiag.diagonalize_many([C], **options)[0],
+    "bootstrap": lambda C, **options: codiag.bootstrap(C, n=2, **options).result,
+    "tracker": lambda C, **options: codiag.Tracker(**options).push(C),
+    "estimator": lambda C, **options: codiag.JointDiagonalizer(**options).fit(C).result_,
+}
+
+
+@pytest.mark.parametrize("solve", SYMMETRIZED.values(), ids=SYMMETRIZED)
+def test_asymmetry_is_forgiven_on_request(C, solve):
+    skewed = C.copy()
+    skewed[5, 1, 2] += 1e-3
+    skewed[5, 2, 1] -= 1e-3
+    with pytest.raises(ValueError, match=r"matrix 5 is not symmetric.*symmetrize=True"):
+        solve(skewed)
+    np.testing.assert_allclose(solve(skewed, symmetrize=True).B, solve(C).B, atol=1e-7)
 
 
 def test_loss_speaks_of_B(C):

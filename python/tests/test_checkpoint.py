@@ -42,13 +42,41 @@ def test_of_a_reduced_set_it_is_for_the_channels(noisy, tmp_path):
     np.testing.assert_allclose(rest.B, whole.B, atol=1e-9)
 
 
-def test_one_that_cannot_be_written_is_said_at_once(noisy, tmp_path):
+def test_what_was_interrupted_is_saved(noisy, tmp_path):
+    path = tmp_path / "b.npy"
+
+    def interrupt(record):
+        if record.iteration == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        codiag.diagonalize(noisy, **SLOW, checkpoint=path, callback=interrupt)
+    rest = codiag.diagonalize(noisy, **{**SLOW, "start": path})
+    assert rest.n_iter == codiag.diagonalize(noisy, **SLOW).n_iter - 6
+
+
+def test_of_several_starts_the_best_is_kept(tmp_path):
+    # Some starts of this set end in a worse minimum.
+    C, _ = codiag.datasets.synthetic(8, 6, sigma=2.0, seed=3)
+    path = tmp_path / "b.npy"
+    for every in (0, 60):
+        result = codiag.diagonalize(C, restarts=4, checkpoint=path, checkpoint_every=every)
+        assert codiag.loss(C, np.load(path)) <= result.loss + 1e-9
+
+
+def test_one_that_cannot_be_written_is_said_before_the_solve(noisy, tmp_path):
+    calls = []
     with pytest.raises(FileNotFoundError):
-        codiag.diagonalize(noisy, checkpoint=tmp_path / "none" / "b.npy", checkpoint_every=0)
+        path = tmp_path / "none" / "b.npy"
+        codiag.diagonalize(noisy, checkpoint=path, callback=calls.append)
+    assert calls == []
 
 
-def test_it_comes_every_few_seconds_only(noisy, tmp_path):
-    codiag.diagonalize(noisy, checkpoint=tmp_path / "b.npy")
-    assert os.listdir(tmp_path) == []
+def test_it_comes_every_few_seconds_and_at_the_end(noisy, tmp_path):
+    path = tmp_path / "b.npy"
+    seen = []
+    codiag.diagonalize(noisy, checkpoint=path, callback=lambda _: seen.append(path.exists()))
+    assert not any(seen)
+    assert codiag.diagonalize(noisy, start=path).n_iter == 0
     with pytest.raises(ValueError, match="checkpoint_every"):
         codiag.diagonalize(noisy, checkpoint=tmp_path / "b.npy", checkpoint_every=-1)

@@ -10,7 +10,7 @@ import pytest
 import codiag
 
 
-def test_exact_set_is_diagonalised():
+def test_exact_set_is_diagonalized():
     C, A = codiag.datasets.synthetic(60, 12, sigma=0, seed=3)
     result = codiag.diagonalize(C)
     assert result.converged and result.status == "converged"
@@ -248,7 +248,8 @@ class TestFollowing:
         records = []
         result = codiag.diagonalize(noisy, callback=records.append)
         assert all(isinstance(record, codiag.Record) for record in records)
-        for name in codiag.Record._fields:
+        assert not any(record.sample for record in records)
+        for name in result.history:
             assert [getattr(r, name) for r in records] == result.history[name].tolist()
         assert records[0].kind == "start" and records[0].iteration == 0
 
@@ -271,7 +272,8 @@ class TestFollowing:
         pandas = pytest.importorskip("pandas")
         result = codiag.diagonalize(noisy)
         table = pandas.DataFrame(result.history)
-        assert list(table.columns) == list(codiag.Record._fields)
+        assert list(table.columns) == [f for f in codiag.Record._fields if f != "sample"]
+        assert (table["start"] == 0).all()
         assert len(table) == result.n_iter + 1
         assert table["loss"].iloc[-1] == pytest.approx(result.loss, abs=1e-9)
 

@@ -73,8 +73,14 @@ def test_what_is_wrong_is_said(many, path, tmp_path):
         codiag.diagonalize(path, memory="much")
     with pytest.raises(ValueError, match="pham"):
         codiag.diagonalize(path, memory=BUDGET, method="pham")
-    with pytest.raises(ValueError, match=r"nowhere\.npy: cannot be read"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.npy") as caught:
         codiag.diagonalize(tmp_path / "nowhere.npy")
+    assert caught.value.filename == str(tmp_path / "nowhere.npy")
+    with pytest.raises(IsADirectoryError):
+        codiag.diagonalize(tmp_path)
+    np.save(tmp_path / "complex.npy", many[:3].astype(complex))
+    with pytest.raises(TypeError, match=r"complex\.npy: .*complex"):
+        codiag.diagonalize(tmp_path / "complex.npy")
     bad = many.copy()
     bad[3456, 2, 1] = np.inf
     np.save(tmp_path / "bad.npy", bad)

@@ -67,7 +67,8 @@ def test_scikit_learn_checks(estimator, check):
 def test_fit_is_diagonalize(noisy, weights):
     model = codiag.JointDiagonalizer().fit(noisy, sample_weight=weights)
     result = codiag.diagonalize(noisy, weights=weights)
-    assert (model.components_ == result.B).all() and (model.patterns_ == result.A).all()
+    assert (model.B_ == result.B).all() and (model.A_ == result.A).all()
+    assert model.components_ is model.B_ and model.patterns_ is model.A_
     assert model.result_.loss == result.loss and model.n_iter_ == result.n_iter
     assert model.n_features_in_ == 6
     features = model.transform(noisy)

@@ -90,7 +90,8 @@ def test_fit_is_the_diagonalization_of_segment_covariances(simulated):
 def test_what_is_known_about_sources(simulated):
     X, _, _ = simulated
     model = codiag.SourceSeparation(segments=60).fit(X)
-    np.testing.assert_allclose(model.filters_ @ model.patterns_, np.eye(6), atol=1e-9)
+    np.testing.assert_allclose(model.B_ @ model.A_, np.eye(6), atol=1e-9)
+    assert model.filters_ is model.B_ and model.patterns_ is model.A_
     np.testing.assert_allclose(model.powers_.mean(axis=0), 1)
     deviation = model.powers_.std(axis=0) / model.powers_.mean(axis=0)
     np.testing.assert_allclose(model.nonstationarity_, deviation, rtol=1e-9)

@@ -78,7 +78,7 @@ def test_components_are_not_exchanged_on_real_data():
         before = after
 
 
-def test_the_window_is_what_is_minimised(drift, followed):
+def test_the_window_is_what_is_minimized(drift, followed):
     C, _ = drift
     tracker, results = followed
     weights = 0.95 ** np.arange(99, -1, -1.0)

@@ -19,7 +19,7 @@ const FLOOR: f64 = 0.01;
 const LARGEST_ENTRY: f64 = 0.25;
 
 /// A direction and how it was found.
-pub(crate) struct Newton {
+pub(crate) struct Direction {
     /// E.
     pub e: Matrix,
     /// The conjugate gradient iterations.
@@ -55,16 +55,16 @@ pub(crate) struct Effort {
     pub most: usize,
 }
 
-/// Solves H E = −G as well as `effort` says. At a direction of negative curvature, one step is taken along it as if the curvature
-/// were positive, and the search ends. `product` multiplies by the Hessian in the chart I + E;
-/// `curved` adds the term that makes it that of exp(E).
+/// Solves H E = −G as well as `effort` says. At a direction of negative curvature, one step is taken
+/// along it as if the curvature were positive, and the search ends. `product` multiplies by the
+/// Hessian in the chart I + E; `curved` adds the term that makes it that of exp(E).
 pub(crate) fn direction(
     statistics: &Statistics,
     group: Group,
     effort: Effort,
     curved: bool,
     mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
-) -> Result<Newton, Error> {
+) -> Result<Direction, Error> {
     let gradient = &statistics.gradient;
     let p = gradient.rows();
     let preconditioner = Preconditioner::new(statistics, group);
@@ -113,7 +113,7 @@ pub(crate) fn direction(
         let factor = LARGEST_ENTRY / largest;
         e.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
     }
-    Ok(Newton { e, iterations })
+    Ok(Direction { e, iterations })
 }
 
 /// F with I + F = exp(E) to second order.

@@ -2,18 +2,18 @@
 
 use super::SetOptions;
 use crate::Error;
-use crate::linalg::Matrix;
-use crate::linalg::kernels::{self, LANES, packed, packed_len};
+use crate::linalg::kernels::{self, LANES};
+use crate::linalg::{Matrix, SymmetricBatch, Triangle};
 
 /// How far from symmetric a matrix may be, relative to its largest entry.
-const SYMMETRY_TOLERANCE: f64 = 1e-8;
+pub(crate) const SYMMETRY_TOLERANCE: f64 = 1e-8;
 
-/// Some consecutive matrices of a set, entry-major: see [`crate::linalg::kernels`].
+/// Some consecutive matrices of a set, entry-major.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The packed rows, `lanes` numbers each.
-    pub entries: Vec<f64>,
-    /// One weight a lane; zero for the padding, whose matrices are identities.
+    /// The matrices, one per lane, padded by identities to a multiple of [`LANES`].
+    pub batch: SymmetricBatch,
+    /// One weight per lane, zero for the padding.
     pub weights: Vec<f64>,
     /// How many lanes are matrices of the set.
     pub matrices: usize,
@@ -25,13 +25,23 @@ impl Block {
     /// sums are taken in the same order whoever computes them.
     pub fn capacity(p: usize) -> usize {
         let numbers = 46_000; // 368 kB
-        let lanes = (numbers / packed_len(p)).clamp(3 * LANES, 32 * LANES);
+        let lanes = (numbers / Triangle::new(p).len()).clamp(3 * LANES, 32 * LANES);
         lanes - lanes % LANES
     }
 
     /// The number of lanes: matrices and padding.
     pub fn lanes(&self) -> usize {
         self.weights.len()
+    }
+
+    /// The size p of the matrices.
+    pub fn size(&self) -> usize {
+        self.batch.size()
+    }
+
+    /// All entries, row after row.
+    pub fn entries(&self) -> &[f64] {
+        self.batch.entries()
     }
 
     /// Gathers row-major matrices, the first of which has the given number in the set, checking
@@ -45,145 +55,58 @@ impl Block {
         let mut block = Self::identities(p, matrices.len());
         for (group, eight) in matrices.chunks(LANES).enumerate() {
             let at = group * LANES;
-            block.gather_eight(p, eight, at, options.symmetrize, |lane| first + lane)?;
+            block.gather_eight(eight, at, options.symmetrize, |lane| first + lane)?;
         }
-        block.shrink(p, options.shrinkage);
+        block.shrink(options.shrinkage);
         Ok(block)
     }
 
     /// A block for so many matrices, of weight zero; its padding is in place.
     pub fn identities(p: usize, matrices: usize) -> Self {
         let lanes = matrices.next_multiple_of(LANES);
-        let mut block = Self {
-            entries: vec![0.0; packed_len(p) * lanes],
+        let mut batch = SymmetricBatch::zeros(p, lanes);
+        for a in 0..p {
+            batch.diagonal_mut(a)[matrices..].fill(1.0);
+        }
+        Self {
+            batch,
             weights: vec![0.0; lanes],
             matrices,
-        };
-        block.pad(p);
-        block
+        }
     }
 
     /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight. `number` tells
     /// the number of the matrix in a lane, for errors.
     pub fn gather_eight(
         &mut self,
-        p: usize,
         eight: &[&[f64]],
         at: usize,
         symmetrize: bool,
         number: impl Fn(usize) -> usize,
     ) -> Result<(), Error> {
-        let lanes = self.lanes();
         let tolerance = if symmetrize {
             f64::INFINITY
         } else {
             SYMMETRY_TOLERANCE
         };
-        if gather_group(p, eight, &mut self.entries, lanes, at, tolerance) {
+        if self.gather_group(eight, at, tolerance) {
             return Ok(());
         }
         let mut matrices = eight.iter().enumerate();
+        let p = self.size();
         let found = matrices.find_map(|(l, matrix)| defect(p, matrix, number(at + l), tolerance));
         found.map_or(Ok(()), Err)
     }
 
-    /// F C Fᵀ of every matrix.
-    pub fn reduced(&self, filters: &Matrix, scratch: &mut Vec<f64>) -> Self {
-        let mut entries = vec![0.0; packed_len(filters.rows()) * self.lanes()];
-        let task = kernels::Congruence {
-            transform: filters,
-            input: &self.entries,
-            lanes: self.lanes(),
-            square: &mut entries,
-            cross: None,
-        };
-        kernels::congruence(task, scratch);
-        Self {
-            entries,
-            weights: self.weights.clone(),
-            matrices: self.matrices,
-        }
-    }
-
-    /// A block of matrices picked from others, each from one of their lanes, its weight divided by
-    /// `total`.
-    pub fn pick(p: usize, places: &[(&Self, usize)], total: f64) -> Self {
-        let matrices = places.len();
-        let lanes = matrices.next_multiple_of(LANES);
-        let mut entries = vec![0.0; packed_len(p) * lanes];
-        let mut weights = vec![0.0; lanes];
-        for (lane, (block, from)) in places.iter().enumerate() {
-            weights[lane] = block.weights[*from] / total;
-            let rows = block.entries.chunks_exact(block.lanes());
-            for (row, out) in rows.zip(entries.chunks_exact_mut(lanes)) {
-                out[lane] = row[*from];
-            }
-        }
-        let mut block = Self {
-            entries,
-            weights,
-            matrices,
-        };
-        block.pad(p);
-        block
-    }
-
-    /// Fills the lanes that hold no matrix with identities.
-    fn pad(&mut self, p: usize) {
-        let lanes = self.lanes();
-        for a in 0..p {
-            self.entries[packed(a, a) * lanes..][self.matrices..lanes].fill(1.0);
-        }
-    }
-
-    /// Each C becomes (1 − s) C + s tr(C)/p I.
-    pub fn shrink(&mut self, p: usize, shrinkage: f64) {
-        if shrinkage == 0.0 {
-            return;
-        }
-        let lanes = self.lanes();
-        for lane in 0..self.matrices {
-            let trace: f64 = (0..p)
-                .map(|a| self.entries[packed(a, a) * lanes + lane])
-                .sum();
-            for a in 0..p {
-                for b in 0..=a {
-                    self.entries[packed(a, b) * lanes + lane] *= 1.0 - shrinkage;
-                }
-                self.entries[packed(a, a) * lanes + lane] += shrinkage * trace / p as f64;
-            }
-        }
-    }
-
-    /// The matrix in one lane, row-major.
-    pub fn unpack(&self, p: usize, lane: usize, out: &mut [f64]) {
-        let lanes = self.lanes();
-        for a in 0..p {
-            for b in 0..=a {
-                let value = self.entries[packed(a, b) * lanes + lane];
-                out[a * p + b] = value;
-                out[b * p + a] = value;
-            }
-        }
-    }
-}
-
-/// Writes up to eight matrices to eight neighbouring lanes, so that whole cache lines are written.
-/// False if something is wrong with one of them.
-fn gather_group(
-    p: usize,
-    matrices: &[&[f64]],
-    entries: &mut [f64],
-    lanes: usize,
-    at: usize,
-    tolerance: f64,
-) -> bool {
-    let mut largest = [0.0_f64; LANES];
-    let mut asymmetry = [0.0_f64; LANES];
-    let mut finite = true;
-    for a in 0..p {
-        for b in 0..=a {
-            let out = &mut entries[packed(a, b) * lanes + at..][..LANES];
+    /// Writes up to eight matrices to eight neighboring lanes, so that whole cache lines are
+    /// written. False if something is wrong with one of them.
+    fn gather_group(&mut self, matrices: &[&[f64]], at: usize, tolerance: f64) -> bool {
+        let p = self.size();
+        let mut largest = [0.0_f64; LANES];
+        let mut asymmetry = [0.0_f64; LANES];
+        let mut finite = true;
+        for ((a, b), row) in Triangle::new(p).pairs().zip(self.batch.rows_mut()) {
+            let out = &mut row[at..][..LANES];
             for (l, matrix) in matrices.iter().enumerate() {
                 let (x, y) = (matrix[a * p + b], matrix[b * p + a]);
                 let value = if x == y { x } else { 0.5 * x + 0.5 * y };
@@ -193,10 +116,57 @@ fn gather_group(
                 out[l] = value;
             }
         }
+        let symmetric = |l: usize| asymmetry[l] == 0.0 || asymmetry[l] <= tolerance * largest[l];
+        finite && (0..LANES).all(symmetric)
     }
-    let symmetric =
-        (0..LANES).all(|l| asymmetry[l] <= tolerance * largest[l] || asymmetry[l] == 0.0);
-    finite && symmetric
+
+    /// F C Fᵀ of every matrix.
+    pub fn reduced(&self, filters: &Matrix, scratch: &mut Vec<f64>) -> Self {
+        let mut batch = SymmetricBatch::zeros(filters.rows(), self.lanes());
+        let task = kernels::Congruence {
+            transform: filters,
+            input: self.entries(),
+            lanes: self.lanes(),
+            square: batch.entries_mut(),
+            cross: None,
+        };
+        kernels::congruence(task, scratch);
+        Self {
+            batch,
+            weights: self.weights.clone(),
+            matrices: self.matrices,
+        }
+    }
+
+    /// A block of p×p matrices picked from others, each from one of their lanes, its weight divided
+    /// by `total`.
+    pub fn pick(p: usize, places: &[(&Self, usize)], total: f64) -> Self {
+        let mut picked = Self::identities(p, places.len());
+        for (lane, (block, from)) in places.iter().enumerate() {
+            picked.weights[lane] = block.weights[*from] / total;
+            for (row, out) in block.batch.rows().zip(picked.batch.rows_mut()) {
+                out[lane] = row[*from];
+            }
+        }
+        picked
+    }
+
+    /// Each C becomes (1 − s) C + s tr(C)/p I.
+    pub fn shrink(&mut self, shrinkage: f64) {
+        if shrinkage == 0.0 {
+            return;
+        }
+        let p = self.size();
+        for lane in 0..self.matrices {
+            let trace: f64 = (0..p).map(|a| self.batch.diagonal(a)[lane]).sum();
+            self.batch
+                .rows_mut()
+                .for_each(|row| row[lane] *= 1.0 - shrinkage);
+            for a in 0..p {
+                self.batch.diagonal_mut(a)[lane] += shrinkage * trace / p as f64;
+            }
+        }
+    }
 }
 
 /// The first thing wrong with a matrix, in words of its own.
@@ -209,16 +179,22 @@ fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Erro
             value: matrix[k],
         });
     }
-    let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    let difference = |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a]).abs() / largest;
-    let (row, column) = (0..p)
-        .flat_map(|a| (0..a).map(move |b| (a, b)))
-        .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
-    let asymmetry = difference(row, column);
+    let (asymmetry, (row, column)) = largest_asymmetry(p, matrix)?;
     (asymmetry > tolerance).then_some(Error::Asymmetric {
         matrix: index,
         row,
         column,
         asymmetry,
     })
+}
+
+/// The largest |C_ab − C_ba| of a row-major matrix, relative to its largest entry, and where it is;
+/// None if it is smaller than 2×2.
+pub(crate) fn largest_asymmetry(p: usize, matrix: &[f64]) -> Option<(f64, (usize, usize))> {
+    let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    let difference = |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a]).abs() / largest;
+    let (row, column) = (0..p)
+        .flat_map(|a| (0..a).map(move |b| (a, b)))
+        .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
+    Some((difference(row, column), (row, column)))
 }

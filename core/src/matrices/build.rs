@@ -8,9 +8,11 @@ use super::{
 };
 use crate::Error;
 use crate::error::Remedy;
-use crate::linalg::kernels::{self, packed_len};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::threads::Workers;
+
+/// Eigenvalues below minus this share of the channels' powers are no rounding.
+const NEGATIVE: f64 = 1e-8;
 
 impl MatrixSet {
     /// A set of equally weighted matrices from n·p·p numbers, each matrix row after row.
@@ -190,8 +192,38 @@ pub(super) fn check_range(mean: &Matrix) -> Result<(), Error> {
 /// Brings the blocks to the leading dimensions of the mean.
 fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
     let reduction = Reduction::of_mean(mean, rank)?;
+    check_semidefinite(blocks, mean)?;
     reduce_blocks(blocks, reduction.filters());
     Ok(reduction)
+}
+
+/// That no matrix of a set to be reduced is clearly negative in any direction: a reduction to the
+/// range of the mean would hide it.
+pub(super) fn check_semidefinite(blocks: &[Block], mean: &Matrix) -> Result<(), Error> {
+    let mut first = 0;
+    for block in blocks {
+        if let Some(lane) = negative_lane(block, mean) {
+            return Err(Indefinite::new(block, lane, first + lane).error_for_reduced());
+        }
+        first += block.matrices;
+    }
+    Ok(())
+}
+
+/// The first matrix of a block that is clearly negative in some direction: its Cholesky
+/// factorization fails even once its diagonal is lifted by `NEGATIVE` times its own powers and those
+/// of the mean.
+pub(super) fn negative_lane(block: &Block, mean: &Matrix) -> Option<usize> {
+    let p = mean.rows();
+    let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)]));
+    let mut lifted = block.clone();
+    for a in 0..p {
+        let power = mean[(a, a)];
+        let least = if power > 0.0 { power } else { strongest };
+        let lift = |x: &mut f64| *x += NEGATIVE * (x.max(0.0) + least);
+        lifted.batch.diagonal_mut(a).iter_mut().for_each(lift);
+    }
+    factorize_block(&lifted).1
 }
 
 /// Brings the blocks to the dimensions that these filters find.
@@ -208,12 +240,11 @@ pub(super) fn factorize(
     blocks: &[Block],
     workers: &Workers,
 ) -> Result<Vec<f64>, Error> {
-    let p = mean.rows();
-    let factorized = workers.map(blocks, |_, block| factorize_block(p, block));
+    let factorized = workers.map(blocks, |_, block| factorize_block(block));
     let mut all = Vec::new();
     for (block, (log_dets, singular)) in blocks.iter().zip(factorized) {
         if let Some(lane) = singular {
-            let found = Indefinite::new(p, block, lane, all.len() + lane);
+            let found = Indefinite::new(block, lane, all.len() + lane);
             return Err(found.error(mean));
         }
         all.extend(log_dets);
@@ -222,12 +253,13 @@ pub(super) fn factorize(
 }
 
 /// log det of every matrix of a block, and the first lane whose matrix is not positive definite.
-pub(super) fn factorize_block(p: usize, block: &Block) -> (Vec<f64>, Option<usize>) {
+pub(crate) fn factorize_block(block: &Block) -> (Vec<f64>, Option<usize>) {
+    let p = block.size();
     // A pivot below this share of its diagonal entry is rounding.
     let floor = p as f64 * f64::EPSILON;
     let lanes = block.lanes();
     let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
-    kernels::cholesky_pivots(p, &block.entries, lanes, floor, &mut pivots, &mut smallest);
+    kernels::cholesky_pivots(p, block.entries(), lanes, floor, &mut pivots, &mut smallest);
     let mut log_dets = vec![0.0; lanes];
     kernels::sum_of_logs(&pivots, lanes, &mut log_dets);
     log_dets.truncate(block.matrices);
@@ -247,10 +279,9 @@ pub(super) struct Indefinite {
 
 impl Indefinite {
     /// The matrix in one lane of a block, which has that number in the set.
-    pub fn new(p: usize, block: &Block, lane: usize, matrix: usize) -> Self {
-        let mut entries = vec![0.0; p * p];
-        block.unpack(p, lane, &mut entries);
-        let values = linalg::symmetric_eigenvalues(&Matrix::from_rows(p, p, entries));
+    pub fn new(block: &Block, lane: usize, matrix: usize) -> Self {
+        let p = block.size();
+        let values = linalg::symmetric_eigenvalues(&block.batch.matrix(lane));
         let values = values.unwrap_or_else(|| vec![f64::NAN]);
         Self {
             matrix,
@@ -265,6 +296,15 @@ impl Indefinite {
             matrix: Some(self.matrix),
             eigenvalue: self.smallest_eigenvalue,
             remedy: self.remedy(mean),
+        }
+    }
+
+    /// The complaint about a matrix that is negative where the set was to be reduced.
+    pub fn error_for_reduced(self) -> Error {
+        Error::NotPositiveDefinite {
+            matrix: Some(self.matrix),
+            eigenvalue: self.smallest_eigenvalue,
+            remedy: Remedy::None,
         }
     }
 
@@ -296,9 +336,9 @@ pub(super) fn weighted_mean<B: Borrow<Block> + Sync>(
     let lanes = blocks.iter().map(|b| b.borrow().lanes()).sum();
     let groups = groups::deal(blocks.len(), lanes, p);
     let sums = workers.map(&groups, |_, range| {
-        let mut sums = vec![0.0; packed_len(p)];
+        let mut sums = vec![0.0; Triangle::new(p).len()];
         for block in &blocks[range.clone()] {
-            kernels::combine(&block.borrow().entries, &block.borrow().weights, &mut sums);
+            kernels::combine(block.borrow().entries(), &block.borrow().weights, &mut sums);
         }
         sums
     });

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use super::build::{
-    check_range, check_shape, deal_out, factorize, gather, reduce_blocks, weighted_mean,
+    check_range, check_semidefinite, check_shape, deal_out, factorize, gather, reduce_blocks,
+    weighted_mean,
 };
 use super::{Block, InMemory, Reduction, SetOptions, Summary};
 use crate::Error;
@@ -81,6 +82,11 @@ impl Chunk {
         self.p
     }
 
+    /// What the set will be diagonalized by.
+    pub fn criterion(&self) -> Criterion {
+        self.criterion
+    }
+
     /// The number of the first matrix in the whole set.
     pub fn first(&self) -> usize {
         self.first
@@ -142,6 +148,7 @@ impl InMemory {
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
         if let Some(filters) = filters {
+            check_semidefinite(&blocks, &mean).map_err(|e| named(e, &firsts))?;
             reduce_blocks(&mut blocks, filters);
             mean = weighted_mean(filters.rows(), &blocks, &workers);
         }
@@ -197,7 +204,7 @@ fn unpacked<'a>(p: usize, blocks: impl IntoIterator<Item = &'a Block>) -> (Vec<f
         for lane in 0..block.matrices {
             let at = data.len();
             data.resize(at + p * p, 0.0);
-            block.unpack(p, lane, &mut data[at..]);
+            block.batch.unpack(lane, &mut data[at..]);
         }
     }
     (data, weights)

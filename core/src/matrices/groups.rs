@@ -4,10 +4,9 @@
 //! a group depends on the set's size alone, so that the sums have the same bits on one thread or
 //! many, in memory or from disk.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
-use crate::linalg::kernels::{self, packed, packed_len};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, SymmetricBatch, Triangle, kernels};
 use crate::statistics::Hessian;
 
 /// At most this many groups of blocks are summed apart, whatever the number of threads.
@@ -16,7 +15,7 @@ const GROUPS: usize = 32;
 /// The groups of that many blocks, which hold so many lanes together.
 pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
     // Each group sums a Hessian of its own: together they should not weigh more than the set.
-    let bytes = 8 * packed_len(dimension) * lanes;
+    let bytes = 8 * Triangle::new(dimension).len() * lanes;
     let hessian_bytes = Hessian::bytes(dimension);
     let affordable = bytes.max(64 << 20) / hessian_bytes;
     // Each has two blocks or more, once there are some for a few threads.
@@ -26,34 +25,40 @@ pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> 
     (0..groups).map(|g| edge(g)..edge(g + 1)).collect()
 }
 
-/// A symmetric matrix from the packed sums of its entries.
+/// A symmetric matrix from the sums of the entries of its triangle.
 pub fn symmetric(p: usize, sums: &[f64]) -> Matrix {
-    Matrix::from_fn(p, p, |a, b| sums[packed(a, b)])
+    let triangle = Triangle::new(p);
+    Matrix::from_fn(p, p, |a, b| sums[triangle.index(a, b)])
 }
 
-/// Σ_i w_i Σ_a log Dⁱ_aa over a block.
-pub fn log_powers(p: usize, entries: &[f64], weights: &[f64]) -> f64 {
+/// What a criterion sums over the diagonals of a block: Σ_i w_i Σ_a log Dⁱ_aa.
+pub fn diagonal_sum(p: usize, entries: &[f64], weights: &[f64]) -> f64 {
     let mut logs = vec![0.0; weights.len()];
     kernels::diagonal_logs(p, entries, weights.len(), &mut logs);
     linalg::dot(weights, &logs)
 }
 
 /// Adds Σ_i w_i (Dⁱ_aa / m_a − 1)² over a block, for the mean powers m_a.
-pub fn add_variations(entries: &[f64], weights: &[f64], mean_powers: &[f64], sums: &mut [f64]) {
-    let lanes = weights.len();
+pub fn add_variations<S: Deref<Target = [f64]>>(
+    batch: &SymmetricBatch<S>,
+    weights: &[f64],
+    mean_powers: &[f64],
+    sums: &mut [f64],
+) {
     for (a, (sum, mean)) in sums.iter_mut().zip(mean_powers).enumerate() {
-        let row = &entries[packed(a, a) * lanes..][..lanes];
-        let squares = row.iter().zip(weights);
+        let squares = batch.diagonal(a).iter().zip(weights);
         *sum += squares
             .map(|(x, w)| w * (x / mean - 1.0).powi(2))
             .sum::<f64>();
     }
 }
 
-/// Appends Dⁱ_aa, one row a matrix, of a block.
-pub fn extend_powers(p: usize, entries: &[f64], lanes: usize, matrices: usize, out: &mut Vec<f64>) {
-    for lane in 0..matrices {
-        out.extend((0..p).map(|a| entries[packed(a, a) * lanes + lane]));
+/// Writes Dⁱ_aa, one row per matrix, of a block.
+pub fn write_powers<S: Deref<Target = [f64]>>(batch: &SymmetricBatch<S>, out: &mut [f64]) {
+    let p = batch.size();
+    for a in 0..p {
+        let rows = out.chunks_exact_mut(p).zip(batch.diagonal(a));
+        rows.for_each(|(row, x)| row[a] = *x);
     }
 }
 

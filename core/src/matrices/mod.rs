@@ -14,14 +14,19 @@ mod summary;
 mod working_set;
 
 pub use blocks::Block;
+pub(crate) use blocks::{SYMMETRY_TOLERANCE, largest_asymmetry};
+pub(crate) use build::factorize_block;
 pub use chunk::Chunk;
+pub(crate) use groups::diagonal_sum;
 pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading};
 pub use options::{Rank, SetOptions};
 pub(crate) use reduction::RANK_TOLERANCE;
 pub use reduction::Reduction;
 pub use summary::Summary;
-pub use working_set::{Ending, PairSums, Pairs, Probe, Slope, Tables, WorkingSet};
+pub use working_set::{
+    FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables, WorkingSet,
+};
 
 use std::sync::Arc;
 
@@ -132,18 +137,15 @@ impl MatrixSet {
         assert!(i < self.len(), "there is no matrix {i}");
         // All blocks but the last are full.
         let capacity = self.blocks[0].matrices;
-        let p = self.dimension();
-        let mut entries = vec![0.0; p * p];
-        self.blocks[i / capacity].unpack(p, i % capacity, &mut entries);
-        Matrix::from_rows(p, p, entries)
+        self.blocks[i / capacity].batch.matrix(i % capacity)
     }
 
     /// B Cⁱ Bᵀ for all i, row-major one after the other, for B as the answers give it.
     ///
     /// # Panics
-    /// If B does not have one column a channel.
+    /// If B does not have one column per channel.
     pub fn transform(&self, b: &Matrix) -> Vec<f64> {
-        assert_eq!(b.columns(), self.channels(), "B has one column a channel");
+        assert_eq!(b.columns(), self.channels(), "B has one column per channel");
         let inner = self.summary.to_reduced(b);
         let r = inner.rows();
         let mut out = vec![0.0; self.len() * r * r];
@@ -152,7 +154,7 @@ impl MatrixSet {
             let result = block.reduced(&inner, &mut scratch);
             let (own, others) = rest.split_at_mut(block.matrices * r * r);
             for (lane, matrix) in own.chunks_exact_mut(r * r).enumerate() {
-                result.unpack(r, lane, matrix);
+                result.batch.unpack(lane, matrix);
             }
             rest = others;
         }

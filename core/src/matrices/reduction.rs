@@ -10,6 +10,16 @@ use crate::linalg::{self, Matrix};
 pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 
 /// Coordinates on the range of the mean: r filters and r patterns, filters · patterns = I.
+///
+/// ```
+/// use codiag::{MatrixSet, Rank, SetOptions};
+/// // The third channel is the sum of the others.
+/// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// let reduction = set.reduction().expect("the set is reduced");
+/// assert_eq!((reduction.rank(), reduction.channels()), (2, 3));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reduction {
     filters: Matrix,
@@ -35,6 +45,14 @@ impl Reduction {
             return Err(Error::setting(Setting::Rank, RANK_CHOICES, r));
         }
         let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::NoEigenvalues)?;
+        if is_negative(mean, &values) {
+            let eigenvalues = linalg::symmetric_eigenvalues(mean);
+            return Err(Error::NotPositiveDefinite {
+                matrix: None,
+                eigenvalue: eigenvalues.map_or(f64::NAN, |values| values[0]),
+                remedy: Remedy::None,
+            });
+        }
         let available = count_rank(&values);
         let r = match rank {
             Rank::Full => p,
@@ -113,7 +131,7 @@ fn count_rank(values: &[f64]) -> usize {
         .count()
 }
 
-/// The inverse standard deviations, and the eigenvalues and eigenvectors of the correlations.
+/// The inverse standard deviations (0 for channels without power), and the eigenvalues and eigenvectors of the correlations.
 fn correlation_eigen(mean: &Matrix) -> Option<(Vec<f64>, Vec<f64>, Matrix)> {
     let p = mean.rows();
     let scale: Vec<f64> = (0..p)

@@ -1,14 +1,14 @@
 //! What the spectral start asks of a block.
 
 use super::Block;
-use crate::linalg::Matrix;
-use crate::linalg::kernels::{self, LANES, packed, packed_len};
+use crate::linalg::kernels::{self, LANES};
+use crate::linalg::{Matrix, Triangle};
 
 /// The packed entries of a symmetric matrix as weights, such that their product with another packed
 /// matrix is the two's inner product: entries off the diagonal count twice.
 pub fn inner_product_weights(matrix: &Matrix) -> Vec<f64> {
     let p = matrix.rows();
-    let mut weights = Vec::with_capacity(packed_len(p));
+    let mut weights = Vec::with_capacity(Triangle::new(p).len());
     for a in 0..p {
         weights.extend((0..a).map(|b| 2.0 * matrix[(a, b)]));
         weights.push(matrix[(a, a)]);
@@ -18,14 +18,12 @@ pub fn inner_product_weights(matrix: &Matrix) -> Vec<f64> {
 
 /// The same for a block of eight matrices, one row each.
 pub fn inner_product_rows(eight: &[f64], p: usize) -> Vec<f64> {
-    let rows = packed_len(p);
+    let triangle = Triangle::new(p);
     let mut weights = vec![0.0; eight.len()];
-    for a in 0..p {
-        for b in 0..=a {
-            let (row, times) = (packed(a, b), if a == b { 1.0 } else { 2.0 });
-            for k in 0..LANES {
-                weights[k * rows + row] = times * eight[row * LANES + k];
-            }
+    for (row, (a, b)) in triangle.pairs().enumerate() {
+        let times = if a == b { 1.0 } else { 2.0 };
+        for k in 0..LANES {
+            weights[k * triangle.len() + row] = times * eight[row * LANES + k];
         }
     }
     weights
@@ -34,7 +32,7 @@ pub fn inner_product_rows(eight: &[f64], p: usize) -> Vec<f64> {
 /// 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices of a block, S as weights.
 pub fn inverse_sizes(p: usize, block: &Block, weights: &[f64]) -> Vec<f64> {
     let mut products = vec![0.0; block.lanes()];
-    kernels::correlate(&block.entries, weights, &mut products);
+    kernels::correlate(block.entries(), weights, &mut products);
     products.truncate(block.matrices);
     products.iter_mut().for_each(|s| *s = p as f64 / *s);
     products
@@ -45,14 +43,14 @@ pub fn add_scaled(block: &Block, factors: &[f64], sums: &mut [f64]) {
     let mut coefficients = block.weights.clone();
     let pairs = coefficients.iter_mut().zip(factors);
     pairs.for_each(|(w, f)| *w *= f);
-    kernels::combine(&block.entries, &coefficients, sums);
+    kernels::combine(block.entries(), &coefficients, sums);
 }
 
 /// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for eight S as rows of weights.
 pub fn add_correlations(block: &Block, factors: &[f64], eight: &[f64], sums: &mut [f64]) {
     let lanes = block.lanes();
     let mut products = vec![0.0; LANES * lanes];
-    kernels::correlate_eight(&block.entries, eight, &mut products);
+    kernels::correlate_eight(block.entries(), eight, &mut products);
     let mut coefficients = vec![0.0; LANES * lanes];
     let rows = coefficients.chunks_exact_mut(LANES);
     for (i, (row, f)) in rows.zip(factors).enumerate() {
@@ -61,5 +59,5 @@ pub fn add_correlations(block: &Block, factors: &[f64], eight: &[f64], sums: &mu
             *x = weight * products[k * lanes + i];
         }
     }
-    kernels::combine_eight(&block.entries, &coefficients, sums);
+    kernels::combine_eight(block.entries(), &coefficients, sums);
 }

@@ -1,9 +1,11 @@
 //! The trait through which the solvers see the matrices.
 
+use std::ops::DerefMut;
+
 use super::Summary;
 use crate::Error;
-use crate::linalg::Matrix;
-pub use crate::linalg::kernels::{PairSums, Slope};
+pub use crate::linalg::kernels::{LinePoint, PairSums, RotationSums};
+use crate::linalg::{Matrix, SymmetricBatch, kernels};
 use crate::statistics::{Hessian, Statistics};
 
 /// How the powers Σ_i w_i Dⁱ_aa change along a probed direction:
@@ -18,9 +20,9 @@ pub struct Probe {
 
 /// What an answer says of the set at the last B.
 #[derive(Clone, Debug)]
-pub struct Ending {
+pub struct FinalSums {
     /// Σ_i w_i Σ_a log Dⁱ_aa.
-    pub log_powers: f64,
+    pub diagonal_sum: f64,
     /// Σ_i w_i (Dⁱ_aa / m_a − 1)² for the mean powers m_a.
     pub variations: Vec<f64>,
     /// What is known of each matrix; None where that is too much to bring here.
@@ -30,7 +32,7 @@ pub struct Ending {
 /// The parts of an answer that grow with the number of matrices.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Dⁱ_aa, one row a matrix.
+    /// Dⁱ_aa, one row per matrix.
     pub powers: Vec<f64>,
     /// log det Cⁱ.
     pub log_dets: Vec<f64>,
@@ -47,7 +49,7 @@ pub struct Tables {
 /// with [`Error::Interrupted`] if whoever watches the set wants the solve to end where it stands.
 #[allow(clippy::missing_errors_doc)] // said above
 pub trait WorkingSet {
-    /// What is known of the Cⁱ without a sweep.
+    /// What is known of the Cⁱ without a pass over them.
     fn summary(&self) -> &Summary;
 
     /// Every `step`-th matrix as a set of its own, its weights summing to 1 again; None if these
@@ -83,7 +85,7 @@ pub trait WorkingSet {
     /// Writes the exact Hessian at the current D.
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error>;
 
-    /// The product of the exact Hessian at the current D with `e`, by a sweep over the set: for
+    /// The product of the exact Hessian at the current D with `e`, by a pass over the set: for
     /// when the Hessian would not fit into memory.
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error>;
 
@@ -91,29 +93,87 @@ pub trait WorkingSet {
     fn probe(&mut self, e: &Matrix) -> Result<Probe, Error>;
 
     /// Σ_i w_i Σ_a log Dⁱ_aa(α) along the probed direction, with two derivatives.
-    fn slope(&mut self, alpha: f64) -> Result<Slope, Error>;
+    fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error>;
 
     /// D ← S D(α) S along the probed direction, with S = diag(`scale`). Returns the statistics
     /// there.
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error>;
 
     /// What the answer says of the current D, whose mean powers are given.
-    fn ending(&mut self, mean_powers: &[f64]) -> Result<Ending, Error>;
+    fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error>;
 
-    /// Access pair by pair, for Pham's method; None where p²/2 sweeps an iteration would not do.
+    /// Access pair by pair; None where p²/2 passes per iteration would not do.
     fn pairs(&mut self) -> Option<&mut dyn Pairs> {
         None
     }
 }
 
-/// What Pham's method asks of a set, one pair of components at a time.
+/// What the pair by pair methods ask of a set, one pair of components a > b at a time.
 pub trait Pairs {
-    /// The sums for one pair.
+    /// The sums that decide the step of Pham's algorithm.
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums;
 
-    /// Rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix.
-    fn rotate_pair(&mut self, pair: (usize, usize), e: (f64, f64));
+    /// The sums that decide the angle of a Jacobi rotation.
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums;
+
+    /// Applies a step to rows and columns a and b of every matrix.
+    fn apply(&mut self, a: usize, b: usize, step: PairStep);
 
     /// Σ_i w_i Σ_a log Dⁱ_aa.
-    fn log_powers(&mut self) -> f64;
+    fn diagonal_sum(&mut self) -> f64;
+}
+
+/// What is done to two components a and b.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PairStep {
+    /// (a, b) ← (a + `ab`·b, b + `ba`·a).
+    Shear {
+        /// How much of b is added to a.
+        ab: f64,
+        /// How much of a is added to b.
+        ba: f64,
+    },
+    /// (a, b) ← (c·a + s·b, c·b − s·a).
+    Rotation {
+        /// c.
+        cosine: f64,
+        /// s.
+        sine: f64,
+    },
+}
+
+impl PairStep {
+    /// Applies the step to rows and columns a > b of all matrices of a batch.
+    pub(crate) fn apply_to_batch<N>(self, batch: &mut SymmetricBatch<N>, a: usize, b: usize)
+    where
+        N: DerefMut<Target = [f64]>,
+    {
+        let (p, lanes) = (batch.size(), batch.lanes());
+        let entries = batch.entries_mut();
+        match self {
+            Self::Shear { ab, ba } => kernels::shear_pair(p, entries, lanes, (a, b), (ab, ba)),
+            Self::Rotation { cosine, sine } => {
+                kernels::rotate_pair(p, entries, lanes, (a, b), (cosine, sine));
+            }
+        }
+    }
+
+    /// Applies the step to rows a > b of a matrix.
+    pub(crate) fn apply_to_rows(self, m: &mut Matrix, a: usize, b: usize) {
+        let columns = m.columns();
+        let (head, tail) = m.as_mut_slice().split_at_mut(a * columns);
+        let rows = tail[..columns]
+            .iter_mut()
+            .zip(&mut head[b * columns..][..columns]);
+        match self {
+            Self::Shear { ab, ba } => {
+                rows.for_each(|(x, y)| (*x, *y) = (*x + ab * *y, *y + ba * *x));
+            }
+            Self::Rotation { cosine, sine } => {
+                rows.for_each(|(x, y)| {
+                    (*x, *y) = (cosine * *x + sine * *y, cosine * *y - sine * *x);
+                });
+            }
+        }
+    }
 }

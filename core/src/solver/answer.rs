@@ -2,12 +2,11 @@
 
 use super::Outcome;
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
-use crate::matrices::{Ending, Tables, WorkingSet};
-use crate::report::{Diagonalization, Identifiability, Status};
+use crate::matrices::{Tables, WorkingSet};
+use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
-use crate::statistics::Statistics;
-use crate::update;
 
 /// Assembles the answer.
 pub(super) fn assemble<S: WorkingSet>(
@@ -26,33 +25,36 @@ pub(super) fn assemble<S: WorkingSet>(
     let last = history.last().expect("a solve records its start");
     let statistics = match statistics {
         Some(statistics) => Some(statistics),
-        None => unless_interrupted(set.reset(&b).and_then(|_| set.statistics()), status)?,
+        None => unless_interrupted(set.reset(&b).and_then(|_| set.statistics()))?,
     };
+    let criterion = set.summary().criterion;
     // The matrices are in the gauge of B, whichever that is.
-    let normalizing = update::normalizing_scale(&b, &set.summary().mean);
+    let normalizing = criterion.gauge(&b, &set.summary().mean);
     let mean_powers: Vec<f64> = normalizing.iter().map(|s| 1.0 / (s * s)).collect();
     let log_det = linalg::log_abs_det(&b);
-    // Without another sweep, the loss is that of the last record, and the order as it was.
-    let ending = unless_interrupted(set.ending(&mean_powers), status)?.unwrap_or_else(|| Ending {
-        log_powers: 2.0 * (last.loss + log_det) + set.summary().mean_log_det,
-        variations: vec![0.0; p],
-        tables: None,
-    });
+    // Without another pass, the loss is that of the last record, and the order as it was.
+    let (loss, variations, tables) = match unless_interrupted(set.final_sums(&mean_powers))? {
+        Some(sums) => (
+            criterion.loss(set.summary(), sums.diagonal_sum, log_det),
+            sums.variations,
+            sums.tables,
+        ),
+        None => (last.loss, vec![0.0; p], None),
+    };
     let scale = if settings.orthogonal || !settings.canonical {
         vec![1.0; p]
     } else {
         normalizing
     };
     let order = if settings.canonical {
-        descending(&ending.variations)
+        descending(&variations)
     } else {
         (0..p).collect()
     };
-    let residuals = ending
-        .tables
+    let residuals = tables
         .as_ref()
-        .map_or(Vec::new(), |t| residuals(t, log_det));
-    let powers = ending.tables.map_or(Matrix::zeros(0, p), |tables| {
+        .map_or(Vec::new(), |t| residuals(criterion, t, log_det));
+    let powers = tables.map_or(Matrix::zeros(0, p), |tables| {
         arranged(tables, &order, &scale)
     });
     let mut b = Matrix::from_fn(p, p, |a, c| b[(order[a], c)] * scale[order[a]]);
@@ -74,7 +76,7 @@ pub(super) fn assemble<S: WorkingSet>(
     Ok(Diagonalization {
         identifiability: statistics
             .as_ref()
-            .and_then(Statistics::identifiability)
+            .and_then(|statistics| statistics.identifiability(criterion))
             .map(|(margin, (x, y))| {
                 let (x, y) = (place(x), place(y));
                 Identifiability {
@@ -84,14 +86,10 @@ pub(super) fn assemble<S: WorkingSet>(
             }),
         status,
         iterations: last.iteration,
-        loss: 0.5 * (ending.log_powers - summary.mean_log_det) - log_det,
-        gradient_norm: match &statistics {
-            Some(statistics) if settings.orthogonal => {
-                statistics.rotation_gradient().norm() / (p as f64).sqrt()
-            }
-            Some(statistics) => statistics.gradient_norm(),
-            None => last.gradient_norm,
-        },
+        loss,
+        gradient_norm: statistics.as_ref().map_or(last.gradient_norm, |s| {
+            s.stopping_measure(settings.orthogonal)
+        }),
         history,
         residuals,
         powers,
@@ -101,10 +99,10 @@ pub(super) fn assemble<S: WorkingSet>(
     })
 }
 
-/// A solve that was stopped in the middle of a sweep is not kept waiting for another one.
-fn unless_interrupted<T>(asked: Result<T, Error>, status: Status) -> Result<Option<T>, Error> {
+/// Whoever asks to stop is not kept waiting for another pass, and keeps the point that was reached.
+fn unless_interrupted<T>(asked: Result<T, Error>) -> Result<Option<T>, Error> {
     match asked {
-        Err(Error::Interrupted) if status == Status::Stopped => Ok(None),
+        Err(Error::Interrupted) => Ok(None),
         asked => asked.map(Some),
     }
 }
@@ -122,14 +120,11 @@ fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
 }
 
 /// Each matrix's share of the loss, at a B of that log |det|.
-fn residuals(tables: &Tables, log_det: f64) -> Vec<f64> {
+fn residuals(criterion: Criterion, tables: &Tables, log_det: f64) -> Vec<f64> {
     let p = tables.powers.len() / tables.log_dets.len();
     let matrices = tables.powers.chunks_exact(p).zip(&tables.log_dets);
     matrices
-        .map(|(powers, log_det_c)| {
-            let logs: f64 = powers.iter().map(|x| x.ln()).sum();
-            0.5 * (logs - log_det_c) - log_det
-        })
+        .map(|(powers, log_det_c)| criterion.residual(powers, *log_det_c, log_det))
         .collect()
 }
 

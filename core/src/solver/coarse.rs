@@ -1,18 +1,16 @@
 //! From coarse to fine: for large sets, the start is improved on a sample of the matrices.
 //!
-//! A minimiser of every k-th matrix is within Newton's reach of that of all of them, and costs 1/k a
-//! pass. Averages of neighbours would share the diagonaliser too, but even out the very differences
-//! that tell components apart; measured, they bring nothing beyond the spectral start, which has
-//! seen all matrices, while a sample saves a fifth to two fifths of the passes.
+//! A minimizer of every k-th matrix is within Newton's reach of that of all of them, and costs 1/k
+//! per pass. Averages of neighbors would share the diagonalizer too, but even out the very
+//! differences that tell components apart; measured, they bring nothing beyond the spectral start,
+//! which has seen all matrices, while a sample saves a fifth to two fifths of the passes.
 
-use std::ops::ControlFlow;
-use std::time::Instant;
-
-use super::{Begin, solve};
+use super::iteration::Beginning;
+use super::progress::Progress;
+use super::solve;
 use crate::Error;
-use crate::linalg::Matrix;
 use crate::matrices::WorkingSet;
-use crate::report::Record;
+use crate::report::Status;
 use crate::settings::{Method, Settings, Start};
 use crate::start;
 
@@ -24,15 +22,22 @@ const STEPS: (usize, usize) = (4, 8);
 /// ĝ on the sample: beyond it, the sample's own noise would be fitted.
 const TOLERANCE: f64 = 1e-2;
 
+/// Where the solve of the whole set begins.
+pub(super) enum Coarse {
+    Start(Beginning),
+    /// The observer asked to stop on the way there.
+    Stopped(Beginning),
+}
+
 /// The start asked for; the spectral start of Newton's method is improved on a sample, if the set is
 /// large enough.
 pub(super) fn start<S: WorkingSet>(
     set: &mut S,
     settings: &Settings,
-    clock: Instant,
-) -> Result<Begin, Error> {
+    progress: &mut Progress<'_>,
+) -> Result<Coarse, Error> {
     let b = start::start(set, &settings.start, settings.orthogonal)?;
-    let begin = |b, passes| Begin { b, passes, clock };
+    let beginning = |b, passes| Beginning { b, passes };
     let applies = settings.method == Method::Newton
         && settings.start == Start::Spectral
         && !settings.orthogonal
@@ -40,15 +45,21 @@ pub(super) fn start<S: WorkingSet>(
     let (n, p) = (set.summary().len, set.summary().dimension());
     let step = n / SAMPLE.max(PER_DIMENSION * p);
     if !applies || step < STEPS.0 {
-        return Ok(begin(b, 0.0));
+        return Ok(Coarse::Start(beginning(b, 0.0)));
     }
     let step = step.min(STEPS.1);
     let Some(mut sample) = set.sample(step)? else {
-        return Ok(begin(b, 0.0));
+        return Ok(Coarse::Start(beginning(b, 0.0)));
     };
     let loose = settings.clone().tolerance(TOLERANCE);
-    let mut unobserved = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let outcome = solve(&mut sample, &loose, begin(b, 0.0), &mut unobserved)?;
+    progress.sample = true;
+    let outcome = solve(&mut sample, &loose, beginning(b, 0.0), progress)?;
+    progress.sample = false;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
-    Ok(begin(outcome.b, passes / step as f64))
+    let beginning = beginning(outcome.b, passes / step as f64);
+    Ok(if outcome.status == Status::Stopped {
+        Coarse::Stopped(beginning)
+    } else {
+        Coarse::Start(beginning)
+    })
 }

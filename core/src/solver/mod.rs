@@ -2,14 +2,14 @@
 
 mod answer;
 mod coarse;
-mod course;
+mod iteration;
 mod newton;
 mod pham;
+mod progress;
 mod quasi_newton;
 mod rotation;
 
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 use crate::error::Conflict;
 use crate::linalg::Matrix;
@@ -18,7 +18,9 @@ use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Settings};
 use crate::statistics::Statistics;
 use crate::{Error, start};
-use course::Course;
+use coarse::Coarse;
+use iteration::{Beginning, Iteration, Step};
+use progress::Progress;
 
 /// Losses nearer than this, relative to their size, differ by rounding: which of two starts is better
 /// must not depend on it.
@@ -45,6 +47,24 @@ pub fn diagonalize(set: &MatrixSet, settings: &Settings) -> Result<Diagonalizati
 
 /// As [`diagonalize`], with an observer that follows the iterations and may stop them.
 ///
+/// ```
+/// use std::ops::ControlFlow;
+/// use codiag::{Matrix, Record, Settings, Start, Status, diagonalize, diagonalize_with, synthetic};
+/// let set = synthetic::noisy(50, 8, 0.3, 0);
+/// let mut last = None;
+/// let mut observer = |record: &Record, b: &Matrix| {
+///     last = Some(b.clone());
+///     if record.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// };
+/// let answer = diagonalize_with(&set, &Settings::default(), &mut observer)?;
+/// assert_eq!(answer.status, Status::Stopped);
+///
+/// // What an observer has seen can go on later.
+/// let start = Start::Given(last.expect("the start is observed too"));
+/// assert!(diagonalize(&set, &Settings::default().start(start))?.status.converged());
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
 /// # Errors
 /// If the settings are out of their ranges.
 pub fn diagonalize_with(
@@ -52,11 +72,21 @@ pub fn diagonalize_with(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Diagonalization, Error> {
-    let mut working = InMemory::new(set);
-    diagonalize_working(&mut working, settings, observer)
+    diagonalize_working(&mut InMemory::new(set), settings, observer)
 }
 
 /// As [`diagonalize_with`], for matrices wherever they are.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use codiag::working::{InMemory, diagonalize_working};
+/// use codiag::{Matrix, Record, Settings, synthetic};
+/// let set = synthetic::noisy(50, 8, 0.3, 0);
+/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let answer = diagonalize_working(&mut InMemory::new(&set), &Settings::default(), &mut observer)?;
+/// assert!(answer.status.converged());
+/// # Ok::<(), codiag::Error>(())
+/// ```
 ///
 /// # Errors
 /// If the settings are out of their ranges, or the matrices cannot be reached any more.
@@ -69,58 +99,34 @@ pub fn diagonalize_working<S: WorkingSet>(
     if settings.orthogonal && set.summary().reduction.is_some() {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
-    let clock = Instant::now();
-    let begin = coarse::start(set, settings, clock)?;
-    let mut outcome = solve(set, settings, begin, observer)?;
-    let mut start_losses = vec![outcome.loss()];
-    for k in 1..=settings.restarts {
-        if outcome.status == Status::Stopped {
-            break;
-        }
-        let other = match restart(set, settings, k, clock, observer) {
+    let progress = &mut Progress::new(set.summary(), observer);
+    let mut best = match coarse::start(set, settings, progress)? {
+        Coarse::Start(beginning) => solve(set, settings, beginning, progress)?,
+        Coarse::Stopped(beginning) => stand(set, settings, beginning, progress)?,
+    };
+    let mut start_losses = vec![best.loss()];
+    while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
+        progress.start = start_losses.len();
+        let other = match solve_again(set, settings, progress) {
             Err(Error::Interrupted) => {
-                outcome.statistics = None;
-                outcome.status = Status::Stopped;
+                best.statistics = None;
+                best.status = Status::Stopped;
                 break;
             }
             other => other?,
         };
         start_losses.push(other.loss());
-        if other.loss() < outcome.loss() - SAME_LOSS * (1.0 + outcome.loss().abs()) {
-            outcome = other;
+        if other.loss() < best.loss() - SAME_LOSS * (1.0 + best.loss().abs()) {
+            best = other;
         } else {
             // The working set has left the better point.
-            outcome.statistics = None;
+            best.statistics = None;
             if other.status == Status::Stopped {
-                outcome.status = Status::Stopped;
+                best.status = Status::Stopped;
             }
         }
     }
-    answer::assemble(set, settings, outcome, start_losses)
-}
-
-/// The solve from a further start.
-fn restart<S: WorkingSet>(
-    set: &mut S,
-    settings: &Settings,
-    k: usize,
-    clock: Instant,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, Error> {
-    let begin = Begin {
-        b: start::restart(set, k, settings.orthogonal)?,
-        passes: 0.0,
-        clock,
-    };
-    solve(set, settings, begin, observer)
-}
-
-/// Where and when one solve begins.
-struct Begin {
-    b: Matrix,
-    /// What it took to get there, in transforms of the set.
-    passes: f64,
-    clock: Instant,
+    answer::assemble(set, settings, best, start_losses)
 }
 
 /// How one solve ended.
@@ -138,29 +144,87 @@ impl Outcome {
     }
 }
 
+/// The solve from a further start.
+fn solve_again<S: WorkingSet>(
+    set: &mut S,
+    settings: &Settings,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome, Error> {
+    let beginning = Beginning {
+        b: start::restart(set, progress.start, settings.orthogonal)?,
+        passes: 0.0,
+    };
+    solve(set, settings, beginning, progress)
+}
+
 fn solve<S: WorkingSet>(
     set: &mut S,
     settings: &Settings,
-    begin: Begin,
-    observer: &mut dyn Observer,
+    beginning: Beginning,
+    progress: &mut Progress<'_>,
 ) -> Result<Outcome, Error> {
-    let stored = settings.method == Method::Newton && newton::stores_hessian(set, settings);
-    let mut course = Course::begin(set, settings, begin, observer)?;
-    let status = match settings.method {
-        Method::Newton => newton::run(&mut course, stored),
-        Method::QuasiNewton => quasi_newton::run(&mut course),
-        Method::Pham => pham::run(&mut course),
-    };
-    let status = match status {
-        // In the middle of a sweep: the last point is still there.
-        Err(Error::Interrupted) if !course.history.is_empty() => Status::Stopped,
+    let mut method = stepper(set, settings);
+    let mut iteration = Iteration::begin(set, settings, beginning, progress)?;
+    let status = match iterate(&mut iteration, &mut *method) {
+        // In the middle of a pass: the last point is still there.
+        Err(Error::Interrupted) if !iteration.history.is_empty() => Status::Stopped,
         status => status?,
     };
-    let (b, statistics, history) = course.best();
-    Ok(Outcome {
+    Ok(ended(iteration, status))
+}
+
+/// A solve that was stopped before its first step on the whole set: its start, measured.
+fn stand<S: WorkingSet>(
+    set: &mut S,
+    settings: &Settings,
+    beginning: Beginning,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome, Error> {
+    let mut iteration = Iteration::begin(set, settings, beginning, progress)?;
+    iteration.record(Step::START);
+    Ok(ended(iteration, Status::Stopped))
+}
+
+fn ended<S: WorkingSet>(iteration: Iteration<'_, '_, S>, status: Status) -> Outcome {
+    let (b, statistics, history) = iteration.best();
+    Outcome {
         b,
         statistics,
         status,
         history,
-    })
+    }
+}
+
+/// What a method does at each iteration.
+trait Stepper<S: WorkingSet> {
+    /// Moves to a better point; None if there is none to be found.
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error>;
+}
+
+fn stepper<S: WorkingSet>(set: &mut S, settings: &Settings) -> Box<dyn Stepper<S>> {
+    match settings.method {
+        Method::Newton => Box::new(newton::Newton::new(set, settings)),
+        Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),
+        Method::Pham => Box::new(pham::Pham),
+    }
+}
+
+/// The loop of all methods.
+fn iterate<S: WorkingSet>(
+    iteration: &mut Iteration<'_, '_, S>,
+    method: &mut dyn Stepper<S>,
+) -> Result<Status, Error> {
+    let mut step = Step::START;
+    loop {
+        iteration.confirm()?;
+        iteration.record(step);
+        iteration.observe();
+        if let Some(status) = iteration.status() {
+            return Ok(status);
+        }
+        step = match method.step(iteration)? {
+            Some(step) => step,
+            None => return Ok(Status::NoFurtherDecrease),
+        };
+    }
 }

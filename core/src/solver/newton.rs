@@ -1,13 +1,13 @@
 //! Newton's method: truncated conjugate gradients on the exact Hessian, and an exact line search.
 
-use super::course::Course;
-use super::rotation;
+use super::iteration::{Iteration, Step};
+use super::{Stepper, rotation};
 use crate::Error;
-use crate::direction::newton::{self, Effort, Group, Newton};
+use crate::direction::newton::{self, Direction, Effort, Group};
 use crate::linalg::Matrix;
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
-use crate::report::{Status, StepKind};
+use crate::report::StepKind;
 use crate::settings::Settings;
 use crate::statistics::Hessian;
 
@@ -21,39 +21,73 @@ const SHORTEST: f64 = 0.1;
 /// How often.
 const MAX_HALVINGS: usize = 40;
 
-/// Whether the exact Hessian is stored, as the set is told, or applied by sweeps.
-pub(crate) fn stores_hessian<S: WorkingSet>(set: &mut S, settings: &Settings) -> bool {
-    let (n, p) = (set.summary().len, set.summary().dimension());
-    let fits = Hessian::bytes(p) <= settings.hessian_memory;
-    fits && !sweeps_are_cheaper(n, p) && set.expect_hessian()
+/// Newton's method.
+pub(super) struct Newton {
+    /// Whether the exact Hessian is stored, as the set has been told, or applied by passes.
+    stored: bool,
+    /// Its memory, kept from step to step.
+    hessian: Option<Hessian>,
 }
 
-/// Runs to the end.
-pub(crate) fn run<S: WorkingSet>(
-    course: &mut Course<'_, S>,
-    stored: bool,
-) -> Result<Status, Error> {
-    let summary = course.set.summary();
-    let (n, p) = (summary.len, summary.dimension());
-    let mut hessian: Option<Hessian> = None;
-    let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
-    loop {
-        if let Some(status) = arrived {
-            return Ok(status);
+impl Newton {
+    /// Decides whether there is room for the Hessian, and tells the set.
+    pub fn new<S: WorkingSet>(set: &mut S, settings: &Settings) -> Self {
+        let (n, p) = (set.summary().len, set.summary().dimension());
+        let fits = Hessian::bytes(p) <= settings.hessian_memory;
+        Self {
+            stored: fits && !passes_are_cheaper(n, p) && set.expect_hessian(),
+            hessian: None,
         }
-        if stored && hessian.is_none() {
-            hessian = Some(Hessian::zeros(p));
-        }
-        let Newton { e, iterations } = direction(course, hessian.as_mut(), n)?;
-        let step = if course.settings.orthogonal {
-            rotation::turn(course, &e)?
+    }
+
+    /// The direction from here; without room for the Hessian, each product is a pass over the set.
+    fn direction<S: WorkingSet>(
+        &mut self,
+        iteration: &mut Iteration<'_, '_, S>,
+    ) -> Result<Direction, Error> {
+        let summary = iteration.set.summary();
+        let (n, p) = (summary.len, summary.dimension());
+        let gradient_norm = iteration.gradient_norm();
+        let effort = Effort {
+            forcing: gradient_norm.min(FORCING),
+            most: most_iterations(n),
+        };
+        // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
+        // the chart's curvature remains.
+        let (group, curved) = if iteration.settings.orthogonal {
+            (Group::Rotations, true)
         } else {
-            search(course, e)?
+            (Group::Linear, gradient_norm > STRAIGHT)
         };
-        let Some(step) = step else {
-            return Ok(Status::NoFurtherDecrease);
+        let statistics = &iteration.statistics;
+        if !self.stored {
+            let set = &mut *iteration.set;
+            let product = |e: &Matrix| set.hessian_product(e);
+            let found = newton::direction(statistics, group, effort, curved, product)?;
+            iteration.count(found.iterations as f64 * 2.0 / 3.0);
+            return Ok(found);
+        }
+        let hessian = self.hessian.get_or_insert_with(|| Hessian::zeros(p));
+        iteration.set.hessian(hessian)?;
+        let product = |e: &Matrix| Ok(hessian.product(e));
+        let found = newton::direction(statistics, group, effort, curved, product)?;
+        iteration.count(2.0 / 3.0);
+        Ok(found)
+    }
+}
+
+impl<S: WorkingSet> Stepper<S> for Newton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+        let Direction { e, iterations } = self.direction(iteration)?;
+        let length = if iteration.settings.orthogonal {
+            rotation::rotate(iteration, &e)?
+        } else {
+            follow(iteration, e)?
         };
-        arrived = course.arrive(StepKind::Newton, step, iterations)?;
+        Ok(length.map(|length| Step {
+            cg_iterations: iterations,
+            ..Step::new(StepKind::Newton, length)
+        }))
     }
 }
 
@@ -62,66 +96,28 @@ fn most_iterations(n: usize) -> usize {
     (3 * n / 10).clamp(20, 100)
 }
 
-/// Whether, for very few large matrices, a sweep over them reads less than the Hessian has.
-fn sweeps_are_cheaper(n: usize, p: usize) -> bool {
+/// Whether, for very few large matrices, a pass over them reads less than the Hessian has.
+fn passes_are_cheaper(n: usize, p: usize) -> bool {
     n <= 4 && p >= 64
 }
 
-/// The direction from here; without room for the Hessian, each product is a sweep over the set.
-fn direction<S: WorkingSet>(
-    course: &mut Course<'_, S>,
-    hessian: Option<&mut Hessian>,
-    n: usize,
-) -> Result<Newton, Error> {
-    let gradient_norm = course.gradient_norm();
-    let effort = Effort {
-        forcing: gradient_norm.min(FORCING),
-        most: most_iterations(n),
-    };
-    // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
-    // the chart's curvature remains.
-    let (group, curved) = if course.settings.orthogonal {
-        (Group::Rotations, true)
-    } else {
-        (Group::Linear, gradient_norm > STRAIGHT)
-    };
-    let statistics = &course.statistics;
-    if let Some(hessian) = hessian {
-        course.set.hessian(hessian)?;
-        let found =
-            newton::direction(
-                statistics,
-                group,
-                effort,
-                curved,
-                |e| Ok(hessian.product(e)),
-            )?;
-        course.count(2.0 / 3.0);
-        Ok(found)
-    } else {
-        let set = &mut *course.set;
-        let found = newton::direction(statistics, group, effort, curved, |e| {
-            set.hessian_product(e)
-        })?;
-        course.count(found.iterations as f64 * 2.0 / 3.0);
-        Ok(found)
-    }
-}
-
-/// Follows exp(E), to second order, to a minimiser along it; returns the length of the step.
-fn search<S: WorkingSet>(course: &mut Course<'_, S>, mut e: Matrix) -> Result<Option<f64>, Error> {
+/// Follows exp(E), to second order, to a minimizer along it; returns the length of the step.
+fn follow<S: WorkingSet>(
+    iteration: &mut Iteration<'_, '_, S>,
+    mut e: Matrix,
+) -> Result<Option<f64>, Error> {
     for _ in 0..MAX_HALVINGS {
         let f = newton::retract(&e);
-        if f.dot(&course.statistics.gradient) < 0.0 {
-            let probe = course.set.probe(&f)?;
-            course.count(1.0);
-            let mut line = Line::new(course.set, &f)?;
+        if f.dot(&iteration.statistics.gradient) < 0.0 {
+            let probe = iteration.set.probe(&f)?;
+            iteration.count(1.0);
+            let mut line = Line::new(iteration.set, &f)?;
             let noise = line.noise;
-            if let Some(point) = line.minimize(1.0, 0.1)?
-                && point.alpha >= SHORTEST
+            if let Some(trial) = line.minimize(1.0, 0.1)?
+                && trial.alpha >= SHORTEST
             {
-                course.advance(&f, &probe, point, noise)?;
-                return Ok(Some(point.alpha));
+                iteration.advance(&f, &probe, trial, noise)?;
+                return Ok(Some(trial.alpha));
             }
         }
         e.as_mut_slice().iter_mut().for_each(|x| *x *= 0.5);

@@ -1,42 +1,40 @@
 //! Algorithm 1 of Ablin, Cardoso & Gramfort (2019), "Beyond Pham's algorithm for joint
 //! diagonalization": quasi-Newton directions, step lengths 1, ½, ¼, …
 
-use super::course::Course;
-use super::rotation;
+use super::iteration::{Iteration, Step};
+use super::{Stepper, rotation};
 use crate::Error;
 use crate::direction::quasi_newton;
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
-use crate::report::{Status, StepKind};
+use crate::report::StepKind;
 
-/// Runs to the end.
-pub(crate) fn run<S: WorkingSet>(course: &mut Course<'_, S>) -> Result<Status, Error> {
-    let settings = course.settings;
-    let mut arrived = course.arrive(StepKind::Start, 0.0, 0)?;
-    loop {
-        if let Some(status) = arrived {
-            return Ok(status);
-        }
-        let step = if settings.orthogonal {
-            let e = quasi_newton::rotation(&course.statistics, settings.lambda_min);
-            rotation::turn(course, &e)?
+/// The quasi-Newton method.
+pub(super) struct QuasiNewton;
+
+impl<S: WorkingSet> Stepper<S> for QuasiNewton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+        let length = if iteration.settings.orthogonal {
+            let e = quasi_newton::rotation(&iteration.statistics, iteration.settings.lambda_min);
+            rotation::rotate(iteration, &e)?
         } else {
-            let e = quasi_newton::direction(&course.statistics, settings.lambda_min);
-            let probe = course.set.probe(&e)?;
-            course.count(1.0);
-            let mut line = Line::new(course.set, &e)?;
-            let noise = line.noise;
-            match line.backtrack(settings.max_halvings)? {
-                Some(point) => {
-                    course.advance(&e, &probe, point, noise)?;
-                    Some(point.alpha)
-                }
-                None => None,
-            }
+            shear(iteration)?
         };
-        let Some(step) = step else {
-            return Ok(Status::NoFurtherDecrease);
-        };
-        arrived = course.arrive(StepKind::QuasiNewton, step, 0)?;
+        Ok(length.map(|length| Step::new(StepKind::QuasiNewton, length)))
     }
+}
+
+/// A step over all invertible B; returns its length, or None if the loss does not decrease.
+fn shear<S: WorkingSet>(iteration: &mut Iteration<'_, '_, S>) -> Result<Option<f64>, Error> {
+    let settings = iteration.settings;
+    let e = quasi_newton::direction(&iteration.statistics, settings.lambda_min);
+    let probe = iteration.set.probe(&e)?;
+    iteration.count(1.0);
+    let mut line = Line::new(iteration.set, &e)?;
+    let noise = line.noise;
+    let Some(trial) = line.backtrack(settings.max_halvings)? else {
+        return Ok(None);
+    };
+    iteration.advance(&e, &probe, trial, noise)?;
+    Ok(Some(trial.alpha))
 }

@@ -1,9 +1,9 @@
 //! The spectral start.
 //!
-//! After whitening by the mean, all matrices of an exactly diagonalisable set share one orthogonal
-//! diagonaliser, and so do all their combinations. Taken are the few combinations of largest
+//! After whitening by the mean, all matrices of an exactly diagonalizable set share one orthogonal
+//! diagonalizer, and so do all their combinations. Taken are the few combinations of largest
 //! variance over the set, whose eigenvalues are well spread: the eigenvectors of the first, then
-//! refined by Jacobi rotations that diagonalise all of them together. It costs about as much as
+//! refined by Jacobi rotations that diagonalize all of them together. It costs about as much as
 //! one transform of the set, and saves many.
 //!
 //! The criterion does not depend on the scale of single matrices, so each is weighed down by its
@@ -11,11 +11,10 @@
 
 use super::{SplitMix, eigen};
 use crate::Error;
-use crate::linalg::kernels::{
-    Congruence, LANES, congruence, dispatch, packed, packed_len, turn_pair,
-};
-use crate::linalg::{self, Matrix};
-use crate::matrices::WorkingSet;
+use crate::linalg::kernels::{self, Congruence, LANES, congruence, dispatch};
+use crate::linalg::{self, Matrix, SymmetricBatch, Triangle};
+use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, WorkingSet};
+use crate::pairwise::jacobi;
 
 /// Subspace iterations: the combinations need not be exact.
 const ITERATIONS: usize = 2;
@@ -36,97 +35,101 @@ pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Err
     // As many as a set of n matrices can tell apart.
     let count = LANES.min(p).min(n / 6).max(1);
     let mut random = SplitMix(seed);
-    let mut combinations = Eight::zeros(p);
-    for row in combinations.entries.chunks_exact_mut(LANES) {
+    let mut combinations = SymmetricBatch::zeros(p, LANES);
+    for row in combinations.rows_mut() {
         row[..count].fill_with(|| random.next());
     }
     let scratch = &mut Vec::new();
     for _ in 0..ITERATIONS {
         // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᵀ / s_i has the mean I. The Dⁱ
         // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᵀ S W⟩ / s_i.
-        let traces = combinations.traces();
-        let pulled = combinations.congruent(&whitener.transpose(), scratch);
-        let sums = Eight {
-            p,
-            entries: set.correlate(&pulled.entries)?,
-        };
-        combinations = sums.congruent(&whitener, scratch);
-        combinations.subtract_from_diagonal(&traces);
-        combinations.orthonormalize();
+        let traces = traces(&combinations);
+        let pulled = congruent(&combinations, &whitener.transpose(), scratch);
+        let sums = set.correlate(pulled.entries())?;
+        let sums = SymmetricBatch::from_parts(p, LANES, sums);
+        combinations = congruent(&sums, &whitener, scratch);
+        subtract_from_diagonal(&mut combinations, &traces);
+        orthonormalize(&mut combinations);
     }
     let (_, vectors) = eigen(&combinations.matrix(0))?;
-    let rotation = jacobi(combinations.congruent(&vectors, scratch), vectors);
+    let rotation = rotated(congruent(&combinations, &vectors, scratch), vectors);
     Ok(linalg::product(&rotation, &whitener))
 }
 
-/// Eight symmetric matrices, kept as a block.
-struct Eight {
-    p: usize,
-    entries: Vec<f64>,
+/// Continues `rotation` by the Jacobi rotations that make the matrices, already rotated by it, most
+/// diagonal together.
+fn rotated(mut matrices: SymmetricBatch, mut rotation: Matrix) -> Matrix {
+    for _ in 0..SWEEPS {
+        if !jacobi::sweep(&mut matrices, &mut rotation, ANGLE) {
+            break;
+        }
+    }
+    rotation
 }
 
-impl Eight {
-    fn zeros(p: usize) -> Self {
-        Self {
-            p,
-            entries: vec![0.0; packed_len(p) * LANES],
-        }
+/// Eight matrices of equal weight.
+impl Pairs for SymmetricBatch {
+    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
+        kernels::pair_sums(self.entries(), &[1.0; LANES], a, b)
     }
 
-    /// M S Mᵀ of each. `scratch` grows as needed and is worth keeping between calls.
-    fn congruent(&self, m: &Matrix, scratch: &mut Vec<f64>) -> Self {
-        let mut result = Self::zeros(self.p);
-        let task = Congruence {
-            transform: m,
-            input: &self.entries,
-            lanes: LANES,
-            square: &mut result.entries,
-            cross: None,
-        };
-        congruence(task, scratch);
-        result
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
+        kernels::rotation_sums(self.entries(), &[1.0; LANES], a, b)
     }
 
-    fn diagonal(&self, a: usize) -> &[f64] {
-        &self.entries[packed(a, a) * LANES..][..LANES]
+    fn apply(&mut self, a: usize, b: usize, step: PairStep) {
+        step.apply_to_batch(self, a, b);
     }
 
-    fn traces(&self) -> [f64; LANES] {
-        let mut traces = [0.0; LANES];
-        for a in 0..self.p {
-            let row = traces.iter_mut().zip(self.diagonal(a));
-            row.for_each(|(trace, x)| *trace += x);
-        }
-        traces
+    fn diagonal_sum(&mut self) -> f64 {
+        crate::matrices::diagonal_sum(self.size(), self.entries(), &[1.0; LANES])
     }
+}
 
-    fn subtract_from_diagonal(&mut self, numbers: &[f64; LANES]) {
-        for a in 0..self.p {
-            let row = &mut self.entries[packed(a, a) * LANES..][..LANES];
-            row.iter_mut().zip(numbers).for_each(|(x, y)| *x -= y);
-        }
-    }
+/// M S Mᵀ of each. `scratch` grows as needed and is worth keeping between calls.
+fn congruent(batch: &SymmetricBatch, m: &Matrix, scratch: &mut Vec<f64>) -> SymmetricBatch {
+    let mut result = SymmetricBatch::zeros(batch.size(), LANES);
+    let task = Congruence {
+        transform: m,
+        input: batch.entries(),
+        lanes: LANES,
+        square: result.entries_mut(),
+        cross: None,
+    };
+    congruence(task, scratch);
+    result
+}
 
-    fn matrix(&self, k: usize) -> Matrix {
-        Matrix::from_fn(self.p, self.p, |a, b| {
-            self.entries[packed(a, b) * LANES + k]
-        })
+fn traces(batch: &SymmetricBatch) -> [f64; LANES] {
+    let mut traces = [0.0; LANES];
+    for a in 0..batch.size() {
+        let row = traces.iter_mut().zip(batch.diagonal(a));
+        row.for_each(|(trace, x)| *trace += x);
     }
+    traces
+}
 
-    /// Makes the eight orthonormal, by the Cholesky factor of their inner products. What depends on
-    /// those before it (as all do if all matrices are alike) becomes zero.
-    fn orthonormalize(&mut self) {
-        let (rows, _) = self.entries.as_chunks_mut();
-        dispatch(
-            #[inline(always)]
-            || {
-                let factor = inverse_factor(&gram(self.p, rows));
-                for row in rows.iter_mut() {
-                    *row = times(row, &factor);
-                }
-            },
-        );
+fn subtract_from_diagonal(batch: &mut SymmetricBatch, numbers: &[f64; LANES]) {
+    for a in 0..batch.size() {
+        let row = batch.diagonal_mut(a).iter_mut().zip(numbers);
+        row.for_each(|(x, y)| *x -= y);
     }
+}
+
+/// Makes the eight orthonormal, by the Cholesky factor of their inner products. What depends on
+/// those before it (as all do if all matrices are alike) becomes zero.
+fn orthonormalize(batch: &mut SymmetricBatch) {
+    let p = batch.size();
+    let (rows, _) = batch.entries_mut().as_chunks_mut();
+    dispatch(
+        #[inline(always)]
+        || {
+            let factor = inverse_factor(&gram(p, rows));
+            for row in rows.iter_mut() {
+                *row = times(row, &factor);
+            }
+        },
+    );
 }
 
 /// A row vector, or a square matrix, of eight.
@@ -137,13 +140,11 @@ type Square = [Row; LANES];
 #[inline(always)]
 fn gram(p: usize, rows: &[Row]) -> Square {
     let mut gram = [[0.0; LANES]; LANES];
-    for a in 0..p {
-        for b in 0..=a {
-            let (row, count) = (&rows[packed(a, b)], if a == b { 1.0 } else { 2.0 });
-            for j in 0..LANES {
-                for k in 0..LANES {
-                    gram[j][k] += count * row[j] * row[k];
-                }
+    for ((a, b), row) in Triangle::new(p).pairs().zip(rows) {
+        let count = if a == b { 1.0 } else { 2.0 };
+        for j in 0..LANES {
+            for k in 0..LANES {
+                gram[j][k] += count * row[j] * row[k];
             }
         }
     }
@@ -183,66 +184,6 @@ fn times(row: &Row, matrix: &Square) -> Row {
     product
 }
 
-/// Continues `rotation` by the Jacobi rotations that make the matrices, already turned by it, most
-/// diagonal together (Cardoso & Souloumiac 1996).
-fn jacobi(mut matrices: Eight, mut rotation: Matrix) -> Matrix {
-    dispatch(
-        #[inline(always)]
-        || {
-            for _ in 0..SWEEPS {
-                if !sweep(&mut matrices, &mut rotation) {
-                    break;
-                }
-            }
-        },
-    );
-    rotation
-}
-
-/// Rotates every pair once; whether one was worth it.
-#[inline(always)]
-fn sweep(matrices: &mut Eight, rotation: &mut Matrix) -> bool {
-    let p = rotation.rows();
-    let mut turned = false;
-    for a in 1..p {
-        for b in 0..a {
-            let Some((c, s)) = pair_rotation(matrices, a, b) else {
-                continue;
-            };
-            turned = true;
-            turn_pair(p, &mut matrices.entries, (a, b), (c, s));
-            let (head, row_a) = rotation.as_mut_slice().split_at_mut(a * p);
-            let row_b = &mut head[b * p..][..p];
-            for (x, y) in row_a[..p].iter_mut().zip(row_b) {
-                (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
-            }
-        }
-    }
-    turned
-}
-
-/// Cosine and sine of the angle that minimises Σ_k (S_k)_ab² over rotations of the pair, unless it
-/// is too small.
-#[inline(always)]
-fn pair_rotation(matrices: &Eight, a: usize, b: usize) -> Option<(f64, f64)> {
-    let (aa, bb) = (matrices.diagonal(a), matrices.diagonal(b));
-    let ab = &matrices.entries[packed(a, b) * LANES..][..LANES];
-    let (mut on, mut off) = (0.0, 0.0);
-    for k in 0..LANES {
-        let (difference, twice) = (aa[k] - bb[k], 2.0 * ab[k]);
-        on += difference * difference - twice * twice;
-        off += 2.0 * difference * twice;
-    }
-    // Four times the angle is that of the vector (on, off): halved once here, once more below.
-    let (x, y) = (on + (on * on + off * off).sqrt(), off);
-    if y.abs() <= 2.0 * ANGLE * x {
-        return None;
-    }
-    let length = (x * x + y * y).sqrt();
-    let cosine = (0.5 + 0.5 * x / length).sqrt();
-    Some((cosine, 0.5 * y / length / cosine))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +192,7 @@ mod tests {
     use crate::synthetic::{Synthetic, amari_distance};
 
     #[test]
-    fn an_exact_set_is_diagonalised_by_the_start() {
+    fn an_exact_set_is_diagonalized_by_the_start() {
         for (n, p) in [(5, 3), (40, 10), (100, 20)] {
             let made = Synthetic::new(n, p, 0.0, 4);
             let mut set = InMemory::new(&made.set().unwrap());
@@ -266,24 +207,21 @@ mod tests {
         let e = Matrix::from_fn(p, p, |a, b| 0.3 * (a as f64 - b as f64));
         let q = linalg::rotation_exponential(&e);
         let diagonals = [[1.0, 5.0, 2.0, -3.0, 4.0], [2.0, 2.0, -1.0, 0.5, 2.0]];
-        let mut matrices = Eight::zeros(p);
+        let mut matrices = SymmetricBatch::zeros(p, LANES);
         for (k, diagonal) in diagonals.iter().enumerate() {
             for a in 0..p {
-                matrices.entries[packed(a, a) * LANES + k] = diagonal[a];
+                matrices.diagonal_mut(a)[k] = diagonal[a];
             }
         }
         let scratch = &mut Vec::new();
-        let mixed = matrices.congruent(&q.transpose(), scratch);
-        let rotation = jacobi(
-            mixed.congruent(&Matrix::identity(p), scratch),
-            Matrix::identity(p),
-        );
-        let unmixed = mixed.congruent(&rotation, scratch);
+        let mixed = congruent(&matrices, &q.transpose(), scratch);
+        let rotation = rotated(mixed.clone(), Matrix::identity(p));
+        let unmixed = congruent(&mixed, &rotation, scratch);
         let mut off = 0.0;
         for a in 0..p {
             for b in 0..a {
-                let row = &unmixed.entries[packed(a, b) * LANES..][..LANES];
-                off += row.iter().map(|x| 2.0 * x * x).sum::<f64>();
+                let squares = unmixed.row(a, b).iter().map(|x| 2.0 * x * x);
+                off += squares.sum::<f64>();
             }
         }
         // Angles below 0.01 are left alone.
@@ -292,13 +230,13 @@ mod tests {
 
     #[test]
     fn orthonormalized_matrices_are_orthonormal_or_zero() {
-        let mut eight = Eight::zeros(4);
+        let mut eight = SymmetricBatch::zeros(4, LANES);
         let mut random = SplitMix(3);
-        for row in eight.entries.chunks_exact_mut(LANES) {
+        for row in eight.rows_mut() {
             row.fill_with(|| random.next());
             row[5] = 2.0 * row[1] - row[2];
         }
-        eight.orthonormalize();
+        orthonormalize(&mut eight);
         let matrices: Vec<Matrix> = (0..LANES).map(|k| eight.matrix(k)).collect();
         for j in 0..LANES {
             for k in 0..LANES {

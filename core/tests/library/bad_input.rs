@@ -43,10 +43,10 @@ fn empty_sets_and_wrong_lengths() {
     let ragged = [vec![1.0; 4], vec![1.0; 9]];
     assert!(matches!(
         MatrixSet::from_matrices(2, ragged, &SetOptions::default()),
-        Err(Error::Length {
-            expected: 4,
+        Err(Error::MatrixLength {
+            matrix: 1,
+            size: 2,
             actual: 9,
-            ..
         })
     ));
 }
@@ -296,4 +296,60 @@ fn units_beyond_the_range_of_numbers_are_refused() {
         let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
         assert!(answer.status.converged());
     }
+}
+
+#[test]
+fn no_rank_hides_a_negative_eigenvalue() {
+    let auto = options(|o| o.rank = Rank::Auto);
+    let one = [1.0, 2.0, 2.0, 1.0];
+    let two = [1.0, 0.0, 0.0, 1.0, 5.0, 0.0, 0.0, -3.0];
+    for data in [&one[..], &two] {
+        let error = MatrixSet::with_options(data, data.len() / 4, 2, &auto).unwrap_err();
+        let Error::NotPositiveDefinite {
+            matrix: None,
+            eigenvalue,
+            remedy: Remedy::None,
+        } = error
+        else {
+            panic!("{error}");
+        };
+        assert!((eigenvalue + 1.0).abs() < 1e-12);
+        // Nor is advice given that would not help.
+        let error = MatrixSet::new(data, data.len() / 4, 2).unwrap_err();
+        let remedy = Remedy::None;
+        assert!(matches!(error, Error::NotPositiveDefinite { remedy: r, .. } if r == remedy));
+    }
+    // Positive in one matrix and negative in another: the mean does not show it.
+    for unit in [1e-24, 1.0, 1e12] {
+        let data = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0].map(|x| unit * x);
+        let error = MatrixSet::with_options(&data, 2, 2, &auto).unwrap_err();
+        let Error::NotPositiveDefinite {
+            matrix: Some(1), ..
+        } = error
+        else {
+            panic!("{error}");
+        };
+    }
+}
+
+#[test]
+fn asymmetry_of_single_precision_is_taken_on_request() {
+    let mut made = Synthetic::new(5, 3, 0.3, 0);
+    made.data[9 + 1] *= 1.0 + 4e-8;
+    let largest = made.data[9..18].iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    made.data[9 + 1] += 4e-8 * largest;
+    assert!(matches!(
+        made.set().unwrap_err(),
+        Error::Asymmetric { matrix: 1, .. }
+    ));
+    let symmetrize = options(|o| o.symmetrize = true);
+    let set = MatrixSet::with_options(&made.data, 5, 3, &symmetrize).unwrap();
+    let mean = 0.5 * (made.data[9 + 1] + made.data[9 + 3]);
+    assert_eq!(set.matrix(1)[(0, 1)], mean);
+    // What is not finite is no asymmetry.
+    made.data[9 + 1] = f64::INFINITY;
+    assert!(matches!(
+        MatrixSet::with_options(&made.data, 5, 3, &symmetrize),
+        Err(Error::NotFinite { matrix: 1, .. })
+    ));
 }

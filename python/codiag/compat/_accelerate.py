@@ -22,7 +22,7 @@ _MNE = ("mne.decoding.csp",)
 
 def _is_ours(X: Any) -> bool:
     # Other arrays (tensors on a device) and Hermitian matrices stay with the original.
-    return isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+    return isinstance(X, np.ndarray) and X.dtype.kind in "fiu"
 
 
 def _for_pyriemann(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -99,9 +99,9 @@ def qndiag(
     # The loop looks at its gradient before each step, and not after the last.
     looks = min(n_iter + 1, max_iter)
     infos: dict[str, list[Any]] = {
-        "t_list": history["seconds"][:looks].tolist(),
-        "gradient_list": list(np.sqrt(p) * history["gradient_norm"][:n_iter]),
-        "loss_list": list(history["loss"][1:] + 0.5 * fields["mean_log_det"]),
+        "t_list": history["seconds"][:looks],
+        "gradient_list": list(np.sqrt(p) * np.array(history["gradient_norm"][:n_iter])),
+        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * fields["mean_log_det"]),
     }
     if return_B_list:
         infos["B_list"] = fields["iterates"][:looks]
@@ -142,12 +142,12 @@ class _Printer:
         self.p = p
         self.before = 0.0
 
-    def __call__(self, *record: Any) -> bool:
-        iteration, loss, norm = record[0], record[2], record[3]
-        if iteration > 0:
-            cells = [str(iteration), f"{loss + self.offset:.2e}", f"{self.before:.2e}"]
+    def __call__(self, **record: Any) -> bool:
+        if record["iteration"] > 0:
+            loss = record["loss"] + self.offset
+            cells = [str(record["iteration"]), f"{loss:.2e}", f"{self.before:.2e}"]
             print(" | ".join(cell.rjust(8) for cell in cells))
-        self.before = np.sqrt(self.p) * norm
+        self.before = np.sqrt(self.p) * record["gradient_norm"]
         return False
 
 
@@ -179,7 +179,7 @@ def ajd_pham(
     V : ndarray, shape (n_channels, n_channels)
         The filters.
     infos : dict
-        ``t_list`` and, if asked for, ``B_list``, one entry a sweep.
+        ``t_list`` and, if asked for, ``B_list``, one entry per sweep.
 
     Examples
     --------
@@ -194,9 +194,9 @@ def ajd_pham(
     data = matrix_set(X)
     n = len(data)
 
-    def show(*record: Any) -> bool:
-        if record[0] > 0:
-            print(f"Iteration {record[0] - 1}, decr : {n * record[4]:.2e}")
+    def show(**record: Any) -> bool:
+        if record["iteration"] > 0:
+            print(f"Iteration {record['iteration'] - 1}, decr : {n * record['decrement']:.2e}")
         return False
 
     found = sweeps(
@@ -209,7 +209,7 @@ def ajd_pham(
         show if verbose else None,
     )
     done = found.fields["n_iter"]
-    infos: dict[str, list[Any]] = {"t_list": found.fields["history"]["seconds"][:done].tolist()}
+    infos: dict[str, list[Any]] = {"t_list": found.fields["history"]["seconds"][:done]}
     if return_B_list:
         infos["B_list"] = found.fields["iterates"][:done]
     if not found.finished:

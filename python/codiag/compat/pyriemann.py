@@ -52,7 +52,7 @@ def ajd_pham(
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters, one a row.
+        The filters, one per row.
     D : ndarray, shape (n_matrices, n, n)
         V X V'.
 
@@ -143,7 +143,7 @@ def ajd(
     X : array-like, shape (n_matrices, n, n)
         The matrices.
     method : {"ajd_pham", "ajd_newton", "rjd", "uwedge"} or callable
-        The method. "rjd" and "uwedge", which minimise other criteria, are pyRiemann's own.
+        The method. "rjd" and "uwedge", which minimize other criteria, are pyRiemann's own.
     init : array-like, shape (n, n), optional
         The start.
     eps : float

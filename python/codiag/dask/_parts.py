@@ -1,4 +1,4 @@
-"""The parts of a set, one a worker, and the questions that go to them."""
+"""The parts of a set, one per worker, and the questions that go to them."""
 
 from __future__ import annotations
 
@@ -64,14 +64,16 @@ class Parts:
         self.futures: list[Any] = []
         # The worker that holds each part, as far as known.
         self.homes: list[str | None] = []
-        self.described: list[tuple[float, Floats, float, list[tuple[int, int]]]] = []
+        self.described: list[bytes] = []
         self.mean: Floats | None = None
 
     def load(self, C: Any, weights: Any, options: dict[str, Any]) -> None:
         """Have the workers load and check their chunks."""
         self.client.wait_for_workers(1, timeout=worker_timeout())
         make = self._of_futures if isinstance(C, list) else self._of_array
-        chunks = make(C, weights, options["shrinkage"])
+        # What concerns single matrices.
+        each = {name: options[name] for name in ("shrinkage", "symmetrize")}
+        chunks = make(C, weights, each)
         sizes = gather(self.client, self.client.map(_worker.size_of, chunks, pure=False))
         filters = self._reduction(chunks, options)
         # Where to work is not prescribed, as the worker named may not live to see it: a part is
@@ -85,7 +87,7 @@ class Parts:
         described = self.client.map(_worker.describe, self.futures, pure=False)
         self.described = gather(self.client, described)
 
-    def ask(self, question: dict[str, Any]) -> list[Floats]:
+    def ask(self, question: bytes) -> list[bytes]:
         """Put a question to all parts; return their answers in the order of the parts.
 
         Each is bound to the worker that holds its part: Dask would now and then have another one
@@ -105,13 +107,13 @@ class Parts:
                         self.homes[k] = None
                         answers[k] = self._put(question, k)
 
-    def _put(self, question: dict[str, Any], k: int) -> Any:
+    def _put(self, question: bytes, k: int) -> Any:
         home = self.homes[k]
         where = None if home is None else [home]
         part = self.futures[k]
         return self.client.submit(_worker.answer, part, question, workers=where, pure=False)
 
-    def _of_array(self, C: Any, weights: Any, shrinkage: float) -> list[Any]:
+    def _of_array(self, C: Any, weights: Any, options: dict[str, Any]) -> list[Any]:
         _check_array(C)
         # Pieces small enough to be shared out evenly.
         most = -(-C.shape[0] // (_PIECES * len(self.client.nthreads())))
@@ -119,9 +121,9 @@ class Parts:
         arrays = C.rechunk({0: sizes, 1: -1, 2: -1}).to_delayed().ravel()
         make = dask.delayed(_worker.chunk, pure=False)
         inputs = zip(arrays, _firsts(sizes), _pieces_of_weights(weights, sizes), strict=True)
-        return list(self.client.compute([make(*given, shrinkage) for given in inputs]))
+        return list(self.client.compute([make(*given, options) for given in inputs]))
 
-    def _of_futures(self, futures: list[Any], weights: Any, shrinkage: float) -> list[Any]:
+    def _of_futures(self, futures: list[Any], weights: Any, options: dict[str, Any]) -> list[Any]:
         shapes = gather(self.client, self.client.map(_worker.shape_of, futures))
         for k, shape in enumerate(shapes):
             fits = len(shape) == 3 and shape[0] > 0 and shape[1] == shape[2] == shapes[0][-1] > 0
@@ -132,12 +134,11 @@ class Parts:
                 )
         sizes = [shape[0] for shape in shapes]
         vectors = _pieces_of_weights(weights, sizes)
-        shrinkages = [shrinkage] * len(sizes)
-        inputs = (futures, _firsts(sizes), vectors, shrinkages)
+        inputs = (futures, _firsts(sizes), vectors, [options] * len(sizes))
         return list(self.client.map(_worker.chunk, *inputs, pure=False))
 
     def _groups(self, chunks: list[Any], sizes: list[int]) -> list[list[Any]]:
-        """Return the chunks in groups, one a worker: where they are, but for what makes it fair."""
+        """Return the chunks in groups, one per worker: where they are, as far as that is fair."""
         threads = self.client.nthreads()
         holders = self.client.who_has(chunks)
         homes = [next(iter(holders.get(chunk.key, ())), None) for chunk in chunks]
@@ -217,12 +218,12 @@ def _pieces_of_weights(weights: Any, sizes: Sequence[int]) -> list[Any]:
         return [None] * len(sizes)
     if isinstance(weights, dask.array.Array):
         if weights.shape != (n,):
-            raise ValueError(f"expected {n} weights, one a matrix, got shape {weights.shape}")
+            raise ValueError(f"expected {n} weights, one per matrix, got shape {weights.shape}")
         return list(weights.astype(np.float64).rechunk((tuple(sizes),)).to_delayed())
     vector = weight_vector(weights)
     assert vector is not None
     if len(vector) != n:
-        raise ValueError(f"expected {n} weights, one a matrix, got {len(vector)}")
+        raise ValueError(f"expected {n} weights, one per matrix, got {len(vector)}")
     bad = np.flatnonzero(~((vector >= 0) & np.isfinite(vector)))
     if len(bad):
         raise ValueError(

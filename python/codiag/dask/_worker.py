@@ -20,10 +20,10 @@ def shape_of(array: Any) -> tuple[int, ...]:
     return tuple(array.shape)
 
 
-def chunk(array: Any, first: int, weights: Floats | None, shrinkage: float) -> _core.Chunk:
+def chunk(array: Any, first: int, weights: Floats | None, options: dict[str, Any]) -> _core.Chunk:
     """Check some consecutive matrices; the first has the number `first` in the whole set."""
     # Several chunks are made at a time: one thread each.
-    return _core.Chunk(matrix_set(array), first, weights, shrinkage, 1)
+    return _core.Chunk(matrix_set(array), first, weights, {**options, "threads": 1})
 
 
 def size_of(piece: _core.Chunk) -> int:
@@ -43,11 +43,11 @@ def part(chunks: list[_core.Chunk], filters: Floats | None, threads: int | None)
     return _core.Part(chunks, filters, usable_threads(threads))
 
 
-def describe(held: _core.Part) -> tuple[float, Floats, float, list[tuple[int, int]]]:
+def describe(held: _core.Part) -> bytes:
     """Return what the solver has to know of a part."""
     return held.describe()
 
 
-def answer(held: _core.Part, question: dict[str, Any]) -> Floats:
+def answer(held: _core.Part, question: bytes) -> bytes:
     """Answer a question about the matrices of a part."""
     return held.answer(question)

@@ -5,18 +5,18 @@ use super::{LANES, dispatch, packed, packed_len};
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
 /// its first two derivatives.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Slope {
+pub struct LinePoint {
     /// Σ_i w_i Σ_a log Dⁱ_aa(α).
-    pub log_powers: f64,
+    pub sum: f64,
     /// Its first derivative in α.
     pub first: f64,
     /// Its second derivative in α.
     pub second: f64,
 }
 
-impl std::ops::AddAssign for Slope {
+impl std::ops::AddAssign for LinePoint {
     fn add_assign(&mut self, other: Self) {
-        self.log_powers += other.log_powers;
+        self.sum += other.sum;
         self.first += other.first;
         self.second += other.second;
     }
@@ -116,31 +116,31 @@ pub fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
-/// The block's share of the slope at α.
-pub fn slope(
+/// The block's share of the point at α of a line.
+pub fn line_point(
     p: usize,
     block: &[f64],
     cross: &[f64],
     square: &[f64],
     weights: &[f64],
     alpha: f64,
-) -> Slope {
+) -> LinePoint {
     let lanes = weights.len();
     for rows in [block, cross, square] {
         assert_eq!(rows.len(), packed_len(p) * lanes);
     }
-    slope_along(p, weights, alpha, |a, at| {
+    line_point_along(p, weights, alpha, |a, at| {
         let row = packed(a, a) * lanes + at;
         [group(block, row), group(cross, row), group(square, row)]
     })
 }
 
-/// As [`slope`], from `ratios` to D_aa of the p diagonals of `cross` and then of `square`: what the
+/// As [`line_point`], from `ratios` to D_aa of the p diagonals of `cross` and then of `square`: what the
 /// logarithms add to those at α = 0.
-pub fn slope_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> Slope {
+pub fn line_point_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(ratios.len(), 2 * p * lanes);
-    slope_along(p, weights, alpha, |a, at| {
+    line_point_along(p, weights, alpha, |a, at| {
         let row = a * lanes + at;
         [
             &[1.0; LANES],
@@ -150,17 +150,17 @@ pub fn slope_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) ->
     })
 }
 
-/// The slope of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.
+/// The point of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.
 #[inline(always)]
-fn slope_along<'a>(
+fn line_point_along<'a>(
     p: usize,
     weights: &[f64],
     alpha: f64,
     rows: impl Fn(usize, usize) -> [&'a [f64; LANES]; 3],
-) -> Slope {
+) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
-    let mut sums = Slope::default();
+    let mut sums = LinePoint::default();
     dispatch(
         #[inline(always)]
         || {
@@ -182,7 +182,7 @@ fn slope_along<'a>(
                 let logs = logs.finish();
                 let w = group(weights, at);
                 for l in 0..LANES {
-                    sums.log_powers += w[l] * logs[l];
+                    sums.sum += w[l] * logs[l];
                     sums.first += w[l] * first[l];
                     sums.second += w[l] * second[l];
                 }

@@ -56,8 +56,50 @@ pub fn pair_sums(block: &[f64], weights: &[f64], a: usize, b: usize) -> PairSums
     }
 }
 
+/// The two sums over the set that decide the Jacobi rotation of the pair (a, b), with
+/// h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RotationSums {
+    /// Σ_i w_i (h² − g²).
+    pub on: f64,
+    /// Σ_i w_i 2hg.
+    pub off: f64,
+}
+
+impl std::ops::AddAssign for RotationSums {
+    fn add_assign(&mut self, other: Self) {
+        self.on += other.on;
+        self.off += other.off;
+    }
+}
+
+/// The block's share of the sums for a rotation of the pair (a, b).
+pub fn rotation_sums(block: &[f64], weights: &[f64], a: usize, b: usize) -> RotationSums {
+    let lanes = weights.len();
+    assert_eq!(lanes % LANES, 0);
+    let row = |a, b| &block[packed(a, b) * lanes..][..lanes];
+    let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
+    let mut sums = [[0.0; LANES]; 2];
+    dispatch(
+        #[inline(always)]
+        || {
+            for at in (0..lanes).step_by(LANES) {
+                let (aa, bb) = (&aa[at..at + LANES], &bb[at..at + LANES]);
+                let (ab, w) = (&ab[at..at + LANES], &weights[at..at + LANES]);
+                for l in 0..LANES {
+                    let (h, g) = (aa[l] - bb[l], 2.0 * ab[l]);
+                    sums[0][l] += w[l] * (h * h - g * g);
+                    sums[1][l] += w[l] * (2.0 * h * g);
+                }
+            }
+        },
+    );
+    let [on, off] = sums.map(|s| s.iter().sum());
+    RotationSums { on, off }
+}
+
 /// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.
-pub fn rotate_pair(
+pub fn shear_pair(
     p: usize,
     block: &mut [f64],
     lanes: usize,
@@ -70,11 +112,19 @@ pub fn rotate_pair(
     );
 }
 
-/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s·a) on both sides of eight matrices.
-/// Plain loops, to be called within [`dispatch`].
-#[inline(always)]
-pub fn turn_pair(p: usize, block: &mut [f64], pair: (usize, usize), (c, s): (f64, f64)) {
-    apply(p, block, LANES, pair, |x, y| (c * x + s * y, c * y - s * x));
+/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s·a) on both sides of every matrix of the
+/// block.
+pub fn rotate_pair(
+    p: usize,
+    block: &mut [f64],
+    lanes: usize,
+    pair: (usize, usize),
+    (c, s): (f64, f64),
+) {
+    dispatch(
+        #[inline(always)]
+        || apply(p, block, lanes, pair, |x, y| (c * x + s * y, c * y - s * x)),
+    );
 }
 
 /// Applies the 2×2 map `m` to rows a > b, and to columns a and b.

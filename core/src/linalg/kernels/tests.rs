@@ -227,10 +227,10 @@ fn slope_and_advance_follow_the_quadratics() {
                 }
             }
         }
-        let at = |alpha| slope(p, &entries, &cross, &squared, &w, alpha);
-        assert_close(at(alpha).log_powers, logs);
+        let at = |alpha| line_point(p, &entries, &cross, &squared, &w, alpha);
+        assert_close(at(alpha).sum, logs);
         let h = 1e-5;
-        let first = (at(alpha + h).log_powers - at(alpha - h).log_powers) / (2.0 * h);
+        let first = (at(alpha + h).sum - at(alpha - h).sum) / (2.0 * h);
         let second = (at(alpha + h).first - at(alpha - h).first) / (2.0 * h);
         assert!((at(alpha).first - first).abs() < 1e-6 * (1.0 + first.abs()));
         assert!((at(alpha).second - second).abs() < 1e-6 * (1.0 + second.abs()));
@@ -276,11 +276,11 @@ fn diagonals_of_a_line_are_those_of_the_congruences() {
         let (powers, ratios) = out.split_at_mut(p * lanes);
         let both = ratios.chunks_exact_mut(p * lanes);
         both.for_each(|rows| rows.iter_mut().zip(&*powers).for_each(|(x, d)| *x /= d));
-        let start = slope(p, &d, &cross, &square, &w, 0.0);
+        let start = line_point(p, &d, &cross, &square, &w, 0.0);
         for alpha in [0.0, 0.7] {
-            let whole = slope(p, &d, &cross, &square, &w, alpha);
-            let ratios = slope_of_ratios(p, ratios, &w, alpha);
-            assert_close(start.log_powers + ratios.log_powers, whole.log_powers);
+            let whole = line_point(p, &d, &cross, &square, &w, alpha);
+            let ratios = line_point_of_ratios(p, ratios, &w, alpha);
+            assert_close(start.sum + ratios.sum, whole.sum);
             assert_close(ratios.first, whole.first);
             assert_close(ratios.second, whole.second);
         }
@@ -288,7 +288,7 @@ fn diagonals_of_a_line_are_those_of_the_congruences() {
 }
 
 #[test]
-fn a_rotated_pair_is_a_congruence() {
+fn a_sheared_pair_is_a_congruence() {
     for (p, lanes) in SIZES.into_iter().filter(|(p, _)| *p > 1) {
         for (a, b) in [(1, 0), (p - 1, 0), (p - 1, p - 2)] {
             let (mut entries, matrices) = block(p, lanes);
@@ -304,7 +304,7 @@ fn a_rotated_pair_is_a_congruence() {
             let mut m = Matrix::identity(p);
             m[(a, b)] = 0.3;
             m[(b, a)] = -0.2;
-            rotate_pair(p, &mut entries, lanes, (a, b), (0.3, -0.2));
+            shear_pair(p, &mut entries, lanes, (a, b), (0.3, -0.2));
             for (i, matrix) in matrices.iter().enumerate() {
                 let whole = product_transposed(&product(&m, matrix), &m);
                 for c in 0..p {
@@ -353,7 +353,7 @@ fn combinations_and_correlations_are_adjoint() {
 }
 
 #[test]
-fn a_turned_pair_is_a_rotation() {
+fn a_rotated_pair_is_a_congruence() {
     let lanes = LANES;
     for p in [2, 3, 5, 8] {
         let (mut entries, matrices) = block(p, lanes);
@@ -361,7 +361,7 @@ fn a_turned_pair_is_a_rotation() {
         let (c, s) = (0.8, 0.6);
         let mut m = Matrix::identity(p);
         (m[(a, a)], m[(a, b)], m[(b, a)], m[(b, b)]) = (c, s, -s, c);
-        turn_pair(p, &mut entries, (a, b), (c, s));
+        rotate_pair(p, &mut entries, lanes, (a, b), (c, s));
         for (i, matrix) in matrices.iter().enumerate() {
             let whole = product_transposed(&product(&m, matrix), &m);
             for x in 0..p {

@@ -1,12 +1,14 @@
 //! What the start and the solvers ask, answered from memory.
 
-use super::{Group, InMemory, Sweep};
+use std::sync::Arc;
+
+use super::{Group, InMemory, Work};
 use crate::Error;
-use crate::linalg::kernels::{self, Slope, packed, packed_len};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::groups::{self, add_slices, symmetric};
-use crate::matrices::recycled::Recycled;
-use crate::matrices::{Ending, Pairs, Probe, Summary, Tables, WorkingSet, start_sums};
+use crate::matrices::{
+    FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
+};
 use crate::statistics::{Hessian, Statistics, add_transposed};
 
 /// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
@@ -26,9 +28,9 @@ impl WorkingSet for InMemory {
         let p = self.dimension();
         let metric = start_sums::inner_product_weights(metric);
         let sums = self.sum(
-            Sweep::Entries,
+            Work::Entries,
             |group| {
-                let mut sums = vec![0.0; packed_len(p)];
+                let mut sums = vec![0.0; Triangle::new(p).len()];
                 for block in &mut group.blocks {
                     block.inverse_sizes = start_sums::inverse_sizes(p, &block.original, &metric);
                     start_sums::add_scaled(&block.original, &block.inverse_sizes, &mut sums);
@@ -43,7 +45,7 @@ impl WorkingSet for InMemory {
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
         let eight = start_sums::inner_product_rows(eight, self.dimension());
         Ok(self.sum(
-            Sweep::Entries,
+            Work::Entries,
             |group| {
                 let mut sums = vec![0.0; eight.len()];
                 for block in &group.blocks {
@@ -57,32 +59,22 @@ impl WorkingSet for InMemory {
     }
 
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
-        for block in self.blocks_mut().filter(|b| b.entries.is_empty()) {
-            block.entries = Recycled::of_len(block.original.entries.len());
-        }
-        self.each(Sweep::Products, |group| {
+        self.each(Work::Products, |group| {
             for block in &mut group.blocks {
-                let task = kernels::Congruence {
-                    transform: b,
-                    input: &block.original.entries,
-                    lanes: block.original.lanes(),
-                    square: &mut block.entries,
-                    cross: None,
-                };
-                kernels::congruence(task, &mut group.scratch);
+                block.reset(b, &mut group.scratch);
             }
         });
-        Ok(self.log_powers())
+        Ok(self.diagonal_sum())
     }
 
     fn mean(&mut self) -> Result<Matrix, Error> {
         let p = self.dimension();
         let sums = self.sum(
-            Sweep::Entries,
+            Work::Entries,
             |group| {
-                let mut sums = vec![0.0; packed_len(p)];
+                let mut sums = vec![0.0; Triangle::new(p).len()];
                 for block in &group.blocks {
-                    kernels::combine(&block.entries, &block.original.weights, &mut sums);
+                    kernels::combine(block.entries(), block.weights(), &mut sums);
                 }
                 sums
             },
@@ -97,10 +89,10 @@ impl WorkingSet for InMemory {
 
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
         let p = self.dimension();
-        self.each(Sweep::Products, |group| {
+        self.each(Work::Products, |group| {
             group.hessian.resize(kernels::hessian_len(p), 0.0);
             for (k, block) in group.blocks.iter().enumerate() {
-                let (entries, weights) = (&block.entries, &block.original.weights);
+                let (entries, weights) = (block.entries(), block.weights());
                 let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
                 kernels::accumulate_hessian(p, entries, weights, rows, k == 0, scratch);
             }
@@ -122,11 +114,11 @@ impl WorkingSet for InMemory {
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
         let p = self.dimension();
         let mut product = self.sum(
-            Sweep::Products,
+            Work::Products,
             |group| {
                 let mut sums = Matrix::zeros(p, p);
                 for block in &group.blocks {
-                    let (entries, weights) = (&block.entries, &block.original.weights);
+                    let (entries, weights) = (block.entries(), block.weights());
                     let scratch = &mut group.scratch;
                     kernels::accumulate_product(e, entries, weights, &mut sums, scratch);
                 }
@@ -142,29 +134,17 @@ impl WorkingSet for InMemory {
 
     fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
         let p = self.dimension();
-        for block in self.blocks_mut().filter(|b| b.cross.is_empty()) {
-            block.cross = Recycled::of_len(block.entries.len());
-            block.square = Recycled::of_len(block.entries.len());
-        }
         let (linear, quadratic) = self.sum(
-            Sweep::Products,
+            Work::Products,
             |group| {
                 let mut sums = (vec![0.0; p], vec![0.0; p]);
                 for block in &mut group.blocks {
-                    let weights = &block.original.weights;
-                    let lanes = weights.len();
-                    let task = kernels::Congruence {
-                        transform: e,
-                        input: &block.entries,
-                        lanes,
-                        square: &mut block.square,
-                        cross: Some(&mut block.cross),
-                    };
-                    kernels::congruence(task, &mut group.scratch);
+                    let original = Arc::clone(&block.original);
+                    let line = block.probe(e, &mut group.scratch);
                     for a in 0..p {
-                        let row = packed(a, a) * lanes..(packed(a, a) + 1) * lanes;
-                        sums.0[a] += linalg::dot(&block.cross[row.clone()], weights);
-                        sums.1[a] += linalg::dot(&block.square[row], weights);
+                        let weights = &original.weights;
+                        sums.0[a] += linalg::dot(line.cross.diagonal(a), weights);
+                        sums.1[a] += linalg::dot(line.square.diagonal(a), weights);
                     }
                 }
                 sums
@@ -177,45 +157,43 @@ impl WorkingSet for InMemory {
         Ok(Probe { linear, quadratic })
     }
 
-    fn slope(&mut self, alpha: f64) -> Result<Slope, Error> {
-        let p = self.dimension();
+    fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
         let work = |group: &mut Group| {
-            let mut sums = Slope::default();
+            let mut sums = LinePoint::default();
             for block in &group.blocks {
-                let (cross, square) = (&block.cross, &block.square);
-                let weights = &block.original.weights;
-                sums += kernels::slope(p, &block.entries, cross, square, weights, alpha);
+                sums += block.line_point(alpha);
             }
             sums
         };
-        Ok(self.sum(Sweep::Diagonals, work, |total, sums| *total += *sums))
+        Ok(self.sum(Work::Diagonals, work, |total, sums| *total += *sums))
     }
 
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
         Ok(self.moments(Some((alpha, scale))))
     }
 
-    fn ending(&mut self, mean_powers: &[f64]) -> Result<Ending, Error> {
+    fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         let p = self.dimension();
         let variations = self.sum(
-            Sweep::Diagonals,
+            Work::Diagonals,
             |group| {
                 let mut sums = vec![0.0; p];
                 for block in &group.blocks {
-                    let (entries, weights) = (&block.entries, &block.original.weights);
-                    groups::add_variations(entries, weights, mean_powers, &mut sums);
+                    groups::add_variations(block.d(), block.weights(), mean_powers, &mut sums);
                 }
                 sums
             },
             add_slices,
         );
-        let mut powers = Vec::with_capacity(self.summary.len * p);
+        let mut powers = vec![0.0; self.summary.len * p];
+        let mut rest = &mut powers[..];
         for block in self.blocks() {
-            let (lanes, matrices) = (block.original.lanes(), block.original.matrices);
-            groups::extend_powers(p, &block.entries, lanes, matrices, &mut powers);
+            let (own, others) = rest.split_at_mut(block.original.matrices * p);
+            groups::write_powers(block.d(), own);
+            rest = others;
         }
-        Ok(Ending {
-            log_powers: self.log_powers(),
+        Ok(FinalSums {
+            diagonal_sum: self.diagonal_sum(),
             variations,
             tables: Some(Tables {
                 powers,

@@ -6,9 +6,10 @@ mod pairs;
 use std::sync::Arc;
 
 use crate::linalg::kernels::{self, MomentSums};
+use crate::linalg::{Matrix, SymmetricBatch};
 use crate::matrices::build::weighted_mean;
 use crate::matrices::recycled::Recycled;
-use crate::matrices::{Block, MatrixSet, Summary, groups};
+use crate::matrices::{Block, LinePoint, MatrixSet, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
 
@@ -24,28 +25,116 @@ pub struct InMemory {
 }
 
 struct Group {
-    blocks: Vec<Moving>,
-    // Kept from sweep to sweep, so that none allocates.
+    blocks: Vec<TransformedBlock>,
+    // Kept from pass to pass, so that none allocates.
     scratch: Vec<f64>,
     hessian: Vec<f64>,
 }
 
-/// A block of the set on its way.
-struct Moving {
+/// A block of the set, and its matrices where the solver stands.
+struct TransformedBlock {
     original: Arc<Block>,
     /// 1 / s_i, once the matrices have been balanced.
     inverse_sizes: Vec<f64>,
-    /// Dⁱ.
-    entries: Recycled,
-    /// E Dⁱ + (E Dⁱ)ᵀ of the probed direction.
-    cross: Recycled,
-    /// E Dⁱ Eᵀ of the probed direction.
-    square: Recycled,
+    /// Dⁱ, once the set stands somewhere.
+    transformed: Option<SymmetricBatch<Recycled>>,
+    /// What is known along the probed direction.
+    line: Option<LineTables>,
 }
 
-/// What a sweep does with each matrix: whether threads pay depends on it.
+struct LineTables {
+    /// E Dⁱ + (E Dⁱ)ᵀ.
+    cross: SymmetricBatch<Recycled>,
+    /// E Dⁱ Eᵀ.
+    square: SymmetricBatch<Recycled>,
+}
+
+impl TransformedBlock {
+    fn new(original: Arc<Block>) -> Self {
+        Self {
+            original,
+            inverse_sizes: Vec::new(),
+            transformed: None,
+            line: None,
+        }
+    }
+
+    /// Room for as many numbers as the block has.
+    fn room(original: &Block) -> SymmetricBatch<Recycled> {
+        let numbers = Recycled::of_len(original.entries().len());
+        SymmetricBatch::from_parts(original.size(), original.lanes(), numbers)
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.original.weights
+    }
+
+    /// Dⁱ.
+    fn d(&self) -> &SymmetricBatch<Recycled> {
+        self.transformed.as_ref().expect("reset comes first")
+    }
+
+    /// The entries of Dⁱ, row after row.
+    fn entries(&self) -> &[f64] {
+        self.d().entries()
+    }
+
+    /// D ← B C Bᵀ.
+    fn reset(&mut self, b: &Matrix, scratch: &mut Vec<f64>) {
+        let original = &*self.original;
+        let d = self.transformed.get_or_insert_with(|| Self::room(original));
+        let task = kernels::Congruence {
+            transform: b,
+            input: original.entries(),
+            lanes: original.lanes(),
+            square: d.entries_mut(),
+            cross: None,
+        };
+        kernels::congruence(task, scratch);
+    }
+
+    /// Prepares D(α) for all α along `e`.
+    fn probe(&mut self, e: &Matrix, scratch: &mut Vec<f64>) -> &LineTables {
+        let original = &*self.original;
+        let line = self.line.get_or_insert_with(|| LineTables {
+            cross: Self::room(original),
+            square: Self::room(original),
+        });
+        let task = kernels::Congruence {
+            transform: e,
+            input: self
+                .transformed
+                .as_ref()
+                .expect("reset comes first")
+                .entries(),
+            lanes: original.lanes(),
+            square: line.square.entries_mut(),
+            cross: Some(line.cross.entries_mut()),
+        };
+        kernels::congruence(task, scratch);
+        line
+    }
+
+    /// D ← S D(α) S along the probed direction.
+    fn advance(&mut self, alpha: f64, scale: &[f64]) {
+        let line = self.line.as_ref().expect("probe comes first");
+        let d = self.transformed.as_mut().expect("reset comes first");
+        let (cross, square, lanes) = (line.cross.entries(), line.square.entries(), d.lanes());
+        kernels::advance(d.entries_mut(), cross, square, lanes, alpha, scale);
+    }
+
+    /// The block's share of the point at α along the probed direction.
+    fn line_point(&self, alpha: f64) -> LinePoint {
+        let line = self.line.as_ref().expect("probe comes first");
+        let (p, d) = (self.original.size(), self.entries());
+        let (cross, square) = (line.cross.entries(), line.square.entries());
+        kernels::line_point(p, d, cross, square, self.weights(), alpha)
+    }
+}
+
+/// What a pass does with each matrix: whether threads pay depends on it.
 #[derive(Clone, Copy)]
-enum Sweep {
+enum Work {
     /// Products with p×p matrices.
     Products,
     /// A few operations on each entry.
@@ -56,7 +145,7 @@ enum Sweep {
     Pair,
 }
 
-impl Sweep {
+impl Work {
     /// The time it takes, in multiply-adds at full speed: rough figures, from the benches.
     fn multiply_adds(self, n: usize, p: usize) -> usize {
         match self {
@@ -86,13 +175,8 @@ impl InMemory {
         let lanes = blocks.iter().map(|b| b.lanes()).sum();
         let groups = groups::deal(blocks.len(), lanes, summary.dimension());
         let groups = groups.into_iter().map(|range| {
-            let blocks = blocks[range].iter().map(|original| Moving {
-                original: Arc::clone(original),
-                inverse_sizes: Vec::new(),
-                entries: Recycled::default(),
-                cross: Recycled::default(),
-                square: Recycled::default(),
-            });
+            let blocks = blocks[range].iter().map(Arc::clone);
+            let blocks = blocks.map(TransformedBlock::new);
             Group {
                 blocks: blocks.collect(),
                 scratch: Vec::new(),
@@ -146,17 +230,13 @@ impl InMemory {
         Some((total, Self::of_blocks(&blocks, summary, log_dets, workers)))
     }
 
-    fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Moving> {
-        self.groups.iter_mut().flat_map(|group| &mut group.blocks)
-    }
-
-    fn blocks(&self) -> impl Iterator<Item = &Moving> {
+    fn blocks(&self) -> impl Iterator<Item = &TransformedBlock> {
         self.groups.iter().flat_map(|group| &group.blocks)
     }
 
     /// Calls `work` on each group.
-    fn each(&mut self, sweep: Sweep, work: impl Fn(&mut Group) + Sync + Send) {
-        let cost = sweep.multiply_adds(self.summary.len, self.dimension());
+    fn each(&mut self, kind: Work, work: impl Fn(&mut Group) + Sync + Send) {
+        let cost = kind.multiply_adds(self.summary.len, self.dimension());
         let workers = self.workers.if_worthwhile(cost);
         workers.each(&mut self.groups, work);
     }
@@ -164,11 +244,11 @@ impl InMemory {
     /// Sums over the set what `work` makes of each group.
     fn sum<R: Send>(
         &mut self,
-        sweep: Sweep,
+        kind: Work,
         work: impl Fn(&mut Group) -> R + Sync + Send,
         mut add: impl FnMut(&mut R, &R),
     ) -> R {
-        let cost = sweep.multiply_adds(self.summary.len, self.dimension());
+        let cost = kind.multiply_adds(self.summary.len, self.dimension());
         let mut slots: Vec<(&mut Group, Option<R>)> =
             self.groups.iter_mut().map(|g| (g, None)).collect();
         self.workers
@@ -183,18 +263,16 @@ impl InMemory {
     fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics {
         let p = self.dimension();
         let sums = self.sum(
-            Sweep::Entries,
+            Work::Entries,
             |group| {
                 let mut sums = MomentSums::new(p);
                 for block in &mut group.blocks {
-                    let weights = &block.original.weights;
                     if let Some((alpha, scale)) = advance {
-                        let (cross, square) = (&block.cross, &block.square);
-                        let lanes = weights.len();
-                        kernels::advance(&mut block.entries, cross, square, lanes, alpha, scale);
+                        block.advance(alpha, scale);
                     }
+                    let (entries, weights) = (block.entries(), block.weights());
                     let scratch = &mut group.scratch;
-                    kernels::accumulate_moments(p, &block.entries, weights, &mut sums, scratch);
+                    kernels::accumulate_moments(p, entries, weights, &mut sums, scratch);
                 }
                 sums
             },

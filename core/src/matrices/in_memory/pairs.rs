@@ -1,17 +1,17 @@
-//! Access pair by pair, for Pham's method.
+//! Access pair by pair.
 
-use super::{InMemory, Moving, Sweep};
-use crate::linalg::kernels::{self, PairSums};
-use crate::matrices::{Pairs, groups};
+use super::{InMemory, TransformedBlock, Work};
+use crate::linalg::kernels::{self, PairSums, RotationSums};
+use crate::matrices::{PairStep, Pairs, groups};
 
 impl Pairs for InMemory {
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
         self.sum(
-            Sweep::Pair,
+            Work::Pair,
             |group| {
                 let mut sums = PairSums::default();
                 for block in &group.blocks {
-                    sums += kernels::pair_sums(&block.entries, &block.original.weights, a, b);
+                    sums += kernels::pair_sums(block.entries(), block.weights(), a, b);
                 }
                 sums
             },
@@ -19,22 +19,37 @@ impl Pairs for InMemory {
         )
     }
 
-    fn rotate_pair(&mut self, pair: (usize, usize), e: (f64, f64)) {
-        let p = self.dimension();
-        self.each(Sweep::Pair, |group| {
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
+        self.sum(
+            Work::Pair,
+            |group| {
+                let mut sums = RotationSums::default();
+                for block in &group.blocks {
+                    sums += kernels::rotation_sums(block.entries(), block.weights(), a, b);
+                }
+                sums
+            },
+            |total, sums| *total += *sums,
+        )
+    }
+
+    fn apply(&mut self, a: usize, b: usize, step: PairStep) {
+        self.each(Work::Pair, |group| {
             for block in &mut group.blocks {
-                let lanes = block.original.lanes();
-                kernels::rotate_pair(p, &mut block.entries, lanes, pair, e);
+                let d = block.transformed.as_mut().expect("reset comes first");
+                step.apply_to_batch(d, a, b);
             }
         });
     }
 
-    fn log_powers(&mut self) -> f64 {
+    fn diagonal_sum(&mut self) -> f64 {
         let p = self.dimension();
         self.sum(
-            Sweep::Diagonals,
+            Work::Diagonals,
             |group| {
-                let of = |b: &Moving| groups::log_powers(p, &b.entries, &b.original.weights);
+                let of = |block: &TransformedBlock| {
+                    groups::diagonal_sum(p, block.entries(), block.weights())
+                };
                 group.blocks.iter().map(of).sum::<f64>()
             },
             |total, part| *total += *part,

@@ -1,15 +1,14 @@
-//! What the start and the solvers ask, answered by sweeps over the file.
+//! What the start and the solvers ask, answered by passes over the file.
 
 use std::sync::Mutex;
 
-use super::sweep::{Bench, Sums, sweep};
+use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, transform};
 use crate::Error;
-use crate::linalg::kernels::{self, Slope, packed, packed_len};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::build::factorize_block;
 use crate::matrices::groups::{self, add_slices, symmetric};
-use crate::matrices::{Ending, Probe, Summary, Tables, WorkingSet, start_sums};
+use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, start_sums};
 use crate::statistics::{Hessian, Statistics, add_transposed};
 use crate::update;
 
@@ -27,7 +26,7 @@ impl WorkingSet for OnDisk<'_> {
         self.metric = start_sums::inner_product_weights(metric);
         let metric = &self.metric;
         let sums = self.sum(
-            || vec![0.0; packed_len(p)],
+            || vec![0.0; Triangle::new(p).len()],
             |sums, block, _| {
                 let inverse_sizes = start_sums::inverse_sizes(p, block, metric);
                 start_sums::add_scaled(block, &inverse_sizes, sums);
@@ -53,10 +52,10 @@ impl WorkingSet for OnDisk<'_> {
     }
 
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
-        Ok(self.arrive(b.clone())?.log_powers)
+        Ok(self.arrive(b.clone())?.diagonal_sum)
     }
 
-    /// D is made from C and B in every sweep: its mean is that of C, transformed.
+    /// D is made from C and B in every pass: its mean is that of C, transformed.
     fn mean(&mut self) -> Result<Matrix, Error> {
         let half = linalg::product(&self.b, &self.summary.mean);
         Ok(linalg::product_transposed(&half, &self.b))
@@ -84,8 +83,8 @@ impl WorkingSet for OnDisk<'_> {
         let p = self.dimension();
         let mut product = self.sum_transformed(
             || Matrix::zeros(p, p),
-            |sums, block, bench| {
-                let (entries, scratch) = (&bench.entries, &mut bench.scratch);
+            |sums, block, workspace| {
+                let (entries, scratch) = workspace.entries_and_scratch();
                 kernels::accumulate_product(e, entries, &block.weights, sums, scratch);
             },
             |total, sums| linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice()),
@@ -98,8 +97,8 @@ impl WorkingSet for OnDisk<'_> {
         self.probe_line(e)
     }
 
-    fn slope(&mut self, alpha: f64) -> Result<Slope, Error> {
-        self.slope_along(alpha)
+    fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
+        self.point_along(alpha)
     }
 
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
@@ -108,10 +107,10 @@ impl WorkingSet for OnDisk<'_> {
         Ok(self.arrive(b)?.statistics())
     }
 
-    fn ending(&mut self, mean_powers: &[f64]) -> Result<Ending, Error> {
+    fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         let p = self.dimension();
         self.line = None;
-        let wanted = self.blocks.plan.ending;
+        let wanted = self.blocks.plan.tables;
         if wanted {
             // Their room is wanted for the tables.
             self.blocks.clear();
@@ -131,31 +130,26 @@ impl WorkingSet for OnDisk<'_> {
             work: |sums: &mut (f64, Vec<f64>),
                    k: usize,
                    block: Option<&Block>,
-                   bench: &mut Bench| {
+                   workspace: &mut Workspace| {
                 let block = block.expect("every block is needed");
-                transform(b, block, bench);
-                let (entries, weights) = (&bench.entries, &block.weights);
-                sums.0 += groups::log_powers(p, entries, weights);
-                groups::add_variations(entries, weights, mean_powers, &mut sums.1);
+                transform(b, block, workspace);
+                let (d, weights) = (workspace.d(), &block.weights);
+                sums.0 += groups::diagonal_sum(p, d.entries(), weights);
+                groups::add_variations(&d, weights, mean_powers, &mut sums.1);
                 let Some(place) = places.get(k) else { return };
                 let mut place = place.lock().expect("each block comes once");
-                let lanes = block.lanes();
-                for (lane, row) in place.0.chunks_exact_mut(p).enumerate() {
-                    for (a, x) in row.iter_mut().enumerate() {
-                        *x = entries[packed(a, a) * lanes + lane];
-                    }
-                }
-                place.1.copy_from_slice(&factorize_block(p, block).0);
+                groups::write_powers(&d, place.0);
+                place.1.copy_from_slice(&factorize_block(block).0);
             },
             add: |total: &mut (f64, Vec<f64>), part: &(f64, Vec<f64>)| {
                 total.0 += part.0;
                 add_slices(&mut total.1, &part.1);
             },
         };
-        let (log_powers, variations) = sweep(&self.blocks, self.watcher, |_| true, &sums)?;
+        let (diagonal_sum, variations) = pass(&self.blocks, self.watcher, |_| true, &sums)?;
         drop(places);
-        Ok(Ending {
-            log_powers,
+        Ok(FinalSums {
+            diagonal_sum,
             variations,
             tables: wanted.then_some(Tables { powers, log_dets }),
         })

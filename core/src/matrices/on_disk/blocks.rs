@@ -7,6 +7,7 @@ use super::file::MatrixFile;
 use super::plan::{Needs, Plan};
 use crate::linalg::Matrix;
 use crate::linalg::kernels::LANES;
+use crate::matrices::build::{Indefinite, negative_lane};
 use crate::matrices::{Block, groups};
 use crate::{Error, Memory};
 
@@ -27,6 +28,8 @@ pub struct Recipe {
     pub symmetrize: bool,
     /// What reduces each matrix, if anything does.
     pub filters: Option<Arc<Matrix>>,
+    /// The mean before reduction, while it is still to be checked that no matrix is negative.
+    pub semidefinite: Option<Arc<Matrix>>,
     /// How many matrices a block holds.
     pub capacity: usize,
 }
@@ -195,15 +198,26 @@ impl Blocks {
         }
         let first = k * self.recipe.capacity;
         let number = |lane: usize| (first + lane) * self.recipe.step;
-        block.gather_eight(p, &eight[..count], at, self.recipe.symmetrize, number)
+        block.gather_eight(&eight[..count], at, self.recipe.symmetrize, number)
     }
 
-    /// What the matrices of a whole block are once they are shrunk and reduced.
-    pub fn complete(&self, mut block: Block, scratch: &mut Vec<f64>) -> Block {
-        block.shrink(self.file.size(), self.recipe.shrinkage);
-        match &self.recipe.filters {
+    /// What the matrices of the whole block k are once they are shrunk and reduced.
+    pub fn complete(
+        &self,
+        k: usize,
+        mut block: Block,
+        scratch: &mut Vec<f64>,
+    ) -> Result<Block, Error> {
+        block.shrink(self.recipe.shrinkage);
+        if let Some(mean) = &self.recipe.semidefinite
+            && let Some(lane) = negative_lane(&block, mean)
+        {
+            let matrix = k * self.recipe.capacity + lane;
+            return Err(Indefinite::new(&block, lane, matrix).error_for_reduced());
+        }
+        Ok(match &self.recipe.filters {
             Some(filters) => block.reduced(filters, scratch),
             None => block,
-        }
+        })
     }
 }

@@ -1,19 +1,18 @@
-//! How a set on disk is made: a first sweep checks every matrix, and sums what a summary tells.
+//! How a set on disk is made: a first pass checks every matrix, and sums what a summary tells.
 
 use std::sync::Arc;
 
 use super::blocks::{Blocks, Recipe};
-use super::sweep::{Sums, Watcher, sweep};
+use super::pass::{Sums, Watcher, pass};
 use super::{MatrixFile, OnDisk};
-use crate::linalg::kernels::{self, packed_len};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::build::{Indefinite, check_range, factorize_block};
 use crate::matrices::groups::{add_slices, symmetric};
 use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
-use crate::{Error, Memory, Reading};
+use crate::{Error, Memory};
 
-/// What the first sweep sums.
+/// What the first pass sums.
 struct First {
     mean: Vec<f64>,
     mean_log_det: f64,
@@ -40,7 +39,7 @@ impl<'a> OnDisk<'a> {
         Self::build(&file, memory, options, None).map_err(|e| file.named(e))
     }
 
-    /// As [`new`](Self::new), with a watcher as in [`watched`](Self::watched) from the first sweep
+    /// As [`new`](Self::new), with a watcher as in [`watched`](Self::watched) from the first pass
     /// on.
     ///
     /// # Errors
@@ -49,7 +48,7 @@ impl<'a> OnDisk<'a> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: &'a dyn Fn(&Reading) -> std::ops::ControlFlow<()>,
+        watcher: Watcher<'a>,
     ) -> Result<Self, Error> {
         let file = Arc::new(file);
         Self::build(&file, memory, options, Some(watcher)).map_err(|e| file.named(e))
@@ -73,11 +72,12 @@ impl<'a> OnDisk<'a> {
             shrinkage: options.shrinkage,
             symmetrize: options.symmetrize,
             filters: None,
+            semidefinite: None,
             capacity: Block::capacity(p),
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
         let whole = options.rank == Rank::Full;
-        let mut first = first_sweep(&blocks, watcher, whole)?;
+        let mut first = first_pass(&blocks, watcher, whole)?;
         let mut mean = symmetric(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
@@ -85,9 +85,11 @@ impl<'a> OnDisk<'a> {
             let found = Reduction::of_mean(&mean, options.rank)?;
             let mut recipe = blocks.recipe.clone();
             recipe.filters = Some(Arc::new(found.filters().clone()));
+            recipe.semidefinite = Some(Arc::new(mean));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
-            first = first_sweep(&blocks, watcher, true)?;
+            first = first_pass(&blocks, watcher, true)?;
+            blocks.recipe.semidefinite = None;
             mean = symmetric(found.rank(), &first.mean);
             reduction = Some(found);
         }
@@ -145,14 +147,14 @@ impl<'a> OnDisk<'a> {
         let blocks = Blocks::new(recipe, self.memory, self.threads)?;
         let p = self.dimension();
         let sums = Sums {
-            zero: || vec![0.0; packed_len(p)],
+            zero: || vec![0.0; Triangle::new(p).len()],
             work: |sums: &mut Vec<f64>, _, block: Option<&Block>, _: &mut _| {
                 let block = block.expect("every block is needed");
-                kernels::combine(&block.entries, &block.weights, sums);
+                kernels::combine(block.entries(), &block.weights, sums);
             },
             add: add_slices,
         };
-        let mean = sweep(&blocks, self.watcher, |_| true, &sums)?;
+        let mean = pass(&blocks, self.watcher, |_| true, &sums)?;
         let summary = Summary {
             criterion: self.summary.criterion,
             len: blocks.recipe.len(),
@@ -168,7 +170,7 @@ impl<'a> OnDisk<'a> {
 }
 
 /// Sums the mean; and, if they are to be diagonalised as they are, factorises the matrices.
-fn first_sweep(
+fn first_pass(
     blocks: &Blocks,
     watcher: Option<Watcher<'_>>,
     factorize: bool,
@@ -177,24 +179,24 @@ fn first_sweep(
     let capacity = blocks.recipe.capacity;
     let sums = Sums {
         zero: || First {
-            mean: vec![0.0; packed_len(p)],
+            mean: vec![0.0; Triangle::new(p).len()],
             mean_log_det: 0.0,
             indefinite: None,
         },
         work: |sums: &mut First, k: usize, block: Option<&Block>, _: &mut _| {
             let block = block.expect("every block is needed");
-            kernels::combine(&block.entries, &block.weights, &mut sums.mean);
+            kernels::combine(block.entries(), &block.weights, &mut sums.mean);
             if !factorize {
                 return;
             }
-            let (log_dets, singular) = factorize_block(p, block);
+            let (log_dets, singular) = factorize_block(block);
             sums.mean_log_det += linalg::dot(&block.weights[..log_dets.len()], &log_dets);
             if let Some(lane) = singular.filter(|_| sums.indefinite.is_none()) {
                 let matrix = k * capacity + lane;
-                sums.indefinite = Some(Indefinite::new(p, block, lane, matrix));
+                sums.indefinite = Some(Indefinite::new(block, lane, matrix));
             }
         },
         add: First::add,
     };
-    sweep(blocks, watcher, |_| true, &sums)
+    pass(blocks, watcher, |_| true, &sums)
 }

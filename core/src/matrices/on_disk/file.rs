@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use crate::linalg::kernels::{hessian_len, packed_len};
+use crate::linalg::Triangle;
+use crate::linalg::kernels::hessian_len;
 use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
@@ -132,7 +133,7 @@ impl MatrixFile {
     /// About what a solve of these matrices takes if they are all in memory.
     pub fn in_memory(&self) -> Memory {
         // The matrices and, in three parts, where they move; their diagonals; the groups' Hessians.
-        let matrices = self.n * (4 * packed_len(self.p) + self.p + 4);
+        let matrices = self.n * (4 * Triangle::new(self.p).len() + self.p + 4);
         let hessians = 32 * hessian_len(self.p);
         Memory(8 * (matrices + hessians.min(matrices.max(8 << 20))) as u64)
     }

@@ -1,10 +1,10 @@
 //! The working set whose matrices stay in a file, within a budget of memory.
 //!
-//! Every sweep reads the Cⁱ again and applies the current B on the fly. Blocks, groups and kernels
+//! Every pass reads the Cⁱ again and applies the current B on the fly. Blocks, groups and kernels
 //! are those of a set in memory, so the sums come in the same order, and the iterates differ by
 //! rounding alone: in memory D goes from point to point, here it is made anew from C at each.
 //!
-//! A Newton iteration takes two sweeps. One brings statistics and Hessian at the new point together:
+//! A Newton iteration takes two passes. One brings statistics and Hessian at the new point together:
 //! forming D twice would cost more than a Hessian that, at the last point, nobody asks for. The other
 //! probes a direction, by diagonals only.
 
@@ -14,13 +14,11 @@ mod build;
 mod file;
 mod line;
 mod ordered;
+mod pass;
 mod plan;
-mod sweep;
 
 pub use file::MatrixFile;
-pub use sweep::Reading;
-
-use std::ops::ControlFlow;
+pub use pass::Reading;
 
 use super::{Block, Summary};
 use crate::linalg::kernels::{self, MomentSums};
@@ -29,7 +27,7 @@ use crate::statistics::Statistics;
 use crate::{Error, Memory};
 use blocks::Blocks;
 use line::LineTables;
-use sweep::{Bench, Sums, Watcher, sweep};
+use pass::{Sums, Watcher, Workspace, pass};
 
 /// Matrices in a file, of which no more is in memory than a budget allows.
 ///
@@ -48,7 +46,7 @@ use sweep::{Bench, Sums, Watcher, sweep};
 /// The budget counts all that grows with the number or the size of the matrices; a program needs
 /// some memory besides. [`Diagonalization::powers`](crate::Diagonalization::powers) and
 /// [`residuals`](crate::Diagonalization::residuals) are left empty if they would not fit.
-/// [`Method::Pham`](crate::Method::Pham), which would take p²/2 sweeps an iteration, is refused.
+/// [`Method::Pham`](crate::Method::Pham), which would take p²/2 passes per iteration, is refused.
 pub struct OnDisk<'a> {
     blocks: Blocks,
     summary: Summary,
@@ -66,7 +64,7 @@ pub struct OnDisk<'a> {
 
 /// What is known of D at one B.
 struct PointSums {
-    log_powers: f64,
+    diagonal_sum: f64,
     moments: MomentSums,
     /// Empty if it was not asked for.
     hessian: Vec<f64>,
@@ -74,7 +72,7 @@ struct PointSums {
 
 impl PointSums {
     fn add(&mut self, other: &Self) {
-        self.log_powers += other.log_powers;
+        self.diagonal_sum += other.diagonal_sum;
         self.moments.add(&other.moments);
         linalg::add_multiple(&mut self.hessian, 1.0, &other.hessian);
     }
@@ -89,11 +87,11 @@ impl PointSums {
 
 impl<'a> OnDisk<'a> {
     /// Has the watcher called some twenty times a second while the file is read, on the thread that
-    /// solves. If it breaks, the sweep ends within a block, and with it the solve: with
+    /// solves. If it breaks, the pass ends within a block, and with it the solve: with
     /// [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
     /// with [`Error::Interrupted`].
     #[must_use]
-    pub fn watched(mut self, watcher: &'a dyn Fn(&Reading) -> ControlFlow<()>) -> Self {
+    pub fn watched(mut self, watcher: Watcher<'a>) -> Self {
         self.watcher = Some(watcher);
         self
     }
@@ -106,29 +104,31 @@ impl<'a> OnDisk<'a> {
     fn sum<R: Send>(
         &self,
         zero: impl Fn() -> R + Sync,
-        work: impl Fn(&mut R, &Block, &mut Bench) + Sync,
+        work: impl Fn(&mut R, &Block, &mut Workspace) + Sync,
         add: fn(&mut R, &R),
     ) -> Result<R, Error> {
-        let work = |sums: &mut R, _: usize, block: Option<&Block>, bench: &mut Bench| {
-            block.into_iter().for_each(|block| work(sums, block, bench));
+        let work = |sums: &mut R, _: usize, block: Option<&Block>, workspace: &mut Workspace| {
+            block
+                .into_iter()
+                .for_each(|block| work(sums, block, workspace));
         };
         let sums = Sums { zero, work, add };
-        sweep(&self.blocks, self.watcher, |_| true, &sums)
+        pass(&self.blocks, self.watcher, |_| true, &sums)
     }
 
-    /// As [`sum`](Self::sum), of D = B C Bᵀ, which `work` finds on the bench.
+    /// As [`sum`](Self::sum), of D = B C Bᵀ, which `work` finds in the workspace.
     fn sum_transformed<R: Send>(
         &self,
         zero: impl Fn() -> R + Sync,
-        work: impl Fn(&mut R, &Block, &mut Bench) + Sync,
+        work: impl Fn(&mut R, &Block, &mut Workspace) + Sync,
         add: fn(&mut R, &R),
     ) -> Result<R, Error> {
         let b = &self.b;
         self.sum(
             zero,
-            |sums, block, bench| {
-                transform(b, block, bench);
-                work(sums, block, bench);
+            |sums, block, workspace| {
+                transform(b, block, workspace);
+                work(sums, block, workspace);
             },
             add,
         )
@@ -144,14 +144,14 @@ impl<'a> OnDisk<'a> {
         };
         self.sum_transformed(
             || PointSums {
-                log_powers: 0.0,
+                diagonal_sum: 0.0,
                 moments: MomentSums::new(p),
                 hessian: vec![0.0; len],
             },
-            |sums, block, bench| {
-                let (entries, weights) = (&bench.entries, &block.weights);
-                let scratch = &mut bench.scratch;
-                sums.log_powers += super::groups::log_powers(p, entries, weights);
+            |sums, block, workspace| {
+                let weights = &block.weights;
+                let (entries, scratch) = workspace.entries_and_scratch();
+                sums.diagonal_sum += super::groups::diagonal_sum(p, entries, weights);
                 kernels::accumulate_moments(p, entries, weights, &mut sums.moments, scratch);
                 if len > 0 {
                     let rows = &mut sums.hessian;
@@ -180,15 +180,16 @@ impl<'a> OnDisk<'a> {
     }
 }
 
-/// Leaves B C Bᵀ on the bench.
-fn transform(b: &Matrix, block: &Block, bench: &mut Bench) {
-    bench.entries.resize(block.entries.len(), 0.0);
+/// Leaves B C Bᵀ in the workspace.
+fn transform(b: &Matrix, block: &Block, workspace: &mut Workspace) {
+    workspace.resize(block.size(), block.lanes());
+    let (square, scratch) = workspace.entries_and_scratch();
     let task = kernels::Congruence {
         transform: b,
-        input: &block.entries,
+        input: block.entries(),
         lanes: block.lanes(),
-        square: &mut bench.entries,
+        square,
         cross: None,
     };
-    kernels::congruence(task, &mut bench.scratch);
+    kernels::congruence(task, scratch);
 }

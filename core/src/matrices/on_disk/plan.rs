@@ -1,10 +1,11 @@
 //! How a budget of memory is spent.
 //!
-//! First what no sweep can do without: for each thread a few pieces of the file and one block on its
+//! First what no pass can do without: for each thread a few pieces of the file and one block on its
 //! way; the sums of the groups under way, and the Hessians among them. Then, while there is room, the
-//! tables of the line search, which save whole sweeps, and blocks, which save reading.
+//! tables of the line search, which save whole passes, and blocks, which save reading.
 
-use crate::linalg::kernels::{LANES, packed_len};
+use crate::linalg::Triangle;
+use crate::linalg::kernels::LANES;
 use crate::statistics::Hessian;
 use crate::{Error, Memory, Settings};
 
@@ -49,7 +50,7 @@ pub struct Plan {
     /// How many blocks are kept.
     pub kept: usize,
     /// Whether there is room for the tables of an answer.
-    pub ending: bool,
+    pub tables: bool,
 }
 
 impl Needs {
@@ -69,7 +70,7 @@ impl Needs {
             let left = budget - fixed;
             let line = 8 * 2 * self.dimension * self.capacity;
             let lines = blocks.min(left / line);
-            let block = 8 * (packed_len(self.dimension) + 1) * self.capacity;
+            let block = 8 * (Triangle::new(self.dimension).len() + 1) * self.capacity;
             return Ok(Plan {
                 threads,
                 window,
@@ -77,7 +78,7 @@ impl Needs {
                 piece: self.piece(self.span),
                 lines,
                 kept: blocks.min((left - lines * line) / block),
-                ending: 8 * self.n * (self.dimension + 3) <= left,
+                tables: 8 * self.n * (self.dimension + 3) <= left,
             });
         }
         Err(Error::Memory {
@@ -98,7 +99,7 @@ impl Needs {
         Hessian::bytes(self.dimension) <= Settings::default().hessian_memory
     }
 
-    /// The bytes without which no sweep can do.
+    /// The bytes without which no pass can do.
     fn fixed(&self, threads: usize, window: usize) -> usize {
         let (p, r) = (self.channels, self.dimension);
         let lanes = self.capacity.max(self.sample.0);
@@ -110,7 +111,7 @@ impl Needs {
         };
         // What the kernels take for their own.
         let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
-        let blocks = (packed_len(p) + 2 * packed_len(r) + 6 * r + 4) * lanes;
+        let blocks = (Triangle::new(p).len() + 2 * Triangle::new(r).len() + 6 * r + 4) * lanes;
         let pieces = PIECES * self.piece(self.span) * p * p;
         let through = |span: usize| self.piece(span) * span;
         let bytes = if self.converted {
@@ -123,7 +124,7 @@ impl Needs {
         } else {
             bytes
         };
-        let sums = (2 * r * r).max(8 * packed_len(r)) + hessian;
+        let sums = (2 * r * r).max(8 * Triangle::new(r).len()) + hessian;
         let weights = if self.weighted { self.n } else { 0 };
         // The Hessian is the solver's once more; a dozen p×p matrices are about.
         let shared = (window + 1) * sums + hessian + 12 * p * p + weights;
@@ -176,7 +177,7 @@ mod tests {
                 before = plan;
             }
             assert_eq!(
-                (before.threads, before.lines, before.kept, before.ending),
+                (before.threads, before.lines, before.kept, before.tables),
                 (4, blocks, blocks, true),
                 "{n} {p}"
             );

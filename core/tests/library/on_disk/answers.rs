@@ -94,7 +94,7 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
         error.contains("matrix 0 is not positive definite"),
         "{error}"
     );
-    assert!(error.contains("rank=6"), "{error}");
+    assert!(error.contains("Rank::Exactly(6)"), "{error}");
     let options = SetOptions::default().rank(Rank::Auto);
     let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
     let expected = diagonalize(&set, &Settings::default()).unwrap();

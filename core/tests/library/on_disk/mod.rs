@@ -17,7 +17,7 @@ use codiag::{
 };
 
 /// A .npy that goes away with the test.
-struct Npy(PathBuf);
+pub(crate) struct Npy(PathBuf);
 
 impl Npy {
     fn new(descr: &str, shape: (usize, usize), bytes: &[u8]) -> Self {
@@ -37,12 +37,12 @@ impl Npy {
         Self(path)
     }
 
-    fn double(data: &[f64], n: usize, p: usize) -> Self {
+    pub(crate) fn double(data: &[f64], n: usize, p: usize) -> Self {
         let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
         Self::new("<f8", (n, p), &bytes)
     }
 
-    fn open(&self) -> MatrixFile {
+    pub(crate) fn open(&self) -> MatrixFile {
         MatrixFile::open(&self.0).unwrap()
     }
 }

@@ -1,8 +1,8 @@
 //! One pass over the blocks of a file: reading runs ahead of computing.
 //!
 //! Each thread that computes has another one that reads for it, a few pieces ahead. The calling
-//! thread does neither: it tells the watcher how far the sweep has come, and hears whether it is to
-//! stop, so that a signal is answered in the middle of a sweep of any length.
+//! thread does neither: it tells the watcher how far the pass has come, and hears whether it is to
+//! stop, so that a signal is answered in the middle of a pass of any length.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use super::ordered::Ordered;
 use super::plan::PIECES;
 use crate::Error;
 use crate::linalg::kernels::LANES;
+use crate::linalg::{SymmetricBatch, Triangle};
 use crate::matrices::Block;
 
 /// How often the watcher is called.
@@ -31,20 +32,40 @@ pub struct Reading {
 }
 
 /// Called on the thread of the caller while a pass is under way; `Break` ends it.
-pub type Watcher<'a> = &'a dyn Fn(&Reading) -> ControlFlow<()>;
+pub type Watcher<'a> = &'a (dyn Fn(&Reading) -> ControlFlow<()> + Sync);
 
 /// What a thread keeps from block to block, so that it need not allocate.
 #[derive(Default)]
-pub struct Bench {
+pub struct Workspace {
+    /// The size and the number of lanes of the block.
+    shape: (usize, usize),
     /// D of the block.
-    pub entries: Vec<f64>,
+    entries: Vec<f64>,
     /// The diagonals along a line.
     pub diagonals: Vec<f64>,
     /// For the kernels.
     pub scratch: Vec<f64>,
 }
 
-/// What is summed in a sweep.
+impl Workspace {
+    /// Makes room for D of a block.
+    pub fn resize(&mut self, size: usize, lanes: usize) {
+        self.shape = (size, lanes);
+        self.entries.resize(Triangle::new(size).len() * lanes, 0.0);
+    }
+
+    /// D of the block.
+    pub fn d(&self) -> SymmetricBatch<&[f64]> {
+        SymmetricBatch::from_parts(self.shape.0, self.shape.1, &self.entries[..])
+    }
+
+    /// The entries of D, and room for the kernels.
+    pub fn entries_and_scratch(&mut self) -> (&mut [f64], &mut Vec<f64>) {
+        (&mut self.entries, &mut self.scratch)
+    }
+}
+
+/// What is summed in a pass.
 pub struct Sums<Z, W, R> {
     /// The sums of no blocks.
     pub zero: Z,
@@ -60,7 +81,7 @@ enum Message {
     Failed(Error),
 }
 
-/// What all threads of a sweep share.
+/// What all threads of a pass share.
 struct Shared<'a, R> {
     blocks: &'a Blocks,
     /// Which blocks are needed, and which of them are to be read.
@@ -72,13 +93,13 @@ struct Shared<'a, R> {
 }
 
 /// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
-pub fn sweep<R: Send>(
+pub fn pass<R: Send>(
     blocks: &Blocks,
     watcher: Option<Watcher<'_>>,
     needed: impl Fn(usize) -> bool,
     sums: &Sums<
         impl Fn() -> R + Sync,
-        impl Fn(&mut R, usize, Option<&Block>, &mut Bench) + Sync,
+        impl Fn(&mut R, usize, Option<&Block>, &mut Workspace) + Sync,
         R,
     >,
 ) -> Result<R, Error> {
@@ -123,7 +144,8 @@ pub fn sweep<R: Send>(
             });
         }
         drop(running);
-        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(INTERVAL) {
+        // At the beginning, and then every so often.
+        loop {
             let reading = Reading {
                 bytes: shared.bytes.load(Ordering::Relaxed),
                 total: total as u64,
@@ -131,6 +153,9 @@ pub fn sweep<R: Send>(
             };
             if watcher.is_some_and(|watch| watch(&reading).is_break()) {
                 shared.stop.store(true, Ordering::Relaxed);
+            }
+            if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
+                break;
             }
         }
     });
@@ -186,19 +211,26 @@ impl<R: Send> Shared<'_, R> {
     /// Sums over the blocks of group after group.
     fn compute(
         &self,
-        sums: &Sums<impl Fn() -> R, impl Fn(&mut R, usize, Option<&Block>, &mut Bench), R>,
+        sums: &Sums<impl Fn() -> R, impl Fn(&mut R, usize, Option<&Block>, &mut Workspace), R>,
         pieces: &Receiver<Message>,
         free: &Sender<Vec<f64>>,
     ) {
         let _guard = Guard(&self.ordered);
-        let mut bench = Bench::default();
+        let mut workspace = Workspace::default();
         while let Ok(Message::Group(group)) = pieces.recv() {
             let mut total = (sums.zero)();
             let mut failure = None;
             for k in self.blocks.groups[group].clone() {
-                let done = self.block(group, k, pieces, free, &mut bench, |block, bench| {
-                    (sums.work)(&mut total, k, block, bench);
-                });
+                let done = self.block(
+                    group,
+                    k,
+                    pieces,
+                    free,
+                    &mut workspace,
+                    |block, workspace| {
+                        (sums.work)(&mut total, k, block, workspace);
+                    },
+                );
                 if let Err(error) = done {
                     failure = Some(error);
                     break;
@@ -219,18 +251,18 @@ impl<R: Send> Shared<'_, R> {
         k: usize,
         pieces: &Receiver<Message>,
         free: &Sender<Vec<f64>>,
-        bench: &mut Bench,
-        work: impl FnOnce(Option<&Block>, &mut Bench),
+        workspace: &mut Workspace,
+        work: impl FnOnce(Option<&Block>, &mut Workspace),
     ) -> Result<(), Error> {
         if self.is_over(group) {
             return Err(Error::Interrupted);
         }
         if !self.needed[k] {
-            work(None, bench);
+            work(None, workspace);
             return Ok(());
         }
         if let Some(block) = self.blocks.kept(k).filter(|_| !self.read[k]) {
-            work(Some(block), bench);
+            work(Some(block), workspace);
             return Ok(());
         }
         let mut gathering = self.blocks.begin(k);
@@ -249,8 +281,8 @@ impl<R: Send> Shared<'_, R> {
             // The reader may have gone, with nothing left to read.
             drop(free.send(rows));
         }
-        let block = self.blocks.complete(gathering, &mut bench.scratch);
-        work(Some(self.blocks.keep(k, block).get()), bench);
+        let block = self.blocks.complete(k, gathering, &mut workspace.scratch)?;
+        work(Some(self.blocks.keep(k, block).get()), workspace);
         Ok(())
     }
 

@@ -1,0 +1,475 @@
+//! The whole set, for a solver: it puts its questions to the parts.
+
+use super::part::DESCRIPTION;
+use super::question::Question;
+use super::wire;
+use crate::Error;
+use crate::criterion::Criterion;
+use crate::linalg::Matrix;
+use crate::matrices::{FinalSums, LinePoint, Probe, Reduction, Summary, Tables, WorkingSet};
+use crate::statistics::{Hessian, Statistics};
+use crate::update::advanced;
+
+/// The numbers up to which the powers of all matrices are brought here: 200 MB.
+const MOST_POWERS: usize = 25_000_000;
+
+/// The largest number of a matrix that a description is believed to mean.
+const LARGEST_PLACE: f64 = (1_u64 << 48) as f64;
+
+/// Puts questions to the parts of a set, wherever they are. Any closure that does so will do.
+pub trait Ask {
+    /// The answers of all parts ([`Part::answer`](super::Part::answer)) to one question, in the
+    /// order of the parts.
+    ///
+    /// # Errors
+    /// If a part cannot be reached: [`Error::external`].
+    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error>;
+}
+
+impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
+    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        self(question)
+    }
+}
+
+/// A set whose parts are elsewhere.
+///
+/// Tables of powers and residuals are left out of the answer for sets of more than 25 million
+/// powers.
+///
+/// ```
+/// use codiag::cluster::{ClusterSet, Part};
+/// use codiag::working::{Chunk, diagonalize_working};
+/// use codiag::{Matrix, Record, SetOptions, Settings, synthetic};
+/// use std::ops::ControlFlow;
+///
+/// // Two parts, here in one process.
+/// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
+/// let part = |first: usize, n: usize| {
+///     let data = &made.data[first * 16..(first + n) * 16];
+///     let chunk = Chunk::new(data, n, 4, first, &SetOptions::default())?;
+///     Part::of_chunks(vec![chunk], None, Some(1))
+/// };
+/// let parts = [part(0, 25)?, part(25, 35)?];
+///
+/// let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
+/// let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
+/// let mut set = ClusterSet::new(&ask, &described, None)?;
+/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer)?;
+/// assert!(answer.status.converged());
+/// assert_eq!(answer.powers.rows(), 60);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub struct ClusterSet<'a, A: Ask + ?Sized> {
+    ask: &'a A,
+    summary: Summary,
+    shares: Vec<f64>,
+    /// For each part the first numbers and lengths of its runs of matrices.
+    runs: Vec<Vec<(usize, usize)>>,
+    /// For a sample: it has the matrices whose numbers are multiples of this.
+    step: Option<usize>,
+    here: Here,
+}
+
+/// Where the parts have been asked to stand, and what they have said there unasked.
+#[derive(Default)]
+struct Here {
+    metric: Option<Matrix>,
+    b: Option<Matrix>,
+    e: Option<Matrix>,
+    statistics: Option<Statistics>,
+    /// At α = 0 and 1.
+    points: Option<[LinePoint; 2]>,
+}
+
+impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
+    /// The set of the parts that [`Part::describe`](super::Part::describe) themselves, in the order
+    /// in which `ask` brings their answers. `reduction` is that of the whole set, the filters of
+    /// which the parts were made with, if it was reduced.
+    ///
+    /// # Errors
+    /// [`Error::Answer`] if a description is damaged or none of this version's, or if the parts do not
+    /// belong together; [`Error::WeightsZero`] if no part has any weight.
+    pub fn new(
+        ask: &'a A,
+        parts: &[impl AsRef<[u8]>],
+        reduction: Option<Reduction>,
+    ) -> Result<Self, Error> {
+        let read: Result<Vec<_>, _> = parts.iter().map(|part| described(part.as_ref())).collect();
+        let mut parts = read?;
+        let total: f64 = parts.iter().map(|part| part.weight).sum();
+        // Written so that a sum that is NaN does not pass either.
+        if parts.is_empty() || !(total > 0.0) {
+            return Err(Error::WeightsZero);
+        }
+        let first = &parts[0].summary;
+        let (p, criterion) = (first.dimension(), first.criterion);
+        if let Some(other) = parts
+            .iter()
+            .find(|part| part.summary.dimension() != p || part.summary.criterion != criterion)
+        {
+            return Err(Error::Answer {
+                expected: p * p,
+                actual: other.summary.mean.as_slice().len(),
+            });
+        }
+        let runs: Vec<Vec<(usize, usize)>> = parts
+            .iter_mut()
+            .map(|part| std::mem::take(&mut part.runs))
+            .collect();
+        let n: usize = parts.iter().map(|part| part.summary.len).sum();
+        let ends = runs.iter().flatten().map(|(first, len)| first + len);
+        if let Some(end) = ends.max().filter(|end| *end > n) {
+            return Err(Error::Answer {
+                expected: end,
+                actual: n,
+            });
+        }
+        let weighed = parts
+            .into_iter()
+            .map(|part| (part.weight / total, part.summary));
+        let weighed: Vec<(f64, Summary)> = weighed.collect();
+        Ok(Self {
+            ask,
+            shares: weighed.iter().map(|(share, _)| *share).collect(),
+            summary: Summary::of_parts(&weighed, reduction),
+            runs,
+            step: None,
+            here: Here::default(),
+        })
+    }
+
+    /// The answers of all parts, each of which knows how many numbers it should have.
+    fn answers(&self, question: &Question, step: Option<usize>) -> Result<Vec<Answer>, Error> {
+        let dimension = self.summary.dimension();
+        let answers = self.ask.ask(&question.to_bytes(dimension, step))?;
+        if answers.len() != self.shares.len() {
+            return Err(Error::Answer {
+                expected: self.shares.len(),
+                actual: answers.len(),
+            });
+        }
+        let kind = question.kind();
+        let answers = answers.into_iter().map(|bytes| Answer { kind, bytes });
+        Ok(answers.collect())
+    }
+
+    /// The parts' answers in fields of these lengths, weighed by the parts' shares and added in their
+    /// order: the same bits whoever answers first.
+    fn sums<const N: usize>(
+        &self,
+        question: &Question,
+        lengths: [usize; N],
+    ) -> Result<[Vec<f64>; N], Error> {
+        let mut total = vec![0.0; lengths.iter().sum()];
+        let answers = self.answers(question, self.step)?;
+        for (answer, share) in answers.iter().zip(&self.shares) {
+            if *share == 0.0 {
+                continue;
+            }
+            let numbers = answer.numbers(total.len())?;
+            for (sum, x) in total.iter_mut().zip(numbers) {
+                *sum += share * x;
+            }
+        }
+        Ok(split(&total, lengths))
+    }
+
+    fn matrix(&self, question: &Question) -> Result<Matrix, Error> {
+        let p = self.summary.dimension();
+        let [numbers] = self.sums(question, [p * p])?;
+        Ok(Matrix::from_rows(p, p, numbers))
+    }
+
+    /// The B at which the parts stand, and the direction probed there.
+    fn b(&self) -> Result<Matrix, Error> {
+        self.here.b.clone().ok_or(Error::Question)
+    }
+
+    fn e(&self) -> Result<Matrix, Error> {
+        self.here.e.clone().ok_or(Error::Question)
+    }
+
+    /// The powers of all matrices, in the order of the set.
+    fn tables(&self) -> Result<Option<Tables>, Error> {
+        let (n, p) = (self.summary.len, self.summary.dimension());
+        if n.saturating_mul(p) > MOST_POWERS || self.step.is_some() {
+            return Ok(None);
+        }
+        let answers = self.answers(&Question::Tables { b: self.b()? }, self.step)?;
+        let (mut powers, mut log_dets) = (vec![0.0; n * p], vec![0.0; n]);
+        for (answer, runs) in answers.iter().zip(&self.runs) {
+            let len: usize = runs.iter().map(|(_, len)| len).sum();
+            let numbers = answer.numbers(len * (p + 1))?;
+            let (own_powers, own_log_dets) = numbers.split_at(len * p);
+            let mut at = 0;
+            for &(first, len) in runs {
+                powers[first * p..(first + len) * p]
+                    .copy_from_slice(&own_powers[at * p..(at + len) * p]);
+                log_dets[first..first + len].copy_from_slice(&own_log_dets[at..at + len]);
+                at += len;
+            }
+        }
+        Ok(Some(Tables { powers, log_dets }))
+    }
+}
+
+/// What one part said.
+struct Answer {
+    kind: u8,
+    bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// The numbers, of which there should be so many.
+    fn numbers(&self, expected: usize) -> Result<Vec<f64>, Error> {
+        let wrong = |actual| Error::Answer { expected, actual };
+        let (header, rest) = wire::read(&self.bytes).ok_or(wrong(0))?;
+        let actual = rest.len() / 8;
+        let as_announced = header.kind == self.kind && header.count == actual as u64;
+        wire::numbers(rest)
+            .filter(|_| as_announced && actual == expected)
+            .ok_or(wrong(actual))
+    }
+
+    /// Whether the part has nothing to say, having no matrix of the sample.
+    fn is_empty(&self) -> bool {
+        self.numbers(0).is_ok()
+    }
+}
+
+/// What a part says of itself.
+struct Described {
+    weight: f64,
+    summary: Summary,
+    runs: Vec<(usize, usize)>,
+}
+
+fn described(bytes: &[u8]) -> Result<Described, Error> {
+    let damaged = |expected, actual| Error::Answer { expected, actual };
+    let (header, rest) = wire::read(bytes).ok_or(damaged(1, 0))?;
+    let p = header.dimension;
+    // Weight, mean of log det, mean, and at least one run of matrices.
+    let least = p.saturating_mul(p).saturating_add(4);
+    let count = usize::try_from(header.count).unwrap_or(usize::MAX);
+    let there = rest.len() / 8;
+    let body = rest.split_at_checked(count.saturating_mul(8));
+    let (Some((body, name)), true) = (body, header.kind == DESCRIPTION && p > 0) else {
+        return Err(damaged(count, there));
+    };
+    let numbers = wire::numbers(body).filter(|_| count >= least && (count - least) % 2 == 0);
+    let numbers = numbers.ok_or(damaged(least, count))?;
+    let (_, places) = numbers.split_at(2 + p * p);
+    if places.iter().any(|x| !(0.0..=LARGEST_PLACE).contains(x)) {
+        return Err(damaged(least, count));
+    }
+    let criterion: Criterion = std::str::from_utf8(name)
+        .ok()
+        .and_then(|name| name.parse().ok())
+        .ok_or(damaged(least, count))?;
+    let (figures, rest) = numbers.split_at(2);
+    let (mean, runs) = rest.split_at(p * p);
+    let runs: Vec<(usize, usize)> = runs
+        .chunks_exact(2)
+        .map(|run| (run[0] as usize, run[1] as usize))
+        .collect();
+    Ok(Described {
+        weight: figures[0],
+        summary: Summary {
+            criterion,
+            len: runs.iter().map(|(_, len)| len).sum(),
+            mean: Matrix::from_rows(p, p, mean.to_vec()),
+            mean_log_det: figures[1],
+            reduction: None,
+        },
+        runs,
+    })
+}
+
+/// Consecutive pieces of these lengths, which make up the whole.
+fn split<const N: usize>(numbers: &[f64], lengths: [usize; N]) -> [Vec<f64>; N] {
+    let mut rest = numbers;
+    lengths.map(|length| {
+        let (piece, others) = rest.split_at(length);
+        rest = others;
+        piece.to_vec()
+    })
+}
+
+fn statistics_of(p: usize, gradient: Vec<f64>, gamma: Vec<f64>) -> Statistics {
+    Statistics {
+        gradient: Matrix::from_rows(p, p, gradient),
+        gamma: Matrix::from_rows(p, p, gamma),
+    }
+}
+
+fn point_of(numbers: &[f64]) -> LinePoint {
+    LinePoint {
+        sum: numbers[0],
+        first: numbers[1],
+        second: numbers[2],
+    }
+}
+
+impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
+    fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
+        let p = self.summary.dimension();
+        let mut parts = Vec::new();
+        let answers = self.answers(&Question::Sample, Some(step))?;
+        for (answer, share) in answers.iter().zip(&self.shares) {
+            let (weight, len, mean) = if answer.is_empty() {
+                (0.0, 0, Matrix::zeros(p, p))
+            } else {
+                let numbers = answer.numbers(2 + p * p)?;
+                let [figures, mean] = split(&numbers, [2, p * p]);
+                let mean = Matrix::from_rows(p, p, mean);
+                (share * figures[0], figures[1] as usize, mean)
+            };
+            let summary = Summary {
+                criterion: self.summary.criterion,
+                len,
+                mean,
+                mean_log_det: 0.0,
+                reduction: None,
+            };
+            parts.push((weight, summary));
+        }
+        let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
+        if total <= 0.0 {
+            return Ok(None);
+        }
+        parts.iter_mut().for_each(|(weight, _)| *weight /= total);
+        Ok(Some(Self {
+            ask: self.ask,
+            shares: parts.iter().map(|(share, _)| *share).collect(),
+            summary: Summary::of_parts(&parts, None),
+            runs: Vec::new(),
+            step: Some(step),
+            here: Here::default(),
+        }))
+    }
+
+    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+        self.here.metric = Some(metric.clone());
+        let metric = metric.clone();
+        self.matrix(&Question::Balance { metric })
+    }
+
+    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
+        let question = Question::Correlate {
+            metric: self.here.metric.clone().ok_or(Error::Question)?,
+            eight: eight.to_vec(),
+        };
+        let [sums] = self.sums(&question, [eight.len()])?;
+        Ok(sums)
+    }
+
+    fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+        let p = self.summary.dimension();
+        self.here = Here {
+            metric: self.here.metric.take(),
+            b: Some(b.clone()),
+            ..Here::default()
+        };
+        let question = Question::Reset { b: b.clone() };
+        let [gradient, gamma, sum] = self.sums(&question, [p * p, p * p, 1])?;
+        self.here.statistics = Some(statistics_of(p, gradient, gamma));
+        Ok(sum[0])
+    }
+
+    fn mean(&mut self) -> Result<Matrix, Error> {
+        self.matrix(&Question::Mean { b: self.b()? })
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, Error> {
+        if let Some(statistics) = &self.here.statistics {
+            return Ok(statistics.clone());
+        }
+        let p = self.summary.dimension();
+        let question = Question::Statistics { b: self.b()? };
+        let [gradient, gamma] = self.sums(&question, [p * p, p * p])?;
+        Ok(statistics_of(p, gradient, gamma))
+    }
+
+    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
+        let p = self.summary.dimension();
+        let question = Question::Hessian { b: self.b()? };
+        let [triangles] = self.sums(&question, [p * p * (p + 1) / 2])?;
+        hessian.set_triangles(&triangles);
+        Ok(())
+    }
+
+    fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+        self.matrix(&Question::Product {
+            b: self.b()?,
+            e: e.clone(),
+        })
+    }
+
+    fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
+        let p = self.summary.dimension();
+        self.here.e = Some(e.clone());
+        let question = Question::Probe {
+            b: self.b()?,
+            e: e.clone(),
+        };
+        let [linear, quadratic, start, full] = self.sums(&question, [p, p, 3, 3])?;
+        self.here.points = Some([point_of(&start), point_of(&full)]);
+        Ok(Probe { linear, quadratic })
+    }
+
+    fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
+        if let Some([start, full]) = self.here.points {
+            // Exactly these two were asked for along with the probe.
+            if alpha == 0.0 {
+                return Ok(start);
+            }
+            if alpha == 1.0 {
+                return Ok(full);
+            }
+        }
+        let (b, e) = (self.b()?, self.e()?);
+        let [point] = self.sums(&Question::LinePoint { b, e, alpha }, [3])?;
+        Ok(point_of(&point))
+    }
+
+    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
+        let p = self.summary.dimension();
+        let (b, e) = (self.b()?, self.e()?);
+        let next = advanced(&b, &e, alpha, scale);
+        let question = Question::Advance {
+            b,
+            e,
+            next: next.clone(),
+            alpha,
+            scale: scale.to_vec(),
+        };
+        let [gradient, gamma] = self.sums(&question, [p * p, p * p])?;
+        let statistics = statistics_of(p, gradient, gamma);
+        self.here = Here {
+            metric: self.here.metric.take(),
+            b: Some(next),
+            statistics: Some(statistics.clone()),
+            ..Here::default()
+        };
+        Ok(statistics)
+    }
+
+    fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
+        let question = Question::FinalSums {
+            b: self.b()?,
+            mean_powers: mean_powers.to_vec(),
+        };
+        let [variations, sum] = self.sums(&question, [self.summary.dimension(), 1])?;
+        Ok(FinalSums {
+            diagonal_sum: sum[0],
+            variations,
+            tables: self.tables()?,
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! A set whose matrices are held by several processes or machines.
+//!
+//! Each holds a [`Part`], made of [`Chunk`](crate::working::Chunk)s. The solver runs in one place,
+//! on a [`ClusterSet`], which puts every question to all parts and adds the answers up in the parts'
+//! order, weighed by their shares: the same bits, whoever answers first.
+//!
+//! # Nothing is lost with a part
+//!
+//! A question carries all that its answer depends on: the B at which the part should stand, the
+//! direction probed there, and what is wanted. A part keeps its Dⁱ from one question to the next,
+//! but only to save work. One that was just made anew, because its process died, goes to the B of
+//! the question and answers alike.
+//!
+//! # What travels
+//!
+//! Questions, answers and descriptions are bytes; how they travel is up to [`Ask`]. All numbers are
+//! little-endian. A message begins with sixteen bytes:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0, 1 | `cd` |
+//! | 2 | the version of this format, 1 |
+//! | 3 | the kind of question, also in its answer; 255 in a description |
+//! | 4 … 7 | the dimension p, as a `u32` |
+//! | 8 … 15 | a `u64`: in a question, that only every so many-th matrix is meant (0: all); elsewhere, how many numbers follow |
+//!
+//! The rest are `f64`s, matrices row after row. How many there are in a question, and what they
+//! are, follows from its kind and p. A description ends with the name of the criterion.
+
+mod client;
+mod part;
+mod question;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use client::{Ask, ClusterSet};
+pub use part::Part;

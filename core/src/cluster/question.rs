@@ -1,0 +1,193 @@
+//! What a solver asks of the parts of a set.
+
+use super::wire::{self, Header, Writer};
+use crate::Error;
+use crate::linalg::Matrix;
+
+/// One question, with all that its answer depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// How much a sample weighs, how many matrices it has, and their mean.
+    Sample,
+    /// Σ_i w_i Cⁱ / s_i for the sizes s_i in a metric.
+    Balance { metric: Matrix },
+    /// Correlations of the matrices, balanced in a metric, with eight others.
+    Correlate { metric: Matrix, eight: Vec<f64> },
+    /// The statistics at B, and the sum over the diagonals.
+    Reset { b: Matrix },
+    /// The mean of the Dⁱ at B.
+    Mean { b: Matrix },
+    /// The statistics at B.
+    Statistics { b: Matrix },
+    /// The exact Hessian at B.
+    Hessian { b: Matrix },
+    /// The product of the exact Hessian at B with E.
+    Product { b: Matrix, e: Matrix },
+    /// How the powers change along E, and the line's points at α = 0 and 1, with which every search
+    /// begins.
+    Probe { b: Matrix, e: Matrix },
+    /// The line's point at α.
+    LinePoint { b: Matrix, e: Matrix, alpha: f64 },
+    /// The statistics at `next`, reached from B along E.
+    Advance {
+        b: Matrix,
+        e: Matrix,
+        next: Matrix,
+        alpha: f64,
+        scale: Vec<f64>,
+    },
+    /// What an answer says of all matrices together, at B.
+    FinalSums { b: Matrix, mean_powers: Vec<f64> },
+    /// What an answer says of each matrix, at B.
+    Tables { b: Matrix },
+}
+
+impl Question {
+    /// The number that stands for the kind of question.
+    pub fn kind(&self) -> u8 {
+        match self {
+            Self::Sample => 0,
+            Self::Balance { .. } => 1,
+            Self::Correlate { .. } => 2,
+            Self::Reset { .. } => 3,
+            Self::Mean { .. } => 4,
+            Self::Statistics { .. } => 5,
+            Self::Hessian { .. } => 6,
+            Self::Product { .. } => 7,
+            Self::Probe { .. } => 8,
+            Self::LinePoint { .. } => 9,
+            Self::Advance { .. } => 10,
+            Self::FinalSums { .. } => 11,
+            Self::Tables { .. } => 12,
+        }
+    }
+
+    /// As bytes, for a set of that dimension; `step` if only every `step`-th matrix is meant.
+    pub fn to_bytes(&self, dimension: usize, step: Option<usize>) -> Vec<u8> {
+        let writer = Writer::new(Header {
+            kind: self.kind(),
+            dimension,
+            count: step.map_or(0, |step| step as u64),
+        });
+        let written = match self {
+            Self::Sample => writer,
+            Self::Balance { metric: only }
+            | Self::Reset { b: only }
+            | Self::Mean { b: only }
+            | Self::Statistics { b: only }
+            | Self::Hessian { b: only }
+            | Self::Tables { b: only } => writer.numbers(only.as_slice()),
+            Self::Correlate { metric, eight } => writer.numbers(metric.as_slice()).numbers(eight),
+            Self::Product { b, e } | Self::Probe { b, e } => {
+                writer.numbers(b.as_slice()).numbers(e.as_slice())
+            }
+            Self::LinePoint { b, e, alpha } => writer
+                .numbers(b.as_slice())
+                .numbers(e.as_slice())
+                .numbers(&[*alpha]),
+            Self::Advance {
+                b,
+                e,
+                next,
+                alpha,
+                scale,
+            } => writer
+                .numbers(b.as_slice())
+                .numbers(e.as_slice())
+                .numbers(next.as_slice())
+                .numbers(&[*alpha])
+                .numbers(scale),
+            Self::FinalSums { b, mean_powers } => writer.numbers(b.as_slice()).numbers(mean_powers),
+        };
+        written.finish()
+    }
+
+    /// From bytes, for a set of that dimension; with the step, if only a sample is meant.
+    pub fn from_bytes(bytes: &[u8], dimension: usize) -> Result<(Self, Option<usize>), Error> {
+        Self::read(bytes, dimension).ok_or(Error::Question)
+    }
+
+    fn read(bytes: &[u8], p: usize) -> Option<(Self, Option<usize>)> {
+        let (header, rest) = wire::read(bytes)?;
+        if header.dimension != p {
+            return None;
+        }
+        let numbers = wire::numbers(rest)?;
+        let mut fields = Fields { p, rest: &numbers };
+        let fields = &mut fields;
+        let question = match header.kind {
+            0 => Self::Sample,
+            1 => Self::Balance {
+                metric: fields.matrix()?,
+            },
+            2 => Self::Correlate {
+                metric: fields.matrix()?,
+                eight: fields.take(8 * (p * (p + 1) / 2))?.to_vec(),
+            },
+            3 => Self::Reset {
+                b: fields.matrix()?,
+            },
+            4 => Self::Mean {
+                b: fields.matrix()?,
+            },
+            5 => Self::Statistics {
+                b: fields.matrix()?,
+            },
+            6 => Self::Hessian {
+                b: fields.matrix()?,
+            },
+            7 => Self::Product {
+                b: fields.matrix()?,
+                e: fields.matrix()?,
+            },
+            8 => Self::Probe {
+                b: fields.matrix()?,
+                e: fields.matrix()?,
+            },
+            9 => Self::LinePoint {
+                b: fields.matrix()?,
+                e: fields.matrix()?,
+                alpha: fields.take(1)?[0],
+            },
+            10 => Self::Advance {
+                b: fields.matrix()?,
+                e: fields.matrix()?,
+                next: fields.matrix()?,
+                alpha: fields.take(1)?[0],
+                scale: fields.take(p)?.to_vec(),
+            },
+            11 => Self::FinalSums {
+                b: fields.matrix()?,
+                mean_powers: fields.take(p)?.to_vec(),
+            },
+            12 => Self::Tables {
+                b: fields.matrix()?,
+            },
+            _ => return None,
+        };
+        let step = usize::try_from(header.count).ok()?;
+        fields
+            .rest
+            .is_empty()
+            .then_some((question, (step > 0).then_some(step)))
+    }
+}
+
+/// The numbers of a question, to be taken one field after the other.
+struct Fields<'a> {
+    p: usize,
+    rest: &'a [f64],
+}
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [f64]> {
+        let (own, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(own)
+    }
+
+    fn matrix(&mut self) -> Option<Matrix> {
+        let numbers = self.take(self.p * self.p)?.to_vec();
+        Some(Matrix::from_rows(self.p, self.p, numbers))
+    }
+}

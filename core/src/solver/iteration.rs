@@ -1,0 +1,243 @@
+//! The state that all methods share: where the iteration stands, and what it has seen.
+
+use super::progress::Progress;
+use crate::Error;
+use crate::direction::quasi_newton;
+use crate::linalg::{self, Matrix};
+use crate::line_search::Trial;
+use crate::matrices::{Probe, WorkingSet};
+use crate::report::{Record, Status, StepKind};
+use crate::settings::Settings;
+use crate::statistics::Statistics;
+use crate::update;
+
+/// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
+const PATIENCE: usize = 3;
+
+/// Where one solve begins.
+pub(super) struct Beginning {
+    pub b: Matrix,
+    /// What it took to get there, in transforms of the set.
+    pub passes: f64,
+}
+
+/// The step that led to a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub kind: StepKind,
+    /// α.
+    pub length: f64,
+    pub cg_iterations: usize,
+    /// The decrease that the step itself predicted, where a method knows better than the quadratic
+    /// model at the point reached.
+    pub decrement: Option<f64>,
+}
+
+impl Step {
+    /// No step: the point is the start.
+    pub const START: Self = Self::new(StepKind::Start, 0.0);
+
+    pub const fn new(kind: StepKind, length: f64) -> Self {
+        Self {
+            kind,
+            length,
+            cg_iterations: 0,
+            decrement: None,
+        }
+    }
+}
+
+/// A solve under way.
+pub(super) struct Iteration<'a, 'o, S: WorkingSet> {
+    pub set: &'a mut S,
+    pub settings: &'a Settings,
+    pub b: Matrix,
+    pub loss: f64,
+    pub statistics: Statistics,
+    pub history: Vec<Record>,
+    progress: &'a mut Progress<'o>,
+    passes: f64,
+    /// The point of smallest ĝ since changes of the loss became rounding.
+    best: Option<(f64, Matrix)>,
+    /// How many iterations have not found a smaller ĝ since then.
+    stalled: usize,
+    /// How often ĝ turned out to be above the tolerance once the Dⁱ were made anew.
+    failed_confirmations: usize,
+    /// Whether the observer asked to stop.
+    stopped: bool,
+}
+
+impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
+    /// Brings the set to the start.
+    pub fn begin(
+        set: &'a mut S,
+        settings: &'a Settings,
+        Beginning { b, passes }: Beginning,
+        progress: &'a mut Progress<'o>,
+    ) -> Result<Self, Error> {
+        let criterion = set.summary().criterion;
+        let b = if settings.rescale && !settings.orthogonal {
+            let gauge = criterion.gauge(&b, &set.summary().mean);
+            b.scale_rows(&gauge)
+        } else {
+            b
+        };
+        let diagonal_sum = set.reset(&b)?;
+        let loss = criterion.loss(set.summary(), diagonal_sum, linalg::log_abs_det(&b));
+        let statistics = set.statistics()?;
+        Ok(Self {
+            set,
+            settings,
+            b,
+            loss,
+            statistics,
+            history: Vec::new(),
+            progress,
+            passes: 1.0 + passes,
+            best: None,
+            stalled: 0,
+            failed_confirmations: 0,
+            stopped: false,
+        })
+    }
+
+    /// ĝ here; over rotations, that of the antisymmetric part.
+    pub fn gradient_norm(&self) -> f64 {
+        self.statistics.stopping_measure(self.settings.orthogonal)
+    }
+
+    /// Counts work, in transforms of the set.
+    pub fn count(&mut self, passes: f64) {
+        self.passes += passes;
+    }
+
+    /// Makes sure that a ĝ below the tolerance is that of B: the matrices Dⁱ have come here step by
+    /// step, and rounding has come with them. Their mean tells how much; if it may matter, they are
+    /// made anew.
+    pub fn confirm(&mut self) -> Result<(), Error> {
+        if self.gradient_norm() > self.settings.tolerance || self.history.is_empty() {
+            return Ok(());
+        }
+        let half = linalg::product(&self.b, &self.set.summary().mean);
+        let expected = linalg::product_transposed(&half, &self.b);
+        let actual = self.set.mean()?;
+        let pairs = expected.as_slice().iter().zip(actual.as_slice());
+        let drift = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+        if drift <= 0.1 * self.settings.tolerance * expected.norm() {
+            return Ok(());
+        }
+        self.set.reset(&self.b)?;
+        self.count(1.0);
+        self.statistics = self.set.statistics()?;
+        if self.gradient_norm() > self.settings.tolerance {
+            self.failed_confirmations += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes down the point that a step has led to.
+    pub fn record(&mut self, step: Step) {
+        let record = Record {
+            start: self.progress.start,
+            sample: self.progress.sample,
+            iteration: self.history.len(),
+            seconds: self.progress.seconds(),
+            loss: self.loss,
+            gradient_norm: self.gradient_norm(),
+            decrement: step.decrement.unwrap_or_else(|| self.decrement()),
+            kind: step.kind,
+            step: step.length,
+            cg_iterations: step.cg_iterations,
+            passes: self.passes,
+        };
+        self.history.push(record);
+    }
+
+    /// ½ ⟨G, H̃⁻¹ G⟩, free of the gauge.
+    fn decrement(&self) -> f64 {
+        let floor = self.settings.lambda_min;
+        if self.settings.orthogonal {
+            let e = quasi_newton::rotation(&self.statistics, floor);
+            -0.25 * e.dot(&self.statistics.rotation_gradient())
+        } else {
+            let e = quasi_newton::direction(&self.statistics, floor);
+            -0.5 * e.dot(&self.statistics.gradient)
+        }
+    }
+
+    /// Shows the last record to the observer.
+    pub fn observe(&mut self) {
+        let record = self.history.last().expect("a point is recorded first");
+        self.stopped = self.progress.show(record, &self.b).is_break();
+    }
+
+    /// Why the iteration ends here, if it does.
+    pub fn status(&self) -> Option<Status> {
+        let last = self.history.last().expect("a point is recorded first");
+        if last.gradient_norm <= self.settings.tolerance {
+            Some(Status::Converged)
+        } else if self.stopped {
+            Some(Status::Stopped)
+        } else if self.stalled.max(self.failed_confirmations) >= PATIENCE {
+            Some(Status::NoFurtherDecrease)
+        } else if last.iteration >= self.settings.max_iterations {
+            Some(Status::IterationLimit)
+        } else {
+            None
+        }
+    }
+
+    /// Moves to where a trial along the probed direction `e` has been.
+    pub fn advance(
+        &mut self,
+        e: &Matrix,
+        probe: &Probe,
+        trial: Trial,
+        noise: f64,
+    ) -> Result<(), Error> {
+        let scale = if self.settings.rescale && !self.settings.orthogonal {
+            update::gauge(self.set.summary().criterion, probe, trial.alpha)
+        } else {
+            vec![1.0; e.rows()]
+        };
+        let statistics = self.set.advance(trial.alpha, &scale)?;
+        let mut b = update::advanced(&self.b, e, trial.alpha, &scale);
+        if self.settings.orthogonal {
+            b = linalg::reorthogonalize(&b);
+        }
+        self.replace(b, statistics, trial.change, noise);
+        Ok(())
+    }
+
+    /// Takes a new point, at which the loss has changed by `change`. Where that is not more than
+    /// `noise`, the loss cannot tell which point is better any more, and ĝ decides.
+    pub fn replace(&mut self, b: Matrix, statistics: Statistics, change: f64, noise: f64) {
+        let here = self.gradient_norm();
+        let old_b = std::mem::replace(&mut self.b, b);
+        self.statistics = statistics;
+        self.loss += change;
+        if change.abs() > noise {
+            self.best = None;
+            self.stalled = 0;
+            return;
+        }
+        if self.best.as_ref().is_none_or(|(best, _)| here < *best) {
+            self.best = Some((here, old_b));
+        }
+        let improved = self
+            .best
+            .as_ref()
+            .is_some_and(|(best, _)| self.gradient_norm() < *best);
+        self.stalled = if improved { 0 } else { self.stalled + 1 };
+    }
+
+    /// The B to return, its statistics if the set stands at it, and the history: the last point,
+    /// unless an earlier one was better.
+    pub fn best(self) -> (Matrix, Option<Statistics>, Vec<Record>) {
+        let here = self.gradient_norm();
+        match self.best {
+            Some((gradient_norm, b)) if gradient_norm < here => (b, None, self.history),
+            _ => (self.b, Some(self.statistics), self.history),
+        }
+    }
+}

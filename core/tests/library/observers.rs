@@ -1,0 +1,117 @@
+//! What observers hear, and what can be done with it.
+
+use std::ops::ControlFlow;
+
+use codiag::synthetic::{Synthetic, noisy};
+use codiag::working::{InMemory, diagonalize_working};
+use codiag::{
+    Evaluation, Matrix, MatrixSet, OnDisk, Rank, Record, SetOptions, Settings, Start, Status,
+    diagonalize, diagonalize_with,
+};
+
+/// Channel 3 is the sum of channels 0 and 1.
+fn of_rank_3() -> MatrixSet {
+    let made = Synthetic::new(60, 3, 0.3, 5);
+    let lift = Matrix::from_fn(4, 3, |a, b| f64::from(u8::from(a == b || a == 3 && b < 2)));
+    let mut data = Vec::new();
+    for matrix in made.data.chunks_exact(9) {
+        let c = Matrix::from_rows(3, 3, matrix.to_vec());
+        data.extend(product(&product(&lift, &c), &lift.transpose()).into_vec());
+    }
+    MatrixSet::with_options(&data, 60, 4, &SetOptions::default().rank(Rank::Auto)).unwrap()
+}
+
+fn product(a: &Matrix, b: &Matrix) -> Matrix {
+    Matrix::from_fn(a.rows(), b.columns(), |x, y| {
+        (0..a.columns()).map(|k| a[(x, k)] * b[(k, y)]).sum()
+    })
+}
+
+#[test]
+fn an_observed_b_restarts_where_it_was() {
+    // Of full rank, where other coordinates would pass unnoticed, and reduced.
+    let full = Synthetic::new(60, 4, 0.3, 5);
+    let auto = SetOptions::default().rank(Rank::Auto);
+    let full = MatrixSet::with_options(&full.data, 60, 4, &auto).unwrap();
+    assert!(full.reduction().is_some() && full.dimension() == 4);
+    for set in [full, of_rank_3()] {
+        let mut seen: Vec<(Record, Matrix)> = Vec::new();
+        let mut observer = |record: &Record, b: &Matrix| {
+            seen.push((record.clone(), b.clone()));
+            ControlFlow::Continue(())
+        };
+        let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
+        assert!(answer.status.converged() && seen.len() > 2);
+        for (record, b) in seen {
+            assert_eq!((b.rows(), b.columns()), (set.dimension(), 4));
+            let here = Evaluation::at(&set, &b).unwrap();
+            assert!((here.loss - record.loss).abs() < 1e-10);
+            let again = Settings::default().start(Start::Given(b));
+            let first = &diagonalize(&set, &again).unwrap().history[0];
+            assert!((first.loss - record.loss).abs() < 1e-10);
+        }
+    }
+}
+
+#[test]
+fn records_say_which_start_they_belong_to() {
+    let set = noisy(40, 8, 0.5, 1);
+    let mut starts = Vec::new();
+    let mut observer = |record: &Record, _: &Matrix| {
+        assert!(!record.sample);
+        starts.push((record.start, record.iteration));
+        ControlFlow::Continue(())
+    };
+    let settings = Settings::default().restarts(2);
+    let answer = diagonalize_with(&set, &settings, &mut observer).unwrap();
+    assert_eq!(answer.start_losses.len(), 3);
+    let zeros: Vec<usize> = starts.iter().filter(|s| s.1 == 0).map(|s| s.0).collect();
+    assert_eq!(zeros, [0, 1, 2]);
+    let own = answer.history[0].start;
+    assert!(answer.history.iter().all(|record| record.start == own));
+    let best = answer
+        .start_losses
+        .iter()
+        .copied()
+        .fold(f64::INFINITY, f64::min);
+    assert!((answer.start_losses[own] - best).abs() < 1e-9);
+}
+
+#[test]
+fn the_stage_on_a_sample_is_heard_and_can_be_stopped() {
+    let set = noisy(1200, 4, 0.5, 2);
+    let mut heard = Vec::new();
+    let mut observer = |record: &Record, _: &Matrix| {
+        heard.push(record.clone());
+        ControlFlow::Continue(())
+    };
+    let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
+    let sampled = heard.iter().take_while(|record| record.sample).count();
+    assert!(sampled > 0 && heard[sampled..].iter().all(|record| !record.sample));
+    assert_eq!(answer.history.len(), heard.len() - sampled);
+
+    let mut deadline = |record: &Record, _: &Matrix| {
+        assert!(record.sample, "the first one was to be the last");
+        ControlFlow::Break(())
+    };
+    let stopped = diagonalize_with(&set, &Settings::default(), &mut deadline).unwrap();
+    assert_eq!(
+        (stopped.status, stopped.history.len()),
+        (Status::Stopped, 1)
+    );
+    assert!(stopped.loss > answer.loss && stopped.b.is_finite());
+}
+
+#[test]
+fn sets_can_be_sent_to_other_threads() {
+    fn is_send<T: Send>() {}
+    is_send::<MatrixSet>();
+    is_send::<InMemory>();
+    is_send::<OnDisk<'_>>();
+    let mut working = InMemory::new(&noisy(20, 3, 0.1, 0));
+    let solved = std::thread::spawn(move || {
+        let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+        diagonalize_working(&mut working, &Settings::default(), &mut silent)
+    });
+    assert!(solved.join().unwrap().unwrap().status.converged());
+}
