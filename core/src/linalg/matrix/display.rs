@@ -16,7 +16,7 @@ const EDGE: usize = 4;
 ///
 /// ```
 /// let m = codiag::Matrix::from_rows(2, 2, vec![1.0, -2.5, 30.0, 0.0]);
-/// assert_eq!(format!("{m:.1}"), "[  1.0  -2.5 ]\n[ 30.0   0.0 ]");
+/// assert_eq!(format!("{m:.1}"), "[  1.0 -2.5 ]\n[ 30.0  0.0 ]");
 ///
 /// let large = codiag::Matrix::<f64>::identity(100);
 /// assert_eq!(format!("{large}").lines().count(), 9);
