@@ -46,6 +46,8 @@ pub fn solve_parts<'py>(
     });
     let raised = through_python.raised.into_inner();
     if let Some(raised) = raised.unwrap_or_else(PoisonError::into_inner) {
+        // The checkpoint is written all the same, as well as it can be.
+        let _ = watch.finish();
         return Err(raised);
     }
     finished(py, watch, solved, clock.elapsed())

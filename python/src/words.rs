@@ -59,7 +59,7 @@ fn io_error(error: &IoError, path: Option<&Path>) -> PyErr {
     });
     let said = said.unwrap_or_else(|_| error.to_string());
     match path {
-        Some(path) => PyOSError::new_err((code, said, path.to_path_buf())),
+        Some(path) => PyOSError::new_err((code, said, path.as_os_str().to_owned())),
         None => PyOSError::new_err((code, said)),
     }
 }

@@ -17,6 +17,21 @@ const MOST_POWERS: usize = 25_000_000;
 const LARGEST_PLACE: f64 = (1_u64 << 48) as f64;
 
 /// Puts questions to the parts of a set, wherever they are. Any closure that does so will do.
+///
+/// ```
+/// use codiag::Error;
+/// use codiag::cluster::{Ask, Part};
+///
+/// /// Parts that are all in this process, but would be behind sockets elsewhere.
+/// struct Here(Vec<Part>);
+///
+/// impl Ask for Here {
+///     fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+///         self.0.iter().map(|part| part.answer(question)).collect()
+///     }
+/// }
+/// assert_eq!(Here(Vec::new()).ask(b"is anybody there?"), Ok(Vec::new()));
+/// ```
 pub trait Ask {
     /// The answers of all parts ([`Part::answer`](super::Part::answer)) to one question, in the
     /// order of the parts.
@@ -99,8 +114,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
         let read: Result<Vec<_>, _> = parts.iter().map(|part| described(part.as_ref())).collect();
         let mut parts = read?;
         let total: f64 = parts.iter().map(|part| part.weight).sum();
-        // Written so that a sum that is NaN does not pass either.
-        if parts.is_empty() || !(total > 0.0) {
+        if parts.is_empty() || total.is_nan() || total <= 0.0 {
             return Err(Error::WeightsZero);
         }
         let first = &parts[0].summary;
