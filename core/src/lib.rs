@@ -78,6 +78,7 @@ mod update;
 
 mod criterion;
 mod evaluation;
+mod inspect;
 mod report;
 mod solver;
 mod tracker;
@@ -89,6 +90,7 @@ pub mod working;
 pub use criterion::Criterion;
 pub use error::Error;
 pub use evaluation::Evaluation;
+pub use inspect::{Inspection, Inspector, inspect};
 pub use linalg::Matrix;
 pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions};
 pub use memory::Memory;

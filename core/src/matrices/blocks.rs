@@ -6,7 +6,7 @@ use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, LANES, packed, packed_len};
 
 /// How far from symmetric a matrix may be, relative to its largest entry.
-const SYMMETRY_TOLERANCE: f64 = 1e-8;
+pub(crate) const SYMMETRY_TOLERANCE: f64 = 1e-8;
 
 /// Some consecutive matrices of a set, entry-major: see [`crate::linalg::kernels`].
 #[derive(Clone, Debug)]
@@ -209,16 +209,23 @@ fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Erro
             value: matrix[k],
         });
     }
-    let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    let difference = |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a]).abs() / largest;
-    let (row, column) = (0..p)
-        .flat_map(|a| (0..a).map(move |b| (a, b)))
-        .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
-    let asymmetry = difference(row, column);
+    let (row, column, asymmetry) = asymmetry(p, matrix)?;
     (asymmetry > tolerance).then_some(Error::Asymmetric {
         matrix: index,
         row,
         column,
         asymmetry,
     })
+}
+
+/// The largest |C_ab − C_ba| / max |C| of a finite matrix, and its place; None if all entries are zero,
+/// or none are off the diagonal.
+pub(crate) fn asymmetry(p: usize, matrix: &[f64]) -> Option<(usize, usize, f64)> {
+    let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    let difference = |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a]).abs() / largest;
+    let (row, column) = (0..p)
+        .flat_map(|a| (0..a).map(move |b| (a, b)))
+        .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
+    let most = difference(row, column);
+    (!most.is_nan()).then_some((row, column, most))
 }
