@@ -7,11 +7,13 @@ use clap_complete::Shell;
 use codiag::signals::Components;
 use codiag::{Memory, Rank, Settings, Start};
 
+use crate::complaint;
+
 const EXAMPLES: &str = "\
 Examples:
   codiag reproduce                            the paper's experiments, into reproduction/
   codiag generate -o covs.npy                 a set to try things out
-  codiag check covs.npy                       what is in a file, and can it be diagonalised?
+  codiag check covs.npy                       what is in a file, and can it be diagonalized?
   codiag diagonalize covs.npy -o result       B, A, a report to look at
   codiag generate | codiag diagonalize - --json
   codiag separate recording.npy --rate 600 -o sources
@@ -34,11 +36,11 @@ pub struct Cli {
 pub enum Command {
     /// Run the three experiments of the paper, and say which of its claims hold.
     Reproduce(Reproduce),
-    /// Diagonalise the matrices of a file, and write B, A and a report.
+    /// Diagonalize the matrices of a file, and write B, A and a report.
     Diagonalize(Diagonalize),
     /// Find the sources of a recording, and write them, their patterns and a report.
     Separate(Separate),
-    /// Say what is in a file, and whether it can be diagonalised.
+    /// Say what is in a file, and whether it can be diagonalized.
     Check(Check),
     /// Make a synthetic set, as in the paper.
     Generate(Generate),
@@ -55,7 +57,7 @@ pub enum Command {
     /// Print the manual page.
     #[command(after_help = "Example:\n  codiag man > codiag.1 && man -l codiag.1")]
     Man {
-        /// Write one page a command into this folder instead.
+        /// Write one page per command into this folder instead.
         #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         output: Option<PathBuf>,
     },
@@ -81,7 +83,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub recording: Option<PathBuf>,
     /// Threads for each solve. One compares the methods, not how they share their work.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub threads: usize,
     /// Iterations, or sweeps of Pham's method, after which a run ends.
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -118,7 +120,7 @@ Examples:
   codiag diagonalize huge.npy -o result --memory 2GB    # larger than memory
   cat covs.npy | codiag diagonalize - -o - > B.npy
 
-The folder gets B.npy (filters, one a row), A.npy (patterns, one a column), diagonals.npy (the power
+The folder gets B.npy (filters, one per row), A.npy (patterns, one per column), diagonals.npy (the power
 of each component in each matrix), report.json, history.csv and report.html."
 )]
 pub struct Diagonalize {
@@ -127,7 +129,7 @@ pub struct Diagonalize {
     /// The folder for the results; - writes B as .npy to standard output.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// One weight a matrix: a .npy or a text file.
+    /// One weight per matrix: a .npy or a text file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub weights: Option<PathBuf>,
     #[command(flatten)]
@@ -142,7 +144,7 @@ pub struct Diagonalize {
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
     /// Keep the matrices of one .npy file on disk, and use no more memory than about this: 500MB, 2GB.
-    #[arg(long, value_name = "SIZE", value_parser = |text: &str| text.parse::<Memory>())]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<Memory>,
     /// Save B here, as .npy, every few seconds.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -155,7 +157,7 @@ pub struct Diagonalize {
     pub json: bool,
 }
 
-/// How matrices are diagonalised.
+/// How matrices are diagonalized.
 #[derive(Debug, Args)]
 pub struct Solver {
     /// The method.
@@ -197,8 +199,7 @@ impl Solver {
             .start(start)
             .tolerance(self.tol)
             .max_iterations(self.max_iter)
-            .restarts(self.restarts)
-            .threads(self.threads))
+            .restarts(self.restarts))
     }
 }
 
@@ -213,7 +214,7 @@ Examples:
   codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
   codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
 
-The folder gets sources.npy (one a row), filters.npy (B, one a row), patterns.npy (A, one a column),
+The folder gets sources.npy (one per row), filters.npy (B, one per row), patterns.npy (A, one per column),
 diagonals.npy (the power of each source in each segment or band), report.json, history.csv,
 report.html, and cleaned.npy if sources are excluded."
 )]
@@ -259,7 +260,7 @@ pub struct Separate {
     /// Also write cleaned.npy: the recording without these sources.
     #[arg(long, value_name = "K,...", value_delimiter = ',')]
     pub exclude: Vec<usize>,
-    /// The channels' names, one a line. Those named EOG or ECG are not separated: sources are
+    /// The channels' names, one per line. Those named EOG or ECG are not separated: sources are
     /// compared with them.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
@@ -312,7 +313,7 @@ Examples:
   codiag check covs.npy
   codiag check subject1/ --json
 
-Exit codes: 0 if the set can be diagonalised as it is, 2 if not."
+Exit codes: 0 if the set can be diagonalized as it is, 2 if not."
 )]
 pub struct Check {
     #[command(flatten)]
@@ -340,7 +341,7 @@ pub struct Generate {
     /// Their size.
     #[arg(short, value_name = "P", default_value_t = 40, value_parser = at_least_one)]
     pub p: usize,
-    /// The standard deviation of the noise: 0 makes a set that can be diagonalised exactly.
+    /// The standard deviation of the noise: 0 makes a set that can be diagonalized exactly.
     #[arg(long, value_name = "X", default_value_t = 0.1, value_parser = not_negative)]
     pub sigma: f64,
     /// The seed: the same seed makes the same set.
@@ -385,6 +386,10 @@ fn parse_rank(text: &str) -> Result<Rank, String> {
         (_, Ok(rank)) => Ok(Rank::Exactly(rank)),
         _ => Err("expected \"auto\" or a number".to_owned()),
     }
+}
+
+fn parse_memory(text: &str) -> Result<Memory, String> {
+    text.parse().map_err(|error| complaint::sentence(&error))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

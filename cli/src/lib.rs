@@ -14,18 +14,22 @@
 //! assert!(out.starts_with(b"\x93NUMPY"));
 //! ```
 
-// Pages and figures are built as text, a few times a run: clarity before an allocation saved.
+// Pages and figures are built as text, a few times in each run: clarity before an allocation saved.
 #![allow(clippy::format_push_string, clippy::format_collect)]
 
 mod args;
+mod checkpoint;
 mod commands;
+mod complaint;
 mod export;
 mod figure;
 mod input;
 mod machine;
 mod page;
 mod progress;
+mod reproduction;
 mod session;
+mod sources;
 mod words;
 
 use std::ffi::OsString;
@@ -99,9 +103,7 @@ pub fn run<T: Into<OsString> + Clone>(
         }
         Err(error) => {
             let message = session.paint.red("error:");
-            // One line, whatever the cause: scripts and people both read the last line.
-            let text = format!("{error:#}").replace('\n', " ");
-            let _ = writeln!(session.err, "{message} {text}");
+            let _ = writeln!(session.err, "{message} {}", complaint::line(&error));
             BAD_INPUT
         }
     }

@@ -5,29 +5,22 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use codiag::{Matrix, Observer, Reading, Record};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::checkpoint::Checkpoint;
 use crate::export;
 use crate::session::Session;
 use crate::words;
 
 /// Seconds between plain lines.
 const PLAIN_INTERVAL: f64 = 2.0;
-/// Losses nearer than this are equal: the last steps of a solve only move within rounding.
-const SAME_LOSS: f64 = 1e-9;
 /// The iterations from which the time left is guessed.
 const WINDOW: usize = 12;
-
-/// B saved every few seconds.
-pub struct Checkpoint {
-    pub path: PathBuf,
-    pub every: f64,
-}
 
 /// Where progress is shown: a bar, plain lines, or nowhere.
 pub struct Display<'a> {
@@ -101,37 +94,42 @@ pub struct Follower<'a, 'b> {
     display: &'a Display<'b>,
     tolerance: f64,
     recent: VecDeque<(f64, f64)>,
-    filters: Option<&'a Matrix>,
-    checkpoint: Option<Checkpoint>,
-    last_checkpoint: Instant,
-    lowest_loss: f64,
+    /// The best B so far, and the file that it is saved to.
+    checkpoint: Option<(&'a Path, Checkpoint)>,
     /// What went wrong with the checkpoint, if anything did.
-    pub failure: Option<anyhow::Error>,
+    failure: Option<anyhow::Error>,
 }
 
 impl<'a, 'b> Follower<'a, 'b> {
-    /// For a solve to `tolerance`, of a set reduced by `filters` if it was.
+    /// For a solve to `tolerance`.
     pub fn new(
         display: &'a Display<'b>,
-        filters: Option<&'a Matrix>,
         tolerance: f64,
-        checkpoint: Option<Checkpoint>,
+        checkpoint: Option<(&'a Path, Checkpoint)>,
     ) -> Self {
         Self {
             display,
             tolerance,
             recent: VecDeque::new(),
-            filters,
             checkpoint,
-            last_checkpoint: Instant::now(),
-            lowest_loss: f64::INFINITY,
             failure: None,
         }
     }
 
+    /// Saves the best B if it was not saved yet; says if a checkpoint could not be written.
+    pub fn finish(self) -> anyhow::Result<()> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let Some((path, checkpoint)) = self.checkpoint else {
+            return Ok(());
+        };
+        checkpoint.last().map_or(Ok(()), |b| save(path, &b))
+    }
+
     fn show(&mut self, record: &Record) {
         if record.iteration == 0 {
-            // A further start begins.
+            // Another start begins, or another stage of it.
             self.recent.clear();
         }
         self.recent
@@ -141,10 +139,18 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
         let left = self.time_left().map(words::roughly);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
-        let text = format!(
-            "iteration {}  loss {:.6}  gradient {:.1e}",
-            record.iteration, record.loss, record.gradient_norm
-        );
+        let text = if record.sample {
+            // Its loss compares with no other.
+            format!(
+                "start, iteration {}  gradient {:.1e}",
+                record.iteration, record.gradient_norm
+            )
+        } else {
+            format!(
+                "iteration {}  loss {:.6}  gradient {:.1e}",
+                record.iteration, record.loss, record.gradient_norm
+            )
+        };
         let live = self.display.bar.is_some();
         let shown = if live { text + &left } else { text };
         self.display.show(|| shown.clone());
@@ -158,36 +164,22 @@ impl<'a, 'b> Follower<'a, 'b> {
         let left = (last.1 - self.tolerance.ln()) / rate;
         (left.is_finite() && left > 0.0).then_some(left)
     }
+}
 
-    /// Saves B when it is time. With several starts, a later one does not replace the B of an
-    /// earlier one before it is better.
-    fn save(&mut self, record: &Record, b: &Matrix) {
-        let Some(checkpoint) = &self.checkpoint else {
-            return;
-        };
-        if record.loss > self.lowest_loss + SAME_LOSS {
-            return;
-        }
-        self.lowest_loss = self.lowest_loss.min(record.loss);
-        if self.last_checkpoint.elapsed().as_secs_f64() < checkpoint.every {
-            return;
-        }
-        self.last_checkpoint = Instant::now();
-        let b = match self.filters {
-            Some(filters) => crate::commands::product(b, filters),
-            None => b.clone(),
-        };
-        let written = export::write_file(&checkpoint.path, |out| export::npy::matrix(out, &b));
-        self.failure = written.err();
-    }
+/// Writes a checkpoint.
+fn save(path: &Path, b: &Matrix) -> anyhow::Result<()> {
+    export::write_file(path, |out| export::npy::matrix(out, b))
 }
 
 impl Observer for Follower<'_, '_> {
     fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
         self.show(record);
-        self.save(record, b);
-        // A checkpoint that cannot be written is said now, not after hours of work.
-        if self.failure.is_some() {
+        if let Some((path, checkpoint)) = &mut self.checkpoint
+            && let Some(best) = checkpoint.offer(record, b)
+            && let Err(failure) = save(path, best)
+        {
+            // A checkpoint that cannot be written is said now, not after hours of work.
+            self.failure = Some(failure);
             return ControlFlow::Break(());
         }
         self.display.stop()

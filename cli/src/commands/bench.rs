@@ -67,8 +67,8 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
 }
 
 fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
-    let set = synthetic::noisy(n, p, 0.1, 0);
-    let settings = Settings::default().threads(args.threads);
+    let set = synthetic::noisy(n, p, 0.1, 0).with_threads(args.threads);
+    let settings = Settings::default();
     // The best of a few: other programs only ever make it slower.
     let mut best = f64::INFINITY;
     let mut answer = None;

@@ -57,7 +57,7 @@ fn recording(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
     write_npy(session, &args.output, &shape, &made.data)?;
     if args.output.as_os_str() != "-" {
         session.remark(&format!(
-            "{}: {} channels x {} samples, {} a second, seed {}",
+            "{}: {} channels x {} samples, {} per second, seed {}",
             args.output.display(),
             made.channels,
             made.samples,

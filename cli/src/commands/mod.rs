@@ -1,17 +1,17 @@
-//! One file a command.
+//! One file per command, and what the commands share.
 
+mod answer;
 mod bench;
 mod check;
 mod diagonalize;
 mod generate;
-pub mod reproduce;
-pub mod separate;
+mod reproduce;
+mod separate;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use clap::CommandFactory;
-use codiag::Matrix;
 
 use crate::args::{Cli, Command};
 use crate::export;
@@ -62,19 +62,6 @@ fn refuse_terminal(session: &Session<'_>) -> Result<()> {
         "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
     );
     Ok(())
-}
-
-/// `left · right`, of small matrices.
-pub fn product(left: &Matrix, right: &Matrix) -> Matrix {
-    let mut out = Matrix::zeros(left.rows(), right.columns());
-    for a in 0..left.rows() {
-        for (k, factor) in left.row(a).iter().enumerate() {
-            for (x, y) in out.row_mut(a).iter_mut().zip(right.row(k)) {
-                *x += factor * y;
-            }
-        }
-    }
-    out
 }
 
 /// Numbers to a .npy file, or to standard output if it is `-`.

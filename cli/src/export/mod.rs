@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all: each is written beside its place, then renamed.
 
-pub mod csv;
+pub mod history;
 pub mod npy;
 
 use std::io::{self, BufWriter, Write};
@@ -28,9 +28,8 @@ impl Folder {
             new: !path.exists(),
             staged: Vec::new(),
         };
-        std::fs::create_dir_all(path).map_err(|e| cannot("write", path, &e))?;
-        // Dropped at once, and with it removed.
-        beside(&path.join("probe"))?;
+        std::fs::create_dir_all(path).map_err(|e| cannot("written", path, e))?;
+        try_place(&path.join("probe"))?;
         Ok(folder)
     }
 
@@ -57,7 +56,7 @@ impl Folder {
         let target = self.path.join(name);
         let mut staged = beside(&target)?;
         let rows = npy::Rows::new(staged.as_file_mut(), shape);
-        let done = fill(&mut rows.map_err(|e| cannot("write", &target, &e))?)?;
+        let done = fill(&mut rows.map_err(|e| cannot("written", &target, e))?)?;
         self.staged.push((staged, target));
         Ok(done)
     }
@@ -82,6 +81,12 @@ impl Drop for Folder {
     }
 }
 
+/// Whether a file could be written there.
+pub fn try_place(target: &Path) -> Result<()> {
+    // Dropped at once, and with it removed.
+    beside(target).map(drop)
+}
+
 /// Writes one file, whole or not at all.
 pub fn write_file(
     target: &Path,
@@ -99,14 +104,14 @@ fn stage(
     let mut buffered = BufWriter::new(file.as_file_mut());
     write(&mut buffered)
         .and_then(|()| buffered.flush())
-        .map_err(|e| cannot("write", target, &e))?;
+        .map_err(|e| cannot("written", target, e))?;
     drop(buffered);
     Ok(file)
 }
 
 fn persist(file: NamedTempFile, target: &Path) -> Result<()> {
     file.persist(target)
-        .map_err(|e| cannot("write", target, &e.error))?;
+        .map_err(|e| cannot("written", target, e.error))?;
     Ok(())
 }
 
@@ -126,7 +131,7 @@ fn beside(target: &Path) -> Result<NamedTempFile> {
     }
     builder
         .tempfile_in(folder)
-        .map_err(|e| cannot("write", target, &e))
+        .map_err(|e| cannot("written", target, e))
 }
 
 /// Pretty JSON with a last line end.

@@ -19,7 +19,7 @@ pub fn write(out: &mut dyn Write, shape: &[usize], data: &[f64]) -> io::Result<(
 fn header(shape: &[usize]) -> Vec<u8> {
     let mut header = format!(
         "{{'descr': '<f8', 'fortran_order': False, 'shape': {}, }}",
-        codiag::npy::shape(shape)
+        codiag::npy::tuple(shape)
     );
     // The numbers begin at a multiple of 64 bytes, so that they can be mapped into memory.
     while (10 + header.len() + 1) % 64 != 0 {

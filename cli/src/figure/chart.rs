@@ -162,6 +162,14 @@ impl Chart {
     }
 }
 
+/// A sample of a curve as a figure of its own.
+pub fn legend_sample(style: usize) -> String {
+    format!(
+        "<svg viewBox=\"0 0 34 12\" aria-hidden=\"true\">{}</svg>",
+        sample(style)
+    )
+}
+
 /// A sample of a curve, for legends.
 pub fn sample(style: usize) -> String {
     format!(

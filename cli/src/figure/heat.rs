@@ -1,53 +1,77 @@
-//! Heat maps as small pictures: one pixel an entry, colours by sign, and transparent at zero so that
+//! Heat maps as small pictures: one pixel per entry, colours by sign, and transparent at zero so that
 //! they suit any background.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use resvg::tiny_skia::{ColorU8, Pixmap};
 
-/// The largest picture; more entries are summarised by the largest of their neighbours.
+/// The largest picture; of more entries, the largest of those that share a pixel is shown.
 const LARGEST: usize = 512;
 
-/// Values from −1 (blue) to 1 (red), as an `<img>` that fills its place.
-pub fn image(
-    rows: usize,
-    columns: usize,
-    description: &str,
-    value: impl Fn(usize, usize) -> f64,
-) -> String {
-    format!(
-        "<img class=\"heat\" alt=\"{}\" src=\"{}\">",
-        super::escape(description),
-        data(rows, columns, value)
-    )
-}
-
-/// The picture itself, as a `data:` address.
+/// A picture of values from −1 (blue) to 1 (red), as a `data:` address.
 pub fn data(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) -> String {
     let (height, width) = (rows.min(LARGEST), columns.min(LARGEST));
-    let Some(mut picture) = Pixmap::new(width as u32, height as u32) else {
-        return String::new();
-    };
-    for (k, pixel) in picture.pixels_mut().iter_mut().enumerate() {
-        let (y, x) = (k / width, k % width);
-        let mut extreme = 0.0_f64;
-        for a in y * rows / height..((y + 1) * rows / height) {
-            for b in x * columns / width..((x + 1) * columns / width) {
-                let v = value(a, b);
-                if v.abs() > extreme.abs() {
-                    extreme = v;
+    let mut pixels = Vec::with_capacity(4 * width * height);
+    for y in 0..height {
+        for x in 0..width {
+            let mut extreme = 0.0_f64;
+            for a in y * rows / height..((y + 1) * rows / height) {
+                for b in x * columns / width..((x + 1) * columns / width) {
+                    let v = value(a, b);
+                    if v.abs() > extreme.abs() {
+                        extreme = v;
+                    }
                 }
             }
+            pixels.extend(colour(extreme));
         }
-        let strength = extreme.abs().min(1.0).powf(0.7);
-        let (r, g, b) = if extreme > 0.0 {
-            (222, 73, 36)
-        } else {
-            (32, 119, 196)
-        };
-        let alpha = (strength * 255.0).round() as u8;
-        *pixel = ColorU8::from_rgba(r, g, b, alpha).premultiply();
     }
-    let bytes = picture.encode_png().unwrap_or_default();
+    let bytes = encode(width, height, &pixels).unwrap_or_default();
     format!("data:image/png;base64,{}", BASE64_STANDARD.encode(bytes))
+}
+
+/// Red, green, blue and opacity.
+fn colour(value: f64) -> [u8; 4] {
+    let opacity = (value.abs().min(1.0).powf(0.7) * 255.0).round() as u8;
+    if value > 0.0 {
+        [222, 73, 36, opacity]
+    } else {
+        [32, 119, 196, opacity]
+    }
+}
+
+fn encode(
+    width: usize,
+    height: usize,
+    pixels: &[u8],
+) -> Result<Vec<u8>, png_encoder::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png_encoder::Encoder::new(&mut bytes, width as u32, height as u32);
+    encoder.set_color(png_encoder::ColorType::Rgba);
+    encoder.set_depth(png_encoder::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_have_the_colours_of_their_numbers() {
+        let address = data(1, 3, |_, column| [1.0, 0.0, -1.0][column]);
+        let bytes = address.strip_prefix("data:image/png;base64,").unwrap();
+        let bytes = BASE64_STANDARD.decode(bytes).unwrap();
+        let decoder = png_encoder::Decoder::new(std::io::Cursor::new(bytes));
+        let mut reader = decoder.read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let size = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((size.width, size.height), (3, 1));
+        assert_eq!(pixels[..4], [222, 73, 36, 255]);
+        assert_eq!(pixels[7], 0, "transparent at zero");
+        assert_eq!(pixels[8..], [32, 119, 196, 255]);
+        // Larger ones are no larger than they need be.
+        assert!(data(2000, 2000, |a, b| if a == b { 1.0 } else { 0.0 }).len() < 1 << 16);
+    }
 }

@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod heat;
+#[cfg(feature = "png")]
 pub mod png;
 pub mod scale;
 pub mod topography;

@@ -9,7 +9,7 @@ const PIXELS: usize = 64;
 /// Fewer places than this do not make a picture.
 const FEWEST: usize = 4;
 
-/// The head, the nose at the top, with one dot a channel: red is positive, blue negative. None if too
+/// The head, the nose at the top, with one dot per channel: red is positive, blue negative. None if too
 /// few channels have a place.
 pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Option<String> {
     let known: Vec<([f64; 2], f64)> = positions

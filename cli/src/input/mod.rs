@@ -6,7 +6,7 @@ pub mod recording;
 mod text;
 
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek};
+use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,7 +62,7 @@ impl<'a> Matrices<'a> {
         if path.as_os_str() == "-" {
             return Self::from_stream("standard input".to_owned(), stdin, source.key.as_deref());
         }
-        let place = std::fs::metadata(path).map_err(|e| cannot("read", path, &e))?;
+        let place = std::fs::metadata(path).map_err(|e| cannot("read", path, e))?;
         if place.is_dir() {
             let files = order::matrices_in(path)?;
             return Self::from_files(name, files);
@@ -105,10 +105,13 @@ impl<'a> Matrices<'a> {
             let name = match &error {
                 codiag::Error::NotFinite { matrix, .. }
                 | codiag::Error::Asymmetric { matrix, .. }
-                | codiag::Error::NotPositiveDefinite { matrix, .. } => self.name_of(*matrix),
+                | codiag::Error::NotPositiveDefinite {
+                    matrix: Some(matrix),
+                    ..
+                } => self.name_of(*matrix),
                 _ => self.name.clone(),
             };
-            anyhow::anyhow!("{name}: {}", in_our_words(&error))
+            anyhow::Error::from(error).context(name)
         })?;
         Ok((set, self.name))
     }
@@ -231,21 +234,21 @@ pub fn list_file(path: &Path) -> Result<Vec<f64>> {
             let header = Header::read(&mut reader)?;
             Ok(header.read_numbers(&mut reader, header.count()?, 0)?)
         }
-        _ => text::list(&std::fs::read_to_string(path).map_err(|e| explain(&e))?),
+        _ => text::list(&std::fs::read_to_string(path).map_err(unreadable)?),
     };
     read().with_context(|| path.display().to_string())
 }
 
 fn read_matrix(path: &Path) -> Result<Matrix> {
     if extension(path) != "npy" {
-        return text::matrix(&std::fs::read_to_string(path).map_err(|e| explain(&e))?);
+        return text::matrix(&std::fs::read_to_string(path).map_err(unreadable)?);
     }
     let mut reader = BufReader::new(open_quietly(path)?);
     let header = Header::read(&mut reader)?;
     let [rows, columns] = header.shape[..] else {
         bail!(
             "expected a matrix, got an array of shape {}",
-            npy::shape(&header.shape)
+            npy::tuple(&header.shape)
         );
     };
     let data = header.read_numbers(&mut reader, header.count()?, 0)?;
@@ -281,75 +284,27 @@ fn check_square(matrix: Matrix, p: Option<usize>) -> Result<Matrix> {
     Ok(matrix)
 }
 
-/// The library speaks of settings; the program has options.
-pub fn in_our_words(error: &codiag::Error) -> String {
-    let text = error.to_string();
-    [
-        ("rank=\"auto\" or rank=", "--rank auto or --rank "),
-        (
-            "shrinkage, for instance shrinkage=",
-            "--shrinkage, for instance --shrinkage ",
-        ),
-        ("max_iter must", "--max-iter must"),
-        ("lambda_min must", "--lambda-min must"),
-        ("tol must", "--tol must"),
-        ("rank must", "--rank must"),
-        ("shrinkage must", "--shrinkage must"),
-        ("threads must", "--threads must"),
-        ("memory must", "--memory must"),
-        ("orthogonal must", "--orthogonal must"),
-        ("orthogonal=True", "--orthogonal"),
-        ("components must", "--components must"),
-        ("segments must", "--segments must"),
-        ("segment_length must", "--segment-length must"),
-        ("overlap must", "--overlap must"),
-        ("window_length must", "--window-length must"),
-        ("rate / window_length", "rate / window length"),
-        ("bands must", "--bands must"),
-        ("rate must", "--rate must"),
-        ("exclude must", "--exclude must"),
-        (
-            "components, or for shrinkage",
-            "components (--components), or for --shrinkage",
-        ),
-    ]
-    .iter()
-    .fold(text, |text, (theirs, ours)| text.replace(theirs, ours))
-}
-
 fn extension(path: &Path) -> String {
     let extension = path.extension().unwrap_or_default();
     extension.to_string_lossy().to_lowercase()
 }
 
 fn open(path: &Path) -> Result<File> {
-    File::open(path).map_err(|e| cannot("read", path, &e))
+    File::open(path).map_err(|e| cannot("read", path, e))
 }
 
 fn open_quietly(path: &Path) -> Result<File> {
-    File::open(path).map_err(|e| explain(&e))
+    File::open(path).map_err(unreadable)
 }
 
 /// `name: cannot be read: no such file`
-pub fn cannot(what: &str, path: &Path, error: &std::io::Error) -> anyhow::Error {
-    let participle = if what == "write" { "written" } else { what };
-    anyhow::anyhow!(
-        "{}: cannot be {participle}: {}",
-        path.display(),
-        plain(error)
-    )
+pub fn cannot(what: &'static str, path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow::Error::from(error)
+        .context(format!("cannot be {what}"))
+        .context(path.display().to_string())
 }
 
-fn explain(error: &std::io::Error) -> anyhow::Error {
-    anyhow::anyhow!("cannot be read: {}", plain(error))
-}
-
-/// The system's words, without its error number.
-fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_lowercase().collect::<String>() + letters.as_str()
-    })
+/// `cannot be read: no such file`, where the caller adds the name.
+fn unreadable(error: io::Error) -> anyhow::Error {
+    anyhow::Error::from(error).context("cannot be read")
 }

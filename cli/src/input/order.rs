@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 /// The .csv and .npy files of a folder.
 pub fn matrices_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| super::cannot("read", folder, &e))?;
+    let entries = std::fs::read_dir(folder).map_err(|e| super::cannot("read", folder, e))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {

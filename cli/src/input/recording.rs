@@ -1,35 +1,32 @@
 //! Recordings: channels × samples in a file, read a span at a time where the file allows it.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use codiag::Error;
-use codiag::npy::{Header, shape};
+use codiag::npy::{ArrayFile, Header, tuple};
 use codiag::signals::{ArtefactKind, Recording, View};
 use serde::Deserialize;
 
-use super::{extension, matrix_file, open_quietly};
+use super::{extension, matrix_file, unreadable};
 
 /// A recording in a file.
 pub enum Stored {
     /// A .npy, of which only what is asked for is read.
-    OnDisk(OnDisk),
+    File(RecordingFile),
     /// Text, read whole.
-    InMemory(codiag::Matrix),
+    Text(codiag::Matrix),
 }
 
 impl Stored {
     /// Opens a .npy or text file of channels × samples.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || match extension(path).as_str() {
-            "npy" => Ok(Self::OnDisk(OnDisk::open(path)?)),
+            "npy" => Ok(Self::File(RecordingFile::open(path)?)),
             "csv" | "txt" | "tsv" => {
-                let text = std::fs::read_to_string(path).map_err(|e| super::explain(&e))?;
-                Ok(Self::InMemory(super::text::matrix(&text)?))
+                let text = std::fs::read_to_string(path).map_err(unreadable)?;
+                Ok(Self::Text(super::text::matrix(&text)?))
             }
             _ => bail!("expected a recording as .npy or .csv"),
         };
@@ -48,93 +45,90 @@ impl Stored {
 impl Recording for Stored {
     fn channels(&self) -> usize {
         match self {
-            Self::OnDisk(file) => file.channels,
-            Self::InMemory(matrix) => matrix.rows(),
+            Self::File(file) => file.channels,
+            Self::Text(matrix) => matrix.rows(),
         }
     }
 
     fn samples(&self) -> usize {
         match self {
-            Self::OnDisk(file) => file.samples,
-            Self::InMemory(matrix) => matrix.columns(),
+            Self::File(file) => file.samples,
+            Self::Text(matrix) => matrix.columns(),
         }
     }
 
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
         match self {
-            Self::OnDisk(file) => file.read(&span, out),
-            Self::InMemory(m) => View::new(m.as_slice(), m.rows(), m.columns())?.read(span, out),
+            Self::File(file) => file.read(&span, out),
+            Self::Text(m) => View::new(m.as_slice(), m.rows(), m.columns())?.read(span, out),
         }
     }
 }
 
 /// A .npy of channels × samples.
-pub struct OnDisk {
-    file: Mutex<File>,
-    name: String,
+pub struct RecordingFile {
+    file: ArrayFile,
     header: Header,
-    first: u64,
     channels: usize,
     samples: usize,
 }
 
-impl OnDisk {
+impl RecordingFile {
     fn open(path: &Path) -> Result<Self> {
-        let mut file = open_quietly(path)?;
-        let header = Header::read(&mut file)?;
+        let (file, header) = ArrayFile::open(path)?;
         let [channels, samples] = header.shape[..] else {
             bail!(
                 "expected an array of shape (channels, samples), got {}",
-                shape(&header.shape)
+                tuple(&header.shape)
             );
         };
         ensure!(
             channels > 0 && samples > 0,
             "expected an array of shape (channels, samples), neither of them 0, got {}",
-            shape(&header.shape)
+            tuple(&header.shape)
         );
-        let first = file.stream_position()?;
-        let there = file.metadata()?.len().saturating_sub(first);
-        if there < header.bytes()? {
-            return Err(header
-                .truncated(there as usize / header.numbers.width())
-                .into());
+        let there = file.len()?;
+        if there < header.count()? as u64 {
+            return Err(header.truncated(there as usize).into());
         }
         Ok(Self {
-            file: Mutex::new(file),
-            name: path.display().to_string(),
+            file,
             header,
-            first,
             channels,
             samples,
         })
     }
 
     fn read(&self, span: &Range<usize>, out: &mut [f64]) -> Result<(), Error> {
-        let failed =
-            |e: std::io::Error| Error::Source(format!("{}: cannot be read: {e}", self.name));
-        let (length, width) = (span.len(), self.header.numbers.width());
-        let bytes_at = |place: usize, bytes: &mut [u8]| {
-            // Another thread that panicked has left the file where it can be used.
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.seek(SeekFrom::Start(self.first + (place * width) as u64))?;
-            file.read_exact(bytes)
-        };
+        let length = span.len();
+        let mut bytes = Vec::new();
         if self.header.fortran_order {
             // One sample of all channels after the other.
-            let mut bytes = vec![0; self.channels * length * width];
-            bytes_at(span.start * self.channels, &mut bytes).map_err(failed)?;
             let mut numbers = vec![0.0; self.channels * length];
-            self.header.numbers.convert(&bytes, &mut numbers);
+            self.fill(span.start * self.channels, &mut numbers, &mut bytes)?;
             let view = View::with_strides(&numbers, self.channels, length, (1, self.channels))?;
             return view.read(0..length, out);
         }
-        let mut bytes = vec![0; length * width];
         for (c, row) in out.chunks_exact_mut(length.max(1)).enumerate() {
-            bytes_at(c * self.samples + span.start, &mut bytes).map_err(failed)?;
-            self.header.numbers.convert(&bytes, row);
+            self.fill(c * self.samples + span.start, row, &mut bytes)?;
         }
         Ok(())
+    }
+
+    /// Reads numbers from a place on; a file that has become shorter since it was opened is an
+    /// error, as one that cannot be read is.
+    fn fill(&self, first: usize, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let wanted = out.len();
+        let filled = self.file.read(first as u64, out, bytes);
+        let error = match filled {
+            Ok(count) if count == wanted => return Ok(()),
+            Ok(count) => self.header.truncated(first + count),
+            Err(error) => error,
+        };
+        Err(Error::File {
+            path: self.file.path().to_owned(),
+            error: Box::new(error),
+        })
     }
 }
 
@@ -171,12 +165,12 @@ impl Recording for Picked<'_> {
 pub struct Info {
     /// What the recording is called.
     pub name: Option<String>,
-    /// One name a channel.
+    /// One name per channel.
     pub names: Vec<String>,
     /// Where each channel is on the head, seen from above: x to the right ear, y to the nose; null
     /// where that is not known.
     pub positions: Vec<Option<[f64; 2]>>,
-    /// One number a channel, equal for channels of one kind: each kind is divided by its root mean
+    /// One number per channel, equal for channels of one kind: each kind is divided by its root mean
     /// square.
     pub groups: Vec<usize>,
     /// Spans of samples to be left out, each with its first sample and the one after its last.
@@ -224,16 +218,16 @@ impl Info {
     /// Reads the file of `--info`.
     pub fn read(path: &Path) -> Result<Self> {
         let read = || -> Result<Self> {
-            let text = std::fs::read_to_string(path).map_err(|e| super::explain(&e))?;
+            let text = std::fs::read_to_string(path).map_err(unreadable)?;
             Ok(serde_json::from_str(&text)?)
         };
         read().with_context(|| path.display().to_string())
     }
 
-    /// Reads the names of `--names`, one a line.
+    /// Reads the names of `--names`, one per line.
     pub fn read_names(path: &Path) -> Result<Vec<String>> {
         let text = std::fs::read_to_string(path)
-            .map_err(|e| super::explain(&e))
+            .map_err(unreadable)
             .with_context(|| path.display().to_string())?;
         let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
         let names: Vec<String> = names.map(str::to_owned).collect();
@@ -245,7 +239,7 @@ impl Info {
         Ok(names)
     }
 
-    /// Checks that there is one of everything a channel.
+    /// Checks that there is one of everything for each channel.
     pub fn check(&self, channels: usize, samples: usize) -> Result<()> {
         for (what, count) in [
             ("names", self.names.len()),
@@ -254,7 +248,7 @@ impl Info {
         ] {
             ensure!(
                 count == 0 || count == channels,
-                "expected {channels} {what}, one a channel, got {count}"
+                "expected {channels} {what}, one per channel, got {count}"
             );
         }
         ensure!(
@@ -278,7 +272,7 @@ impl Info {
         let signals = matrix_file(path)?;
         ensure!(
             (signals.rows(), signals.columns()) == (self.references.len(), samples),
-            "{}: expected {} x {samples} numbers, one row a reference channel, got {} x {}",
+            "{}: expected {} x {samples} numbers, one row per reference channel, got {} x {}",
             path.display(),
             self.references.len(),
             signals.rows(),

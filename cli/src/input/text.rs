@@ -1,5 +1,5 @@
 //! Matrices and lists of numbers as text: commas, semicolons, tabs or blanks between the numbers,
-//! one row a line, `#` begins a comment.
+//! one row per line, `#` begins a comment.
 
 use anyhow::{Context, Result, ensure};
 use codiag::Matrix;
@@ -27,7 +27,7 @@ fn rows(text: &str) -> Result<Vec<(usize, Vec<f64>)>> {
     Ok(rows)
 }
 
-/// A matrix, one row a line.
+/// A matrix, one row per line.
 pub fn matrix(text: &str) -> Result<Matrix> {
     let rows = rows(text)?;
     let columns = rows[0].1.len();

@@ -1,126 +1,140 @@
-//! Report pages: one self-contained file each, with nothing to fetch and nothing to run.
+//! Report pages: one self-contained file each, with nothing to fetch and nothing to run. Templates
+//! escape all text by themselves.
 
+mod convergence;
 pub mod paper;
 pub mod separate;
 pub mod solve;
+mod source;
+mod style;
 
-use crate::figure::{DARK_STYLE, STYLE, escape};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-const CSS: &str = "\
-:root{color-scheme:light dark;--ink:#1d2430;--soft:#5a6472;--paper:#ffffff;--panel:#f6f7f9;
---line:#dfe3e8;--good:#0a6b3f;--good-back:#e2f4ea;--bad:#96400a;--bad-back:#fdeee0;--link:#0072b2}
-*{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);line-height:1.55;
-font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif}
-main{max-width:72rem;margin:0 auto;padding:1.6rem 1.1rem 4rem}
-h1{font-size:1.75rem;line-height:1.2;margin:.2rem 0 .4rem;letter-spacing:-.01em}
-h2{font-size:1.2rem;margin:2.4rem 0 .6rem}
-h3{font-size:1rem;margin:1.2rem 0 .2rem}
-p{margin:.5rem 0;max-width:50rem}
-.lead{font-size:1.08rem}.soft{color:var(--soft)}.small{font-size:.88rem}
-a{color:var(--link)}
-code{font-family:ui-monospace,'SFMono-Regular',Menlo,'DejaVu Sans Mono',monospace;font-size:.9em;
-background:var(--panel);padding:.1em .3em;border-radius:4px;overflow-wrap:anywhere}
-.scroll{overflow-x:auto;-webkit-overflow-scrolling:touch}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93rem}
-th,td{padding:.34rem .8rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th:first-child,td:first-child{text-align:left;padding-left:.2rem}
-thead th{color:var(--soft);font-weight:600;vertical-align:bottom}
-tbody th{font-weight:600;text-align:left;padding-top:1rem}
-.words td,.words th{text-align:left;white-space:normal}
-.panels{display:grid;gap:.6rem 1rem;grid-template-columns:repeat(3,minmax(0,1fr))}
-.panels.by-column{grid-auto-flow:column;grid-template-rows:auto auto}
-.panels.two{grid-template-columns:repeat(2,minmax(0,1fr))}
-.panels svg,.wide svg{width:100%;height:auto;display:block}
-figure{margin:0}figcaption{color:var(--soft);font-size:.88rem;margin-top:.4rem;max-width:50rem}
-.legend{display:flex;flex-wrap:wrap;gap:.3rem 1.4rem;margin:.6rem 0;padding:0;list-style:none;font-size:.93rem}
-.legend svg{width:34px;height:12px;vertical-align:-1px;margin-right:.45rem;overflow:visible}
-.heat{width:100%;height:auto;aspect-ratio:1;image-rendering:pixelated;border:1px solid var(--line);
-border-radius:4px;background:var(--paper);display:block}
-.heat-pair{max-width:56rem}
-.heat-wide .heat{aspect-ratio:auto;height:18rem}
-.badge{display:inline-block;padding:.08rem .6rem;border-radius:1rem;font-size:.85rem;font-weight:600;
-white-space:nowrap;background:var(--panel);color:var(--soft)}
-.badge.good{background:var(--good-back);color:var(--good)}
-.badge.bad{background:var(--bad-back);color:var(--bad)}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(7.4rem,1fr));gap:.7rem;margin:1.2rem 0;padding:0}
-.facts div{background:var(--panel);border-radius:8px;padding:.6rem .85rem}
-.facts.three{grid-template-columns:repeat(auto-fit,minmax(15rem,1fr))}
-.facts dt{color:var(--soft);font-size:.82rem}.facts dd{margin:0;font-size:1.15rem;font-weight:600}
-.facts dd.second{font-size:.95rem;font-weight:400;color:var(--soft)}
-.source{border-top:1px solid var(--line);padding-top:.8rem;margin-top:1.6rem}
-.source h3{font-size:1.05rem;margin:.2rem 0}.source .badge{margin-left:.5rem}
-.panels .span2{grid-column:span 2}
-.topography{max-width:13.5rem;margin:0 auto}.topography image{image-rendering:auto}
-.claim{border-left:3px solid var(--line);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
-.claim p{margin:.25rem 0}
-.warning{background:var(--bad-back);color:var(--bad);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0;max-width:50rem}
-footer{margin-top:3rem;color:var(--soft);font-size:.88rem;border-top:1px solid var(--line);padding-top:.8rem}
-@media (max-width:760px){.panels,.panels.by-column,.panels.two{grid-template-columns:minmax(0,1fr);
-grid-auto-flow:row;grid-template-rows:none}.panels .span2{grid-column:auto}h1{font-size:1.4rem}th,td{padding:.3rem .5rem}}
-@media print{.scroll{overflow:visible}}
-";
-
-const DARK_CSS: &str = "\
-:root{--ink:#e7eaf0;--soft:#a2abb8;--paper:#14171c;--panel:#1e232b;--line:#2e3540;--good:#6fdca5;
---good-back:#12321f;--bad:#f5b27a;--bad-back:#3a2412;--link:#56b4e9}
-";
-
-/// Browsers hold the page to its promise: nothing is fetched, nothing runs.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+use crate::figure::chart::{self, Chart};
+use crate::figure::{self, heat};
+use style::POLICY;
 
 /// A whole page.
-pub fn page(title: &str, body: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <link rel=\"icon\" href=\"data:,\">\n\
-         <style>\n{CSS}{STYLE}@media (prefers-color-scheme: dark) {{\n{DARK_CSS}{DARK_STYLE}}}\n\
-         .soft{{color:var(--soft)}}\n</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+fn page(title: &str, body: &Markup) -> String {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                link rel="icon" href="data:,";
+                style { (verbatim(style::sheet())) }
+            }
+            body { main { (body) } }
+        }
+    };
+    markup.into_string()
+}
+
+/// Text that goes into a page as it is: the style sheet and the figures, and nothing else. It is the
+/// only way past the templates' escaping, and neither of the two holds text from outside that is not
+/// escaped: the sheet is constant, and [`crate::figure`] escapes titles and labels itself.
+fn verbatim(text: String) -> Markup {
+    PreEscaped(text)
+}
+
+/// A chart, as large as it says.
+fn drawing(title: &str, chart: &Chart) -> Markup {
+    let (width, height) = (chart.width, chart.height);
+    verbatim(figure::inline(width, height, title, &chart.draw()))
+}
+
+/// A line through numbers, as wide as a word.
+fn sparkline(values: impl Iterator<Item = f64> + Clone, width: f64, height: f64) -> Markup {
+    verbatim(chart::sparkline(values, width, height))
+}
+
+/// Values from −1 (blue) to 1 (red), as a picture that fills its place.
+fn heat_map(
+    rows: usize,
+    columns: usize,
+    description: &str,
+    value: impl Fn(usize, usize) -> f64,
+) -> Markup {
+    html! { img.heat alt=(description) src=(heat::data(rows, columns, value)); }
 }
 
 /// A heading with its text below.
-pub fn section(title: &str, body: &str) -> String {
-    format!(
-        "<section>\n<h2>{}</h2>\n{body}\n</section>\n",
-        escape(title)
-    )
+fn section(title: &str, body: &Markup) -> Markup {
+    html! { section { h2 { (title) } (body) } }
 }
 
 /// Small facts side by side.
-pub fn facts(facts: &[(&str, String)]) -> String {
-    let cells: String = facts
-        .iter()
-        .map(|(name, value)| {
-            format!(
-                "<div><dt>{}</dt><dd>{}</dd></div>",
-                escape(name),
-                escape(value)
-            )
-        })
-        .collect();
-    format!("<dl class=\"facts\">{cells}</dl>\n")
+fn facts(facts: &[(&str, String)]) -> Markup {
+    html! {
+        dl.facts {
+            @for (name, value) in facts {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
 }
 
-/// A paragraph of plain text.
-pub fn paragraph(text: &str) -> String {
-    format!("<p>{}</p>\n", escape(text))
+/// What the result's user should know.
+fn warnings(warnings: &[String]) -> Markup {
+    html! {
+        @for warning in warnings {
+            p.warning role="note" { (warning) }
+        }
+    }
+}
+
+/// A table that scrolls where it is wider than the page; `class` may be empty. A heading may be two
+/// lines.
+fn table(class: Option<&str>, headings: &[&[&str]], rows: &Markup) -> Markup {
+    html! {
+        div.scroll {
+            table class=[class] {
+                thead {
+                    tr {
+                        @for lines in headings {
+                            th scope="col" {
+                                @for (k, line) in lines.iter().enumerate() {
+                                    @if k > 0 { br; }
+                                    (line)
+                                }
+                            }
+                        }
+                    }
+                }
+                (rows)
+            }
+        }
+    }
 }
 
 /// A list of what the curves are.
-pub fn legend<'a>(entries: impl Iterator<Item = (&'a str, usize)>) -> String {
-    let items: String = entries
-        .map(|(name, style)| {
-            format!(
-                "<li><svg viewBox=\"0 0 34 12\" aria-hidden=\"true\">{}</svg>{}</li>",
-                crate::figure::chart::sample(style),
-                escape(name)
-            )
-        })
-        .collect();
-    format!("<ul class=\"legend\">{items}</ul>\n")
+fn legend<'a>(entries: impl Iterator<Item = (&'a str, usize)>) -> Markup {
+    html! {
+        ul.legend {
+            @for (name, style) in entries {
+                li { (verbatim(chart::legend_sample(style))) (name) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_outside_is_escaped() {
+        let body = section("a < b", &facts(&[("x & y", "<script>".to_owned())]));
+        let text = page("\"title\" <b>", &body);
+        assert!(text.contains("<h2>a &lt; b</h2>"), "{text}");
+        assert!(text.contains("<dt>x &amp; y</dt><dd>&lt;script&gt;</dd>"));
+        assert!(text.contains("<title>&quot;title&quot; &lt;b&gt;</title>"));
+        assert!(!text.contains("<script"));
+        let picture = heat_map(1, 1, "a \"b\"", |_, _| 1.0).into_string();
+        assert!(picture.contains("alt=\"a &quot;b&quot;\""));
+    }
 }

@@ -12,7 +12,7 @@ fn a_good_set() {
         .codiag("check covs.npy")
         .assert()
         .success()
-        .stdout(contains("20 matrices of 5 x 5").and(contains("can be diagonalised as it is")));
+        .stdout(contains("20 matrices of 5 x 5").and(contains("can be diagonalized as it is")));
     let out = place
         .codiag("check covs.npy --json")
         .assert()
@@ -35,7 +35,7 @@ type Spoil = fn(&mut Vec<f64>);
 fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
     let place = Place::with_set();
     let covs = place.array("covs.npy").data;
-    let cases: [(&str, Spoil, &str); 4] = [
+    let cases: [(&str, Spoil, &str); 6] = [
         (
             "nan",
             |c| c[3 * 25 + 7] = f64::NAN,
@@ -46,7 +46,24 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
             |c| c[4 * 25 + 1] += 1.0,
             "not symmetric: matrix 4",
         ),
-        ("indefinite", |c| c[5 * 25] = -1.0, "--shrinkage"),
+        (
+            "singular",
+            |c| {
+                c[5 * 25..6 * 25].fill(0.0);
+                (0..4).for_each(|k| c[5 * 25 + k * 6] = 1.0);
+            },
+            "Use --shrinkage 1e-3",
+        ),
+        (
+            "indefinite",
+            |c| c[5 * 25] = -100.0,
+            "neither --rank nor --shrinkage would help",
+        ),
+        (
+            "tiny",
+            |c| c.iter_mut().for_each(|x| *x *= 1e-280),
+            "change the unit",
+        ),
         (
             "null",
             |c| {
@@ -69,7 +86,7 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
             .codiag(&format!("check {file}"))
             .assert()
             .code(2)
-            .stdout(contains(advice).and(contains("cannot be diagonalised as it is")));
+            .stdout(contains(advice).and(contains("cannot be diagonalized as it is")));
         place
             .codiag(&format!("diagonalize {file}"))
             .assert()

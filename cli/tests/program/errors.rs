@@ -147,8 +147,8 @@ fn wrong_options() {
         ("--orthogonal --rank 3", &["--orthogonal", "rank"]),
         ("--weights nowhere.txt", &["nowhere.txt", "no such file"]),
         (
-            "--checkpoint no/such/folder/b.npy --checkpoint-every 0",
-            &["b.npy", "written"],
+            "--checkpoint no/such/folder/b.npy",
+            &["b.npy", "cannot be written: no such file"],
         ),
         ("--checkpoint-every -3", &["at least 0"]),
         ("--unknown", &["--unknown", "--help"]),
@@ -266,7 +266,10 @@ fn a_reader_that_leaves_early_loses_no_file() {
         drop(child.stdout.take());
         assert_eq!(child.wait().unwrap().code(), Some(0), "{args}");
     }
-    assert_eq!(place.files("r").len(), 5);
+    assert_eq!(
+        place.files("r").len(),
+        if cfg!(feature = "png") { 5 } else { 4 }
+    );
     assert_eq!(place.files("d").len(), 6);
 }
 

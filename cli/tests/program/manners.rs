@@ -115,7 +115,7 @@ fn colours_on_a_terminal_unless_no_color_is_set() {
     assert!(coloured.contains("\x1b[32m"), "{coloured:?}");
     let plain = on_a_terminal(&place, "check covs.npy", &[("NO_COLOR", "1")]).unwrap();
     assert!(
-        !plain.contains("\x1b[3") && plain.contains("can be diagonalised"),
+        !plain.contains("\x1b[3") && plain.contains("can be diagonalized"),
         "{plain:?}"
     );
     // Bytes are not thrown on a screen.

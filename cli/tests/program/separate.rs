@@ -287,7 +287,7 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
         .codiag("separate recording.npy --info info.json")
         .assert()
         .code(2)
-        .stderr("error: recording.npy: expected 6 names, one a channel, got 1\n");
+        .stderr("error: recording.npy: expected 6 names, one per channel, got 1\n");
     place.write("info.json", "{\"colour\": 3}");
     let wrong = place
         .codiag("separate recording.npy --info info.json")

@@ -179,7 +179,7 @@ fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Erro
             value: matrix[k],
         });
     }
-    let (asymmetry, (row, column)) = largest_asymmetry(p, matrix)?;
+    let (row, column, asymmetry) = asymmetry(p, matrix)?;
     (asymmetry > tolerance).then_some(Error::Asymmetric {
         matrix: index,
         row,
@@ -188,13 +188,14 @@ fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Erro
     })
 }
 
-/// The largest |C_ab − C_ba| of a row-major matrix, relative to its largest entry, and where it is;
-/// None if it is smaller than 2×2.
-pub(crate) fn largest_asymmetry(p: usize, matrix: &[f64]) -> Option<(f64, (usize, usize))> {
+/// The largest |C_ab − C_ba| / max |C| of a finite matrix, and its place; None if all entries are zero,
+/// or none are off the diagonal.
+pub(crate) fn asymmetry(p: usize, matrix: &[f64]) -> Option<(usize, usize, f64)> {
     let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     let difference = |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a]).abs() / largest;
     let (row, column) = (0..p)
         .flat_map(|a| (0..a).map(move |b| (a, b)))
         .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
-    Some((difference(row, column), (row, column)))
+    let most = difference(row, column);
+    (!most.is_nan()).then_some((row, column, most))
 }

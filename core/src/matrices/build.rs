@@ -124,7 +124,7 @@ impl MatrixSet {
 }
 
 /// Whether there are as many numbers as n matrices of size p×p have.
-pub(super) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error> {
+pub(crate) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error> {
     let shape = || vec![n, p, p];
     if n == 0 || p == 0 {
         return Err(Error::Shape { shape: shape() });
@@ -141,7 +141,7 @@ pub(super) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error>
 }
 
 /// n·p·p, if that many numbers can be addressed.
-fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
+pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
     let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     count
         .filter(|count| count.checked_mul(8).is_some())
@@ -180,7 +180,7 @@ pub(super) fn deal_out(weights: &[f64], blocks: &mut [Block]) {
 
 /// Beyond this range products of filters and entries may overflow or vanish. (A power of zero or
 /// below is for the factorisations to report.)
-pub(super) fn check_range(mean: &Matrix) -> Result<(), Error> {
+pub(crate) fn check_range(mean: &Matrix) -> Result<(), Error> {
     let powers = (0..mean.rows()).map(|a| mean[(a, a)]);
     let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);
     match powers.into_iter().find(outside) {
@@ -271,7 +271,7 @@ pub(crate) fn factorize_block(block: &Block) -> (Vec<f64>, Option<usize>) {
 
 /// A matrix that is not positive definite.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Indefinite {
+pub(crate) struct Indefinite {
     pub matrix: usize,
     smallest_eigenvalue: f64,
     mean_eigenvalue: f64,
@@ -308,7 +308,8 @@ impl Indefinite {
         }
     }
 
-    fn remedy(self, mean: &Matrix) -> Remedy {
+    /// What would help it, in a set of that mean.
+    pub fn remedy(self, mean: &Matrix) -> Remedy {
         let (smallest, average) = (self.smallest_eigenvalue, self.mean_eigenvalue);
         // Negative by rounding at most: is it the null space of all?
         let rounding = RANK_TOLERANCE * mean.rows() as f64 * average.abs();

@@ -14,15 +14,15 @@ mod summary;
 mod working_set;
 
 pub use blocks::Block;
-pub(crate) use blocks::{SYMMETRY_TOLERANCE, largest_asymmetry};
-pub(crate) use build::factorize_block;
+pub(crate) use blocks::{SYMMETRY_TOLERANCE, asymmetry};
+pub(crate) use build::{Indefinite, check_range, check_shape, checked_count, factorize_block};
 pub use chunk::Chunk;
 pub(crate) use groups::diagonal_sum;
 pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading};
 pub use options::{Rank, SetOptions};
-pub(crate) use reduction::RANK_TOLERANCE;
 pub use reduction::Reduction;
+pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank};
 pub use summary::Summary;
 pub use working_set::{
     FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables, WorkingSet,

@@ -114,6 +114,11 @@ pub(super) fn shared_rank(mean: &Matrix) -> Option<usize> {
     (semidefinite && 0 < rank && rank < mean.rows()).then_some(rank)
 }
 
+/// The numerical rank of a mean; None if its eigenvalues cannot be computed.
+pub(crate) fn numerical_rank(mean: &Matrix) -> Option<usize> {
+    correlation_eigen(mean).map(|(_, values, _)| count_rank(&values))
+}
+
 /// Whether a mean, whose correlations have these eigenvalues, is clearly negative in some direction.
 fn is_negative(mean: &Matrix, values: &[f64]) -> bool {
     let largest = values.last().map_or(0.0, |x| x.abs());

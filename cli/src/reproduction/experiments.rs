@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::{
     Diagonalization, Matrix, MatrixSet, Method, Record, SetOptions, Settings, Start, Status,
@@ -40,7 +40,8 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
         (0..u64::from(args.seeds))
             .map(|seed| {
                 let made = Synthetic::new(n, p, sigma, seed).set();
-                made.map_err(|e| anyhow!("the synthetic set of seed {seed}: {e}"))
+                let made = made.with_context(|| format!("the synthetic set of seed {seed}"))?;
+                Ok(made.with_threads(args.threads))
             })
             .collect()
     };
@@ -56,6 +57,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
         let set = MatrixSet::new(&data, data.len() / (p * p), p)?;
         (set, "MEG magnetometers".to_owned())
     };
+    let recorded = recorded.with_threads(args.threads);
     let (recorded_n, recorded_p) = (recorded.len(), recorded.dimension());
     let description = if args.recording.is_some() {
         format!("{recorded_n} matrices of {recorded_p} × {recorded_p} from {name}")
@@ -71,7 +73,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
             key: "a",
             title: "(a) σ = 0".to_owned(),
             description: format!(
-                "{n} matrices of {p} × {p} that can be diagonalised exactly: {mixture}"
+                "{n} matrices of {p} × {p} that can be diagonalized exactly: {mixture}"
             ),
             sets: synthetic(0.0)?,
         },
@@ -107,7 +109,6 @@ pub fn solvers(args: &Reproduce) -> [Solver; 4] {
             .start(start)
             .tolerance(TOLERANCE)
             .max_iterations(args.max_iter)
-            .threads(Some(args.threads))
     };
     [
         Solver {
@@ -175,8 +176,7 @@ impl Run {
             }
         };
         let mut solve = || -> Result<Diagonalization> {
-            let answer = diagonalize_with(set, &solver.settings, &mut listen)
-                .map_err(|e| anyhow!(crate::input::in_our_words(&e)))?;
+            let answer = diagonalize_with(set, &solver.settings, &mut listen)?;
             if answer.status == Status::Stopped {
                 return Err(Interrupted.into());
             }

@@ -1,4 +1,4 @@
-//! The paper's figure: loss above minimum and gradient norm against time, one column an experiment.
+//! The paper's figure: loss above minimum and gradient norm against time, one column per experiment.
 
 use super::Results;
 use super::experiments::GOAL;
@@ -12,7 +12,7 @@ pub const PANEL_HEIGHT: f64 = 290.0;
 const LOSS_FLOOR: f64 = 1e-14;
 const GRADIENT_FLOOR: f64 = 1e-11;
 
-/// The charts, two an experiment.
+/// The charts, two per experiment.
 pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
     let column = |experiment: &super::Experiment| {
         // One seed is drawn; the table has them all.

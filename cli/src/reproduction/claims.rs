@@ -135,7 +135,7 @@ fn linear(results: &Results) -> Claim {
             ", and did not reach 1e-6"
         };
         sentences.push(format!(
-            "In ({key}) ĝ shrinks by a factor of {factor:.3} an iteration: it took {iterations:.0}{end}."
+            "In ({key}) ĝ shrinks by a factor of {factor:.3} per iteration: it took {iterations:.0}{end}."
         ));
     }
     Claim {
@@ -238,28 +238,22 @@ fn worse_minimum(results: &Results, experiment: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use codiag::StepKind;
+    use codiag::{Settings, diagonalize, synthetic};
 
     fn history(norms: &[f64]) -> Vec<Record> {
-        norms
-            .iter()
-            .enumerate()
-            .map(|(iteration, norm)| Record {
-                iteration,
-                seconds: iteration as f64,
-                loss: 0.0,
-                gradient_norm: *norm,
-                decrement: 0.0,
-                kind: StepKind::QuasiNewton,
-                step: 1.0,
-                cg_iterations: 0,
-                passes: iteration as f64,
-            })
-            .collect()
+        let set = synthetic::noisy(20, 2, 0.1, 0);
+        let answer = diagonalize(&set, &Settings::default()).unwrap();
+        let point = |(iteration, norm): (usize, &f64)| {
+            let mut record = answer.history[0].clone();
+            record.iteration = iteration;
+            record.gradient_norm = *norm;
+            record
+        };
+        norms.iter().enumerate().map(point).collect()
     }
 
     #[test]
-    fn orders_and_rates_are_recognised() {
+    fn orders_and_rates_are_recognized() {
         let quadratic = history(&[1.0, 0.5, 1e-1, 1e-2, 1e-4, 1e-8, 1e-16]);
         assert!((order(&quadratic).unwrap() - 2.0).abs() < 0.1);
         let linear: Vec<f64> = (0..40).map(|k| 0.5_f64.powi(k)).collect();

@@ -1,0 +1,214 @@
+//! What `diagonalize` and `separate` do with their answers: warnings, report.json and the other
+//! files, the summary, the exit code.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use codiag::{Diagonalization, Matrix, Status};
+use serde_json::{Map, Value, json};
+
+use crate::args::Solver;
+use crate::export::{self, Folder, npy};
+use crate::words::{self, small};
+use crate::{Outcome, Session};
+
+/// Γ_ab Γ_ba − 1 below this: two components are hardly told apart.
+const HARDLY_APART: f64 = 1e-2;
+/// Condition numbers of B above this cost digits.
+const ILL_CONDITIONED: f64 = 1e8;
+
+/// What a command calls the parts of an answer.
+pub struct Names {
+    /// The file of the filters, without its ending.
+    pub filters: &'static str,
+    /// The file of the patterns, without its ending.
+    pub patterns: &'static str,
+    /// The option that asks for fewer dimensions.
+    pub fewer: &'static str,
+    /// What -o DIR would have written.
+    pub contents: &'static str,
+}
+
+/// A solve that has ended, and what is told of it.
+pub struct Ended<'a> {
+    pub names: &'static Names,
+    pub answer: &'a Diagonalization,
+    pub seconds: f64,
+    pub tolerance: f64,
+    pub warnings: &'a [String],
+    /// The folder of the results.
+    pub output: Option<&'a Path>,
+}
+
+/// The start, if that is what is wrong.
+pub fn start_at_fault<'a>(solver: &'a Solver, error: &codiag::Error) -> Option<&'a str> {
+    use codiag::Error::{Start, StartShape};
+    matches!(error, StartShape { .. } | Start { .. }).then_some(&solver.start)
+}
+
+/// What the result's user should know, in plain words.
+pub fn warnings(answer: &Diagonalization, names: &Names) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if answer.powers.rows() == 1 {
+        warnings.push(
+            "there is only one matrix: many bases diagonalize it, and this one is arbitrary"
+                .to_owned(),
+        );
+    } else if let Some(found) = answer.identifiability
+        && found.margin < HARDLY_APART
+    {
+        let (first, second) = found.pair;
+        warnings.push(format!(
+            "components {first} and {second} can hardly be told apart (margin {}): their powers rise and \
+             fall together over the set, so any mixture of the two fits as well; trust their span, not each",
+            small(found.margin)
+        ));
+    }
+    let condition_number = answer.condition_number();
+    if condition_number > ILL_CONDITIONED {
+        warnings.push(format!(
+            "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
+             dimensions ({}) may serve better",
+            small(condition_number),
+            names.fewer
+        ));
+    }
+    warnings
+}
+
+/// report.json: the fields of the answer, and those that the command adds or replaces. The powers
+/// are left out, as they have a file of their own; so are the residuals, unless they are wanted.
+pub fn report(
+    answer: &mut Diagonalization,
+    residuals: bool,
+    seconds: f64,
+    warnings: &[String],
+    own: Map<String, Value>,
+) -> Result<Value> {
+    // Tables of one row per matrix are not copied only to be left out.
+    let powers = std::mem::replace(&mut answer.powers, Matrix::zeros(0, 0));
+    let kept = (!residuals).then(|| std::mem::take(&mut answer.residuals));
+    let fields = serde_json::to_value(&*answer);
+    answer.powers = powers;
+    if let Some(kept) = kept {
+        answer.residuals = kept;
+    }
+    let mut report = fields?;
+    if let Value::Object(fields) = &mut report {
+        fields.remove("powers");
+        if !residuals {
+            fields.insert("residuals".to_owned(), Value::Null);
+        }
+        for (name, value) in [
+            ("codiag", json!(env!("CARGO_PKG_VERSION"))),
+            ("components", json!(answer.b.rows())),
+            ("seconds", json!(seconds)),
+            ("warnings", json!(warnings)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
+        fields.extend(own);
+    }
+    Ok(report)
+}
+
+impl Ended<'_> {
+    /// Stages the files that both commands write.
+    pub fn stage(&self, folder: &mut Folder, report: &Value) -> Result<()> {
+        let (answer, names) = (self.answer, self.names);
+        let file = |name: &str| format!("{name}.npy");
+        folder.add(&file(names.filters), |out| npy::matrix(out, &answer.b))?;
+        folder.add(&file(names.patterns), |out| npy::matrix(out, &answer.a))?;
+        // A set on disk may have left them out.
+        if answer.powers.rows() > 0 {
+            folder.add("diagonals.npy", |out| npy::matrix(out, &answer.powers))?;
+        }
+        folder.add("report.json", |out| export::json(out, report))?;
+        folder.add("history.csv", |out| {
+            export::history::write(out, &answer.history)
+        })
+    }
+
+    /// Prints the warnings.
+    pub fn warn(&self, session: &mut Session<'_>) -> io::Result<()> {
+        self.warnings
+            .iter()
+            .try_for_each(|warning| session.warn(warning))
+    }
+
+    /// Prints a few lines: the input and its size, how the solve went, what else is to be remarked,
+    /// and where the results are.
+    pub fn summarize(
+        &self,
+        (input, size): (&str, &str),
+        remarks: &[(String, String)],
+        session: &mut Session<'_>,
+    ) -> Result<()> {
+        let (paint, answer) = (session.paint, self.answer);
+        let status = if answer.status.converged() {
+            paint.green(answer.status.name())
+        } else {
+            paint.red(answer.status.name())
+        };
+        let mut lines = vec![
+            ("status".to_owned(), status),
+            ("iterations".to_owned(), answer.iterations.to_string()),
+            ("time".to_owned(), words::seconds(self.seconds)),
+            ("loss".to_owned(), words::loss(answer.loss, 9)),
+            (
+                "gradient norm".to_owned(),
+                format!("{:.1e}", answer.gradient_norm),
+            ),
+        ];
+        lines.extend_from_slice(remarks);
+        if let Some(path) = self.output {
+            lines.push(("written to".to_owned(), path.display().to_string()));
+        }
+        let write = |out: &mut dyn Write| -> io::Result<()> {
+            writeln!(out, "{}: {size}", paint.bold(input))?;
+            for (name, value) in &lines {
+                writeln!(out, "  {name:13}  {value}")?;
+            }
+            if self.output.is_none() {
+                let contents = self.names.contents;
+                writeln!(out, "  nothing written: -o DIR writes {contents}")?;
+            }
+            Ok(())
+        };
+        write(session.out).context("standard output cannot be written")
+    }
+
+    /// The exit code, and a line for those who did not look at the status.
+    pub fn conclude(&self, session: &mut Session<'_>) -> Result<Outcome> {
+        let answer = self.answer;
+        let norm = small(answer.gradient_norm);
+        let iterations = words::count(answer.iterations, "iteration", "iterations");
+        if answer.status == Status::Stopped && session.is_interrupted() {
+            let place = match self.output {
+                Some(path) => format!("the best B so far is in {}", path.display()),
+                None => "there was no -o DIR to write the best B to".to_owned(),
+            };
+            session.warn(&format!(
+                "interrupted after {iterations}: {place} (gradient norm {norm})"
+            ))?;
+            return Ok(Outcome::Interrupted);
+        }
+        if answer.status.converged() {
+            return Ok(Outcome::Done);
+        }
+        let advice = match answer.status {
+            Status::IterationLimit => format!(
+                "raise --max-iter, or start again from {}.npy with --start",
+                self.names.filters
+            ),
+            _ => "rounding allows no smaller gradient: a larger --tol accepts it".to_owned(),
+        };
+        session.warn(&format!(
+            "not converged ({}): gradient norm {norm} after {iterations}, tolerance {}; {advice}",
+            answer.status,
+            small(self.tolerance)
+        ))?;
+        Ok(Outcome::NotConverged)
+    }
+}

@@ -1,0 +1,101 @@
+//! What is seen of each source: its course, its spectrum, and what it looks like.
+
+use codiag::signals::{Artefact, ArtefactKind, Reference, Spectrum, artefacts, spectrum};
+
+/// How many places a trace of the whole recording has.
+const PLACES: usize = 420;
+/// The seconds that are shown closely.
+const EXCERPT: f64 = 4.0;
+/// The samples that are shown closely where the rate is not known.
+const EXCERPT_SAMPLES: usize = 1000;
+
+/// What is shown of a source.
+pub struct SourceView {
+    /// The least and the largest value in each part of the recording.
+    pub envelope: Vec<(f64, f64)>,
+    /// The number of the first sample shown closely, and the samples.
+    pub excerpt: (usize, Vec<f64>),
+    /// If the rate is known.
+    pub spectrum: Option<Spectrum>,
+    /// What the source looks like, the likeliest first.
+    pub artefacts: Vec<Artefact>,
+}
+
+/// Which samples are not marked as bad: what is in the others tells nothing of a source.
+pub struct Good(Vec<bool>);
+
+impl Good {
+    /// All but these spans, each with its first sample and the one after its last.
+    pub fn new(bad: &[[usize; 2]], samples: usize) -> Self {
+        let mut good = vec![true; samples];
+        for [start, end] in bad {
+            good[*start..*end].fill(false);
+        }
+        Self(good)
+    }
+
+    /// The good samples of a signal, one after the other.
+    pub fn of(&self, signal: &[f64]) -> Vec<f64> {
+        let chosen = signal.iter().zip(&self.0).filter(|(_, good)| **good);
+        chosen.map(|(x, _)| *x).collect()
+    }
+}
+
+impl SourceView {
+    /// Looks at a source.
+    pub fn new(
+        source: &[f64],
+        good: &Good,
+        rate: Option<f64>,
+        references: &[Reference<'_>],
+    ) -> Self {
+        let clean = good.of(source);
+        let samples = source.len();
+        let places = samples.min(PLACES);
+        let envelope = (0..places).map(|k| {
+            let part = &source[k * samples / places..(k + 1) * samples / places];
+            let low = part.iter().fold(f64::INFINITY, |m, x| m.min(*x));
+            (low, part.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x)))
+        });
+        // Where the source is strongest, something can be seen of what it is.
+        let length = rate.map_or(EXCERPT_SAMPLES, |rate| (EXCERPT * rate) as usize);
+        let length = length.clamp(2, 20_000).min(samples);
+        let mean = clean.iter().sum::<f64>() / clean.len() as f64;
+        // A source may be undefined where the recording is.
+        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
+        let strength = |t: &usize| {
+            if good.0[*t] {
+                finite(source[*t] - mean).abs()
+            } else {
+                0.0
+            }
+        };
+        let peak = (0..samples)
+            .max_by(|x, y| strength(x).total_cmp(&strength(y)))
+            .unwrap_or(0);
+        let start = peak.saturating_sub(length / 2).min(samples - length);
+        Self {
+            envelope: envelope.collect(),
+            excerpt: (
+                start,
+                source[start..start + length]
+                    .iter()
+                    .map(|x| finite(*x))
+                    .collect(),
+            ),
+            spectrum: rate.map(|rate| spectrum(&clean, rate, (2.0 * rate).max(8.0) as usize)),
+            artefacts: rate.map_or_else(Vec::new, |rate| artefacts(&clean, rate, references)),
+        }
+    }
+}
+
+/// What an artefact is, with its article.
+pub fn looks_like(artefact: &Artefact) -> &'static str {
+    match artefact.kind {
+        ArtefactKind::Blink => "blinks",
+        ArtefactKind::Heartbeat => "a heartbeat",
+        ArtefactKind::LineNoise => "line noise",
+        ArtefactKind::Muscle => "muscles",
+        other => other.name(),
+    }
+}
