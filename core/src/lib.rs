@@ -96,7 +96,9 @@ pub use error::Error;
 pub use evaluation::Evaluation;
 pub use inspect::{Inspection, Inspector, inspect};
 pub use linalg::{Matrix, Scalar};
-pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions};
+pub use matrices::{
+    MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions, Unwatched, Watcher,
+};
 pub use memory::Memory;
 pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};
 pub use settings::{Method, Settings, Start};

@@ -19,7 +19,7 @@ pub(crate) use build::{Indefinite, check_range, check_shape, checked_count, fact
 pub use chunk::Chunk;
 pub(crate) use groups::diagonal_sum;
 pub use in_memory::InMemory;
-pub use on_disk::{MatrixFile, OnDisk, Reading};
+pub use on_disk::{MatrixFile, OnDisk, Reading, Unwatched, Watcher};
 pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;
 pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank};

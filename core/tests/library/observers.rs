@@ -107,7 +107,7 @@ fn sets_can_be_sent_to_other_threads() {
     fn is_send<T: Send>() {}
     is_send::<MatrixSet>();
     is_send::<InMemory>();
-    is_send::<OnDisk<'_>>();
+    is_send::<OnDisk>();
     let mut working = InMemory::new(&noisy(20, 3, 0.1, 0));
     let solved = std::thread::spawn(move || {
         let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::pass::{Sums, Workspace, pass};
-use super::{Block, OnDisk, transform};
+use super::{Block, OnDisk, Watcher, transform};
 use crate::Error;
 use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::build::factorize_block;
@@ -12,7 +12,7 @@ use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, 
 use crate::statistics::{Hessian, Statistics, add_transposed};
 use crate::update;
 
-impl WorkingSet for OnDisk<'_> {
+impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
     fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -146,7 +146,7 @@ impl WorkingSet for OnDisk<'_> {
                 add_slices(&mut total.1, &part.1);
             },
         };
-        let (diagonal_sum, variations) = pass(&self.blocks, self.watcher, |_| true, &sums)?;
+        let (diagonal_sum, variations) = pass(&self.blocks, &self.watcher, |_| true, &sums)?;
         drop(places);
         Ok(FinalSums {
             diagonal_sum,

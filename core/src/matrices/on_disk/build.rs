@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::blocks::{Blocks, Recipe};
-use super::pass::{Sums, Watcher, pass};
+use super::pass::{Sums, Unwatched, Watcher, pass};
 use super::{MatrixFile, OnDisk};
 use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::build::{Indefinite, check_range, factorize_block};
@@ -28,7 +28,7 @@ impl First {
     }
 }
 
-impl<'a> OnDisk<'a> {
+impl OnDisk {
     /// Reads and checks the whole file once.
     ///
     /// # Errors
@@ -36,29 +36,31 @@ impl<'a> OnDisk<'a> {
     /// as they should be, or if the budget is too small; the error names the file.
     pub fn new(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
         let file = Arc::new(file);
-        Self::build(&file, memory, options, None).map_err(|e| file.named(e))
+        Self::build(&file, memory, options, Unwatched).map_err(|e| file.named(e))
     }
+}
 
-    /// As [`new`](Self::new), with a watcher as in [`watched`](Self::watched) from the first pass
+impl<W: Watcher + Clone> OnDisk<W> {
+    /// As [`OnDisk::new`], with a watcher as in [`watched`](Self::watched) from the first pass
     /// on.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Interrupted`] if the watcher breaks.
+    /// As [`OnDisk::new`], and [`Error::Interrupted`] if the watcher breaks.
     pub fn new_watched(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: Watcher<'a>,
+        watcher: W,
     ) -> Result<Self, Error> {
         let file = Arc::new(file);
-        Self::build(&file, memory, options, Some(watcher)).map_err(|e| file.named(e))
+        Self::build(&file, memory, options, watcher).map_err(|e| file.named(e))
     }
 
     fn build(
         file: &Arc<MatrixFile>,
         memory: Memory,
         options: &SetOptions,
-        watcher: Option<Watcher<'a>>,
+        watcher: W,
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
@@ -77,7 +79,7 @@ impl<'a> OnDisk<'a> {
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
         let whole = options.rank == Rank::Full;
-        let mut first = first_pass(&blocks, watcher, whole)?;
+        let mut first = first_pass(&blocks, &watcher, whole)?;
         let mut mean = symmetric(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
@@ -88,7 +90,7 @@ impl<'a> OnDisk<'a> {
             recipe.semidefinite = Some(Arc::new(mean));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
-            first = first_pass(&blocks, watcher, true)?;
+            first = first_pass(&blocks, &watcher, true)?;
             blocks.recipe.semidefinite = None;
             mean = symmetric(found.rank(), &first.mean);
             reduction = Some(found);
@@ -111,7 +113,7 @@ impl<'a> OnDisk<'a> {
         summary: Summary,
         memory: Memory,
         threads: usize,
-        watcher: Option<Watcher<'a>>,
+        watcher: W,
     ) -> Self {
         Self {
             b: Matrix::identity(summary.dimension()),
@@ -154,7 +156,7 @@ impl<'a> OnDisk<'a> {
             },
             add: add_slices,
         };
-        let mean = pass(&blocks, self.watcher, |_| true, &sums)?;
+        let mean = pass(&blocks, &self.watcher, |_| true, &sums)?;
         let summary = Summary {
             criterion: self.summary.criterion,
             len: blocks.recipe.len(),
@@ -162,7 +164,7 @@ impl<'a> OnDisk<'a> {
             mean_log_det: 0.0,
             reduction: None,
         };
-        let (memory, threads, watcher) = (self.memory, self.threads, self.watcher);
+        let (memory, threads, watcher) = (self.memory, self.threads, self.watcher.clone());
         Ok(Some(Self::at_no_point(
             blocks, summary, memory, threads, watcher,
         )))
@@ -170,11 +172,7 @@ impl<'a> OnDisk<'a> {
 }
 
 /// Sums the mean; and, if they are to be diagonalised as they are, factorises the matrices.
-fn first_pass(
-    blocks: &Blocks,
-    watcher: Option<Watcher<'_>>,
-    factorize: bool,
-) -> Result<First, Error> {
+fn first_pass(blocks: &Blocks, watcher: &dyn Watcher, factorize: bool) -> Result<First, Error> {
     let p = blocks.recipe.dimension();
     let capacity = blocks.recipe.capacity;
     let sums = Sums {

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use super::pass::{Sums, Workspace, pass};
-use super::{Block, OnDisk};
+use super::{Block, OnDisk, Watcher};
 use crate::Error;
 use crate::linalg::{self, Matrix, kernels};
 use crate::matrices::{LinePoint, Probe};
@@ -43,7 +43,7 @@ impl ProbeSums {
     }
 }
 
-impl OnDisk<'_> {
+impl<W: Watcher + Clone> OnDisk<W> {
     pub(super) fn probe_line(&mut self, e: &Matrix) -> Result<Probe, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let diagonal_sum = self.here()?.diagonal_sum;
@@ -85,7 +85,7 @@ impl OnDisk<'_> {
             },
             add: ProbeSums::add,
         };
-        let found = pass(&self.blocks, self.watcher, |_| true, &sums)?;
+        let found = pass(&self.blocks, &self.watcher, |_| true, &sums)?;
         self.line = Some(LineTables {
             e: e.clone(),
             f,
@@ -129,7 +129,7 @@ impl OnDisk<'_> {
             add: |total: &mut LinePoint, part: &LinePoint| *total += *part,
         };
         let needed = |k: usize| line.ratios.len() <= k;
-        pass(&self.blocks, self.watcher, needed, &sums)
+        pass(&self.blocks, &self.watcher, needed, &sums)
     }
 }
 

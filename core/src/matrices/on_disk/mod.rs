@@ -18,7 +18,7 @@ mod pass;
 mod plan;
 
 pub use file::MatrixFile;
-pub use pass::Reading;
+pub use pass::{Reading, Unwatched, Watcher};
 
 use super::{Block, Summary};
 use crate::linalg::kernels::{self, MomentSums};
@@ -27,7 +27,7 @@ use crate::statistics::Statistics;
 use crate::{Error, Memory};
 use blocks::Blocks;
 use line::LineTables;
-use pass::{Sums, Watcher, Workspace, pass};
+use pass::{Sums, Workspace, pass};
 
 /// Matrices in a file, of which no more is in memory than a budget allows.
 ///
@@ -47,12 +47,12 @@ use pass::{Sums, Watcher, Workspace, pass};
 /// some memory besides. [`Diagonalization::powers`](crate::Diagonalization::powers) and
 /// [`residuals`](crate::Diagonalization::residuals) are left empty if they would not fit.
 /// [`Method::Pham`](crate::Method::Pham), which would take p²/2 passes per iteration, is refused.
-pub struct OnDisk<'a> {
+pub struct OnDisk<W = Unwatched> {
     blocks: Blocks,
     summary: Summary,
     memory: Memory,
     threads: usize,
-    watcher: Option<Watcher<'a>>,
+    watcher: W,
     /// The metric of the sizes, as eight matrices, once the matrices have been balanced.
     metric: Vec<f64>,
     /// Where D stands.
@@ -85,17 +85,29 @@ impl PointSums {
     }
 }
 
-impl<'a> OnDisk<'a> {
-    /// Has the watcher called some twenty times a second while the file is read, on the thread that
-    /// solves. If it breaks, the pass ends within a block, and with it the solve: with
-    /// [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
-    /// with [`Error::Interrupted`].
+impl<W> OnDisk<W> {
+    /// The same set, with a watcher that is called some twenty times a second while the file is read,
+    /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
+    /// with [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
+    /// with [`Error::Interrupted`]. An answer that had been reached is kept.
     #[must_use]
-    pub fn watched(mut self, watcher: Watcher<'a>) -> Self {
-        self.watcher = Some(watcher);
-        self
+    pub fn watched<V: Watcher + Clone>(self, watcher: V) -> OnDisk<V> {
+        OnDisk {
+            blocks: self.blocks,
+            summary: self.summary,
+            memory: self.memory,
+            threads: self.threads,
+            watcher,
+            metric: self.metric,
+            b: self.b,
+            point: self.point,
+            line: self.line,
+            hessian_expected: self.hessian_expected,
+        }
     }
+}
 
+impl<W: Watcher + Clone> OnDisk<W> {
     fn dimension(&self) -> usize {
         self.summary.dimension()
     }
@@ -113,7 +125,7 @@ impl<'a> OnDisk<'a> {
                 .for_each(|block| work(sums, block, workspace));
         };
         let sums = Sums { zero, work, add };
-        pass(&self.blocks, self.watcher, |_| true, &sums)
+        pass(&self.blocks, &self.watcher, |_| true, &sums)
     }
 
     /// As [`sum`](Self::sum), of D = B C Bᵀ, which `work` finds in the workspace.

@@ -31,8 +31,28 @@ pub struct Reading {
     pub seconds: f64,
 }
 
-/// Called on the thread of the caller while a pass is under way; `Break` ends it.
-pub type Watcher<'a> = &'a (dyn Fn(&Reading) -> ControlFlow<()> + Sync);
+/// Watches passes over a file. Any closure, or reference to one, will do.
+pub trait Watcher {
+    /// Called on the thread of the caller at the beginning of a pass, and some twenty times a second
+    /// while it is under way; `Break` ends it.
+    fn watch(&self, reading: &Reading) -> ControlFlow<()>;
+}
+
+impl<F: Fn(&Reading) -> ControlFlow<()>> Watcher for F {
+    fn watch(&self, reading: &Reading) -> ControlFlow<()> {
+        self(reading)
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn watch(&self, _: &Reading) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
 
 /// What a thread keeps from block to block, so that it need not allocate.
 #[derive(Default)]
@@ -95,7 +115,7 @@ struct Shared<'a, R> {
 /// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
 pub fn pass<R: Send>(
     blocks: &Blocks,
-    watcher: Option<Watcher<'_>>,
+    watcher: &dyn Watcher,
     needed: impl Fn(usize) -> bool,
     sums: &Sums<
         impl Fn() -> R + Sync,
@@ -151,7 +171,7 @@ pub fn pass<R: Send>(
                 total: total as u64,
                 seconds: began.elapsed().as_secs_f64(),
             };
-            if watcher.is_some_and(|watch| watch(&reading).is_break()) {
+            if watcher.watch(&reading).is_break() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
             if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
