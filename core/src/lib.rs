@@ -62,6 +62,8 @@
 mod setters;
 
 pub mod error;
+// Some of its products serve recordings alone.
+#[cfg_attr(not(feature = "signals"), allow(dead_code, unused_imports))]
 mod linalg;
 mod matrices;
 mod memory;
@@ -82,7 +84,9 @@ mod report;
 mod solver;
 mod tracker;
 
+#[cfg(feature = "signals")]
 pub mod signals;
+#[cfg(feature = "synthetic")]
 pub mod synthetic;
 pub mod working;
 
@@ -99,6 +103,7 @@ pub use statistics::Hessian;
 pub use tracker::{Tracker, TrackerSettings};
 
 /// For the project's own benchmarks; not part of the interface.
+#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {
     pub use crate::linalg::{kernels, product};

@@ -22,6 +22,7 @@ mod segments;
 mod separated;
 mod separation;
 mod shrinkage;
+#[cfg(feature = "synthetic")]
 pub mod simulate;
 mod streaming;
 mod sweep;

@@ -243,7 +243,7 @@ fn pair_rotation(matrices: &Eight, a: usize, b: usize) -> Option<(f64, f64)> {
     Some((cosine, 0.5 * y / length / cosine))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
     use crate::MatrixSet;
