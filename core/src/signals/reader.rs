@@ -1,4 +1,4 @@
-//! Reads a recording: some samples at a time, centred, in the coordinates wanted.
+//! Reads a recording: a span at a time, centred, in the coordinates wanted.
 
 use std::ops::Range;
 

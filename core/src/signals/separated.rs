@@ -42,7 +42,7 @@ pub struct Rival {
 /// let sources = found.sources(&recording)?;
 /// assert_eq!((sources.rows(), sources.columns()), (3, 10_000));
 ///
-/// // The recording without its first source, some samples at a time.
+/// // The recording without its first source, a span at a time.
 /// let mut samples = 0;
 /// found.remove_with(&recording, &[0], &mut |first, rows| {
 ///     assert_eq!(first, samples);
@@ -127,8 +127,8 @@ impl Separated {
         })
     }
 
-    /// As [`Separated::sources`], some samples at a time: the sink gets the first sample's number
-    /// and components x some samples, in order.
+    /// As [`Separated::sources`], a span at a time and in order: the sink gets the number of the first
+    /// sample, and the sources as components x samples of the span.
     ///
     /// # Errors
     /// As for [`Separated::sources`], or what the sink returns.
@@ -147,7 +147,7 @@ impl Separated {
         })
     }
 
-    /// As [`Separated::remove`], some samples at a time.
+    /// As [`Separated::remove`], a span at a time.
     ///
     /// # Errors
     /// As for [`Separated::remove`], or what the sink returns.

@@ -90,8 +90,8 @@ fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
     Matrix::from_fn(rows, columns, |_, _| normal(rng))
 }
 
-/// p Gaussian sources of which the power changes at random from one stretch of so many samples to
-/// the next, by a factor of about e either way, mixed at random to p channels.
+/// p Gaussian sources of which the power changes at random from one stretch of `length` samples to the
+/// next, by a factor of about e either way, mixed at random to p channels.
 ///
 /// ```
 /// let made = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
@@ -112,8 +112,8 @@ pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Si
     Simulation::mix(sources, mixing, 100.0)
 }
 
-/// Sounds like speech, 8000 samples per second, so many of them mixed to as many microphones:
-/// about four syllables per second, voiced at a pitch of their own or hissed, with pauses.
+/// `count` sounds like speech, mixed to as many microphones, 8000 samples per second: about four
+/// syllables per second, voiced at a pitch of their own or hissed, with pauses.
 ///
 /// ```
 /// let made = codiag::signals::simulate::voices(3, 2.0, 0);

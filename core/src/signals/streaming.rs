@@ -1,4 +1,4 @@
-//! Matrices applied to recordings, some samples at a time.
+//! Matrices applied to recordings, a span at a time.
 
 use super::Recording;
 use super::reader::samples_per_span;
@@ -7,7 +7,7 @@ use crate::error::{Expected, Setting};
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 
-/// Gets the number of the first sample, and rows of some samples.
+/// Called with the number of a span's first sample, and with the span: one row per source or channel.
 ///
 /// ```
 /// use codiag::Matrix;
@@ -26,7 +26,7 @@ use crate::threads::Workers;
 /// ```
 pub type Sink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
 
-/// Passes M x to the sink, some samples at a time and in order, for a matrix M of one column
+/// Passes M x to the sink, a span at a time and in order, for a matrix M of one column
 /// per channel. If its rows are filters, M x are sources.
 ///
 /// ```
@@ -66,7 +66,7 @@ pub fn apply(
     )
 }
 
-/// Passes x − A_e B_e x to the sink, some samples at a time and in order, for the sources to be
+/// Passes x − A_e B_e x to the sink, a span at a time and in order, for the sources to be
 /// excluded, by filters B and patterns A.
 ///
 /// ```
@@ -121,7 +121,7 @@ pub fn remove(
     )
 }
 
-/// Passes what `compute` makes of some samples at a time to the sink, in order.
+/// Passes what `compute` makes of each span to the sink, in order.
 fn stream(
     channels: usize,
     multiply_adds: usize,
