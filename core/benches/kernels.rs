@@ -1,7 +1,7 @@
 //! The kernels, each with its share of the speed of a large matrix product in the same run.
 //!
 //! ```text
-//! cargo bench
+//! cargo bench -p codiag --features internals
 //! ```
 //!
 //! One thread. The share printed for each size counts the flops of the formulae (3p³ for a

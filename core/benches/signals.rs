@@ -1,14 +1,15 @@
 //! From a recording to its sources, at the size of an MEG recording: 306 channels, 14,400 samples.
 //!
 //! ```text
-//! cargo bench --bench signals
+//! cargo bench -p codiag --bench signals
 //! ```
 
 use std::hint::black_box;
 use std::time::Duration;
 
+use codiag::Settings;
 use codiag::signals::{
-    Bands, Components, CovarianceOptions, Segments, Separation, View, cospectra,
+    Bands, Components, CovarianceOptions, Segments, Separation, Shrinkage, View, cospectra,
     segment_covariances, simulate,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -18,14 +19,8 @@ fn signals(criterion: &mut Criterion) {
     let recording = View::new(&made.data, made.channels, made.samples).unwrap();
     // Fewer channels than samples in a segment, so that their covariances have full rank.
     let fewer = View::new(&made.data[..100 * made.samples], 100, made.samples).unwrap();
-    let options = CovarianceOptions {
-        threads: Some(1),
-        ..CovarianceOptions::default()
-    };
-    let shrunk = CovarianceOptions {
-        shrinkage: codiag::signals::Shrinkage::Fixed(0.1),
-        ..options.clone()
-    };
+    let options = CovarianceOptions::default().threads(1);
+    let shrunk = options.clone().shrinkage(Shrinkage::Fixed(0.1));
     let mut group = criterion.benchmark_group("306 x 14400");
     group
         .sample_size(10)
@@ -42,12 +37,10 @@ fn signals(criterion: &mut Criterion) {
     group.bench_function("20 cospectra of 100 channels", |b| {
         b.iter(|| cospectra(black_box(&fewer), &bands, &options).unwrap());
     });
-    let mut separation = Separation {
-        components: Components::Number(40),
-        ..Separation::default()
-    };
-    separation.threads = Some(1);
-    separation.solver.tolerance = 1e-6;
+    let separation = Separation::default()
+        .components(Components::Number(40))
+        .threads(1)
+        .solver(Settings::default().tolerance(1e-6));
     group.bench_function("to 40 sources", |b| {
         b.iter(|| {
             let found = separation.fit(black_box(&recording)).unwrap();

@@ -286,6 +286,7 @@ impl Error {
         Self::External(ExternalError(error.into().into()))
     }
 
+    #[allow(clippy::needless_pass_by_value)] // called with temporaries
     pub(crate) fn setting(setting: Setting, expected: Expected, value: impl ToString) -> Self {
         Self::Setting {
             setting,
@@ -503,8 +504,8 @@ impl fmt::Display for Expected {
                 }
             }
             Self::OneOfOr(names, other) => {
-                names.iter().try_for_each(|name| write!(f, "{name:?}, "))?;
-                write!(f, "or {other}")
+                let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+                write!(f, "{} or {other}", names.join(", "))
             }
             Self::Words(words) => f.write_str(words),
         }

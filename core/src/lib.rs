@@ -62,6 +62,8 @@
 mod setters;
 
 pub mod error;
+// Some of its products serve recordings alone.
+#[cfg_attr(not(feature = "signals"), allow(dead_code, unused_imports))]
 mod linalg;
 mod matrices;
 mod memory;
@@ -86,7 +88,9 @@ mod solver;
 mod tracker;
 
 pub mod cluster;
+#[cfg(feature = "signals")]
 pub mod signals;
+#[cfg(feature = "synthetic")]
 pub mod synthetic;
 pub mod working;
 
@@ -108,6 +112,7 @@ pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 
 /// For the project's own benchmarks; not part of the interface.
+#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {
     pub use crate::linalg::{SymmetricBatch, Triangle, kernels, product};

@@ -219,7 +219,7 @@ impl Determinant {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
     use crate::matrices::InMemory;

@@ -193,7 +193,7 @@ pub(crate) fn add_transposed(product: &mut Matrix, e: &Matrix) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
     use crate::matrices::{InMemory, WorkingSet};

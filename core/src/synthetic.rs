@@ -8,7 +8,16 @@ use crate::linalg::{self, Matrix};
 use crate::{Error, MatrixSet};
 
 /// Synthetic matrices with the mixing that made them.
+///
+/// ```
+/// use codiag::synthetic::Synthetic;
+/// let made = Synthetic::new(100, 5, 0.1, 0);
+/// assert_eq!(made.data.len(), 100 * 5 * 5);
+/// assert_eq!(made.set()?.len(), 100);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Synthetic {
     /// n·p·p numbers, one row-major matrix after the other.
     pub data: Vec<f64>,
@@ -16,7 +25,7 @@ pub struct Synthetic {
     pub n: usize,
     /// Their size.
     pub p: usize,
-    /// The mixing matrix A: its inverse diagonalises the noiseless set.
+    /// The mixing matrix A: its inverse diagonalizes the noiseless set.
     pub mixing: Matrix,
 }
 
@@ -61,7 +70,14 @@ impl Synthetic {
     }
 }
 
-/// Experiment (a): a set that can be diagonalised exactly.
+/// Experiment (a): a set that can be diagonalized exactly.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let answer = diagonalize(&synthetic::exact(100, 5, 0), &Settings::default())?;
+/// assert!(answer.loss.abs() < 1e-10);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 ///
 /// # Panics
 /// If the seed's mixing is so ill-conditioned that a matrix is numerically singular.
@@ -70,6 +86,13 @@ pub fn exact(n: usize, p: usize, seed: u64) -> MatrixSet {
 }
 
 /// Experiment (b): the same with noise of standard deviation `sigma`.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let answer = diagonalize(&synthetic::noisy(100, 5, 0.1, 0), &Settings::default())?;
+/// assert!(answer.status.converged() && answer.loss > 1e-4);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 ///
 /// # Panics
 /// If `sigma` is zero and the seed's mixing so ill-conditioned that a matrix is numerically
@@ -82,6 +105,13 @@ pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
 
 /// Amari's distance of B A to a scaled permutation: 0 if B inverts the mixing A up to order and
 /// scale, at most 1.
+///
+/// ```
+/// use codiag::Matrix;
+/// use codiag::synthetic::amari_distance;
+/// let mixing = Matrix::from_rows(2, 2, vec![0.0, 2.0, 3.0, 0.0]);
+/// assert_eq!(amari_distance(&Matrix::identity(2), &mixing), 0.0); // only order and scale differ
+/// ```
 ///
 /// # Panics
 /// If B A is not square.
@@ -107,6 +137,11 @@ pub fn amari_distance(b: &Matrix, a: &Matrix) -> f64 {
 }
 
 /// Which sensors of the MEG recording.
+///
+/// ```
+/// use codiag::synthetic::{Sensors, meg};
+/// assert_ne!(meg(Sensors::Magnetometers), meg(Sensors::Gradiometers));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensors {
     /// 102 magnetometers.
@@ -117,6 +152,14 @@ pub enum Sensors {
 
 /// Experiment (c): covariances of 100 segments of 0.24 s of the MNE sample recording, reduced to 40
 /// principal components of unit variance. n·p·p numbers with n = 100, p = 40.
+///
+/// ```
+/// use codiag::MatrixSet;
+/// use codiag::synthetic::{Sensors, meg};
+/// let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40)?;
+/// assert!((set.mean()[(0, 0)] - 1.0).abs() < 1e-5);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 ///
 /// From MNE-Python's test data (BSD-3-Clause, see `core/data/LICENSE-mne-python.txt`).
 pub fn meg(sensors: Sensors) -> Vec<f64> {

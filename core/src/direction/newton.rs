@@ -182,7 +182,7 @@ impl Preconditioner {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
     use crate::{Evaluation, Hessian, synthetic};

@@ -235,7 +235,7 @@ impl Summary {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
     use crate::matrices::WorkingSet;

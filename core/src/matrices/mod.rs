@@ -119,6 +119,7 @@ impl MatrixSet {
     }
 
     /// The set as one of channels, if its matrices came in the coordinates of a reduction.
+    #[cfg(feature = "signals")]
     pub(crate) fn with_reduction(mut self, reduction: Option<Reduction>) -> Self {
         self.summary.reduction = reduction;
         self

@@ -28,6 +28,7 @@ pub struct Reduction {
 
 impl Reduction {
     /// Coordinates found elsewhere.
+    #[cfg(feature = "signals")]
     pub(crate) fn new(filters: Matrix, patterns: Matrix) -> Self {
         Self { filters, patterns }
     }

@@ -2,41 +2,56 @@
 
 use std::ops::Range;
 
-use super::covariance::{fourth_powers, mirror};
-use super::segments::good_spans;
-use super::sweep::{Coordinates, Sweep};
+use super::estimation::{fourth_powers, mirror};
+use super::reader::{Buffers, Coordinates, Reader};
+use super::segments::usable_spans;
 use super::welch::Welch;
 use super::{CovarianceOptions, Covariances, Recording, Shrinkage, Window};
 use crate::Error;
 use crate::error::{Expected, Portion, Setting};
 use crate::linalg::{self, Matrix};
+use crate::setters::setters;
 use crate::threads::Workers;
 
 /// Frequency bands, and the windows in which spectra are taken.
 ///
 /// ```
 /// use codiag::signals::Bands;
-/// let bands = Bands { window_length: Some(256), ..Bands::new(vec![(1.0, 4.0), (8.0, 12.0)], 250.0) };
+/// let bands = Bands::new(vec![(1.0, 4.0), (8.0, 12.0)], 250.0).window_length(256);
+/// assert_eq!(bands.overlap, 0.5);
+/// let even = Bands::even(0.0, 40.0, 4, 250.0);
+/// assert_eq!(even.bands[1], (10.0, 20.0));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Bands {
-    /// From this frequency to below that, in hertz; one matrix each.
+    /// Pairs of frequencies in hertz: a band reaches from the first to below the second. Each band
+    /// gives one matrix.
     pub bands: Vec<(f64, f64)>,
     /// Samples per second.
     pub rate: f64,
-    /// The samples of a window; the power of two that is a second or a little more if None, which
-    /// makes frequencies a hertz or a little less apart.
+    /// The length of a window in samples. None stands for the smallest power of two that is at least
+    /// a second, so that frequencies are at most a hertz apart.
     pub window_length: Option<usize>,
     /// The taper.
     pub window: Window,
-    /// The share of a window that the next one repeats, from 0 to below 1.
+    /// The share of a window that the next one has in common with it, from 0 to below 1.
     pub overlap: f64,
     /// Spans of samples that no window touches, in any order.
     pub exclude: Vec<Range<usize>>,
 }
 
+setters!(Bands {
+    bands: Vec<(f64, f64)>,
+    rate: f64,
+    window: Window,
+    overlap: f64,
+    exclude: Vec<Range<usize>>,
+});
+
 impl Bands {
-    /// Hann windows that overlap by half.
+    /// These bands, of a recording of so many samples per second, in Hann windows that overlap by
+    /// half.
     pub fn new(bands: Vec<(f64, f64)>, rate: f64) -> Self {
         Self {
             bands,
@@ -54,12 +69,19 @@ impl Bands {
         Self::new((0..count).map(|k| (edge(k), edge(k + 1))).collect(), rate)
     }
 
+    /// The same with windows of another [length](Self#structfield.window_length).
+    #[must_use]
+    pub fn window_length(mut self, samples: impl Into<Option<usize>>) -> Self {
+        self.window_length = samples.into();
+        self
+    }
+
     fn length(&self) -> usize {
         let second = self.rate.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
         self.window_length.unwrap_or(second.next_power_of_two())
     }
 
-    /// The frequencies of each band, as numbers of multiples of rate / length.
+    /// The frequencies of each band, as multiples of rate / length.
     fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
         let refused = |setting, expected, value: String| {
             Err(Error::setting(setting, Expected::Words(expected), value))
@@ -97,7 +119,7 @@ impl Bands {
                 let expected = "pairs of rising frequencies up to half the rate";
                 return refused(Setting::Bands, expected, value());
             }
-            // A hair below, so that an edge which is a frequency belongs to the band above it.
+            // An edge that is a frequency belongs to the band above it, whatever rounding did to it.
             let first = (low / resolution - 1e-9).ceil().max(0.0) as usize;
             let end = (high / resolution - 1e-9).ceil() as usize;
             let last = if high >= half { length / 2 + 1 } else { end };
@@ -116,6 +138,17 @@ impl Bands {
 /// all windows, scaled such that the diagonal is each channel's power in the band. The cospectra of
 /// bands that cover all frequencies sum to the covariance of the tapered windows.
 ///
+/// ```
+/// use codiag::signals::{Bands, CovarianceOptions, View, cospectra, simulate};
+///
+/// let made = simulate::voices(2, 3.0, 0); // two microphones, 8000 samples per second
+/// let recording = View::new(&made.data, made.channels, made.samples)?;
+/// let bands = Bands::even(0.0, 4000.0, 10, made.rate);
+/// let found = cospectra(&recording, &bands, &CovarianceOptions::default())?;
+/// assert_eq!((found.n, found.p), (10, 2));
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
 /// # Errors
 /// If a band holds no frequency or too few, no window fits into the recording, a sample is not
 /// finite, or an option is out of its range.
@@ -124,23 +157,23 @@ pub fn cospectra(
     bands: &Bands,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let spans = good_spans(recording.samples(), &bands.exclude)?;
+    let spans = usable_spans(recording.samples(), &bands.exclude)?;
     let p = recording.channels();
-    let mut welch = Cospectra::new(recording, bands, &spans, options)?;
-    welch.check_samples(p, options.shrinkage)?;
+    let mut estimator = CospectraEstimator::new(recording, bands, &spans, options)?;
+    estimator.check_samples(p, options.shrinkage)?;
     let powers = || {
-        let mean = welch.mean()?;
+        let mean = estimator.mean()?;
         Ok((0..p).map(|a| mean[(a, a)]).collect())
     };
     if let Some(factors) = options.scale.factors(p, powers)? {
-        welch.sweep.coordinates = Coordinates::Scaled(factors);
+        estimator.reader.coordinates = Coordinates::Scaled(factors);
     }
-    welch.estimate(options.shrinkage)
+    estimator.estimate(options.shrinkage)
 }
 
-/// One sweep of Welch's method.
-pub(super) struct Cospectra<'a> {
-    pub sweep: Sweep<'a>,
+/// Estimates cospectra by Welch's method.
+pub(super) struct CospectraEstimator<'a> {
+    pub reader: Reader<'a>,
     bands: &'a Bands,
     bins: Vec<Range<usize>>,
     welch: Welch,
@@ -150,7 +183,7 @@ pub(super) struct Cospectra<'a> {
     workers: Workers,
 }
 
-impl<'a> Cospectra<'a> {
+impl<'a> CospectraEstimator<'a> {
     pub fn new(
         recording: &'a dyn Recording,
         bands: &'a Bands,
@@ -174,7 +207,7 @@ impl<'a> Cospectra<'a> {
         );
         let work = (windows * p).saturating_mul(p * columns / 2 + welch.length * 20);
         Ok(Self {
-            sweep: Sweep {
+            reader: Reader {
                 recording,
                 coordinates: Coordinates::Channels,
                 center: false,
@@ -213,9 +246,9 @@ impl<'a> Cospectra<'a> {
         Ok(())
     }
 
-    /// The cospectra in the sweep's coordinates.
+    /// The cospectra in the reader's coordinates.
     pub fn estimate(&self, shrinkage: Shrinkage) -> Result<Covariances, Error> {
-        let p = self.sweep.dimension();
+        let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
         let matrices = data
             .chunks_exact_mut(p * p)
@@ -237,13 +270,14 @@ impl<'a> Cospectra<'a> {
 
     /// The mean of all cospectra.
     pub fn mean(&self) -> Result<Matrix, Error> {
-        let p = self.sweep.dimension();
+        let p = self.reader.dimension();
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The cospectra of all bands one after the other, or their mean; Σ ‖x̂‖⁴ of each, if asked.
+    /// The cospectra of all bands one after the other or, `merged`, their mean; and Σ ‖x̂‖⁴ of each if
+    /// `fourth` is set.
     fn sum(&self, merged: bool, fourth: bool) -> Result<(Vec<f64>, Vec<f64>), Error> {
-        let p = self.sweep.dimension();
+        let p = self.reader.dimension();
         let widths: Vec<usize> = self.bins.iter().map(|bins| 2 * bins.len()).collect();
         let width: usize = widths.iter().sum();
         let (matrices, factor) = if merged {
@@ -253,11 +287,11 @@ impl<'a> Cospectra<'a> {
         };
         let mut sums = vec![0.0; matrices * p * p];
         let mut fourths = vec![0.0; matrices];
-        let (mut raw, mut image, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut buffers, mut columns) = (Buffers::default(), Vec::new());
         for starts in self.starts.iter().flat_map(|s| s.chunks(self.batch())) {
             let (count, first) = (starts.len(), starts[0]);
             let span = first..starts[count - 1] + self.welch.length;
-            let x = self.sweep.span(&span, &mut raw, &mut image)?;
+            let x = self.reader.read_span(&span, &mut buffers)?;
             columns.resize(p * width * count, 0.0);
             let mut rows: Vec<(&[f64], &mut [f64])> = x
                 .chunks_exact(span.len())
@@ -287,9 +321,9 @@ impl<'a> Cospectra<'a> {
         Ok((sums, fourths))
     }
 
-    /// How many windows are transformed at once: some eight megabytes.
+    /// How many windows are transformed at once: about eight megabytes.
     fn batch(&self) -> usize {
-        let samples = (1 << 20) / self.sweep.recording.channels();
+        let samples = (1 << 20) / self.reader.recording.channels();
         (samples.saturating_sub(self.welch.length) / self.welch.step).clamp(1, 64)
     }
 

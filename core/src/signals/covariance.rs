@@ -1,22 +1,31 @@
 //! Covariances of segments and of epochs.
 
-use super::sweep::{Buffers, Coordinates, Sweep};
+use super::estimation::{
+    MATRICES_PER_JOB, PortionOf, Workspace, check_samples, estimate, mean_powers, workers,
+};
+use super::reader::{Coordinates, Reader};
 use super::{Epochs, Piece, Recording, Scale, Segments, Shrinkage};
 use crate::error::{Expected, Portion, Setting};
-use crate::linalg::{self, Matrix};
-use crate::threads::Workers;
+use crate::setters::setters;
 use crate::{Error, MatrixSet, SetOptions};
 
 /// How covariances are estimated.
+///
+/// ```
+/// use codiag::signals::{CovarianceOptions, Scale, Shrinkage};
+/// let options = CovarianceOptions::default().scale(Scale::UnitRms).shrinkage(Shrinkage::Oas);
+/// assert!(options.center);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CovarianceOptions {
-    /// Whether the mean of every segment or epoch is taken off, each channel's own.
+    /// Whether each channel's mean over a segment or epoch is subtracted.
     pub center: bool,
     /// The unit in which each channel counts.
     pub scale: Scale,
     /// How far each covariance is drawn towards a multiple of the identity.
     pub shrinkage: Shrinkage,
-    /// The number of threads; as many as pay if None. The numbers do not depend on it.
+    /// How many threads work; as many as pay if None. The numbers do not depend on it.
     pub threads: Option<usize>,
 }
 
@@ -31,8 +40,37 @@ impl Default for CovarianceOptions {
     }
 }
 
+setters!(CovarianceOptions {
+    center: bool,
+    scale: Scale,
+    shrinkage: Shrinkage,
+});
+
+impl CovarianceOptions {
+    /// The same with another number of [`threads`](Self#structfield.threads), or as many as pay for
+    /// None.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+}
+
 /// Matrices made from signals, before they are a checked [`MatrixSet`].
+///
+/// ```
+/// use codiag::SetOptions;
+/// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances};
+///
+/// let data = [1.0, -1.0, 2.0, 0.0, 0.0, 3.0, 1.0, 1.0]; // two epochs of one channel
+/// let epochs = Epochs::new(&data, 2, 1, 4)?;
+/// let covariances = epoch_covariances(&epochs, None, &CovarianceOptions::default())?;
+/// assert_eq!(covariances.data, [1.25, 1.1875]);
+/// assert_eq!(covariances.set(&SetOptions::default())?.len(), 2);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Covariances {
     /// n·p·p numbers, one row-major matrix after the other.
     pub data: Vec<f64>,
@@ -40,12 +78,12 @@ pub struct Covariances {
     pub n: usize,
     /// Their size: the number of channels.
     pub p: usize,
-    /// By how much each was shrunk.
+    /// The amount of shrinkage of each, from 0 to 1.
     pub shrinkages: Vec<f64>,
 }
 
 impl Covariances {
-    /// The set, to be diagonalised.
+    /// The set, to be diagonalized.
     ///
     /// # Errors
     /// If a matrix is not positive definite, or the options are not as they should be.
@@ -62,7 +100,7 @@ impl Covariances {
 ///
 /// let made = simulate::nonstationary(4, 50, 200, 0); // 4 channels, 50 stretches of 200 samples
 /// let recording = View::new(&made.data, 4, 50 * 200)?;
-/// let segments = Segments { cut: Cut::Count(50), ..Segments::default() };
+/// let segments = Segments::default().cut(Cut::Count(50));
 /// let covariances = segment_covariances(&recording, &segments, &CovarianceOptions::default())?;
 /// assert_eq!((covariances.n, covariances.p), (50, 4));
 /// let set = covariances.set(&SetOptions::default())?;
@@ -85,9 +123,21 @@ pub fn segment_covariances(
 /// One covariance for each epoch, or, with labels, one for each class: that of all its epochs, each
 /// centred by itself. Labels are numbers from 0 on; matrix k is that of class k.
 ///
+/// ```
+/// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances, simulate};
+///
+/// let made = simulate::nonstationary(1, 6, 50, 0);
+/// let epochs = Epochs::new(&made.data, 6, 1, 50)?; // 6 epochs of one channel and 50 samples
+/// let options = CovarianceOptions::default();
+/// assert_eq!(epoch_covariances(&epochs, None, &options)?.n, 6);
+/// let labels = [0, 1, 0, 1, 2, 2];
+/// assert_eq!(epoch_covariances(&epochs, Some(&labels), &options)?.n, 3);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
 /// # Errors
 /// If an epoch or class has fewer samples than a covariance needs, a sample is not finite, there is
-/// not one label an epoch, or a class has no epochs.
+/// not one label per epoch, or a class has no epochs.
 pub fn epoch_covariances(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
@@ -96,9 +146,6 @@ pub fn epoch_covariances(
     let (matrices, portion) = epoch_pieces(epochs, labels)?;
     covariances(epochs, &matrices, portion, options)
 }
-
-/// What the matrix of a number is made of, for errors.
-pub(super) type PortionOf = fn(usize) -> Portion;
 
 /// The pieces of every epoch or class.
 pub(super) fn epoch_pieces(
@@ -140,26 +187,26 @@ fn covariances(
     options.shrinkage.check()?;
     check_samples(matrices, portion, p, options.center, options.shrinkage)?;
     let workers = workers(matrices, p, options.threads);
-    let mut sweep = Sweep {
+    let mut reader = Reader {
         recording,
         coordinates: Coordinates::Channels,
         center: options.center,
     };
-    let powers = || mean_powers(&sweep, matrices);
+    let powers = || mean_powers(&reader, matrices);
     if let Some(factors) = options.scale.factors(p, powers)? {
-        sweep.coordinates = Coordinates::Scaled(factors);
+        reader.coordinates = Coordinates::Scaled(factors);
     }
     let mut data = vec![0.0; matrices.len() * p * p];
     let mut jobs: Vec<_> = matrices
-        .chunks(SHARE)
-        .zip(data.chunks_mut(SHARE * p * p))
-        .map(|(share, out)| (share, out, Ok(Vec::new())))
+        .chunks(MATRICES_PER_JOB)
+        .zip(data.chunks_mut(MATRICES_PER_JOB * p * p))
+        .map(|(own, out)| (own, out, Ok(Vec::new())))
         .collect();
-    workers.each(&mut jobs, |(share, out, done)| {
-        let mut memory = Memory::default();
-        let places = share.iter().zip(out.chunks_exact_mut(p * p));
+    workers.each(&mut jobs, |(own, out, done)| {
+        let mut workspace = Workspace::default();
+        let places = own.iter().zip(out.chunks_exact_mut(p * p));
         *done = places
-            .map(|(pieces, out)| estimate(&sweep, pieces, options.shrinkage, &mut memory, out))
+            .map(|(pieces, out)| estimate(&reader, pieces, options.shrinkage, &mut workspace, out))
             .collect();
     });
     let mut shrinkages = Vec::with_capacity(matrices.len());
@@ -172,194 +219,4 @@ fn covariances(
         p,
         shrinkages,
     })
-}
-
-/// How many samples there are in the pieces of a matrix.
-fn count(pieces: &[Piece]) -> usize {
-    pieces.iter().flatten().map(ExactSizeIterator::len).sum()
-}
-
-/// The threads that pay for one covariance each.
-pub(super) fn workers(matrices: &[Vec<Piece>], p: usize, threads: Option<usize>) -> Workers {
-    let samples: usize = matrices.iter().map(|pieces| count(pieces)).sum();
-    Workers::for_work(threads, samples.saturating_mul(p * p / 2))
-}
-
-/// Whether every matrix has the samples it needs to be positive definite.
-pub(super) fn check_samples(
-    matrices: &[Vec<Piece>],
-    portion: PortionOf,
-    dimension: usize,
-    center: bool,
-    shrinkage: Shrinkage,
-) -> Result<(), Error> {
-    if !shrinkage.is_none() {
-        return Ok(());
-    }
-    for (i, pieces) in matrices.iter().enumerate() {
-        let needed = dimension + if center { pieces.len() } else { 0 };
-        let samples = count(pieces);
-        if samples < needed {
-            return Err(Error::TooFewSamples {
-                portion: portion(i),
-                samples,
-                dimension,
-                needed,
-            });
-        }
-    }
-    Ok(())
-}
-
-/// How many matrices a thread makes with the same memory.
-const SHARE: usize = 4;
-
-/// Memory for one covariance after the other.
-#[derive(Default)]
-struct Memory {
-    buffers: Buffers,
-    /// Only its lower triangle is true. Sums are taken here, where memory is warm.
-    gram: Vec<f64>,
-}
-
-/// Writes one covariance, and says by how much it was shrunk.
-fn estimate(
-    sweep: &Sweep<'_>,
-    pieces: &[Piece],
-    shrinkage: Shrinkage,
-    memory: &mut Memory,
-    out: &mut [f64],
-) -> Result<f64, Error> {
-    let (p, samples) = (sweep.dimension(), count(pieces));
-    let Memory { buffers, gram } = memory;
-    gram.clear();
-    gram.resize(p * p, 0.0);
-    let mut fourth = 0.0;
-    for piece in pieces {
-        sweep.chunks(piece, buffers, |x, length| {
-            linalg::add_gram(gram, p, 1.0 / samples as f64, x, length, length);
-            if shrinkage == Shrinkage::LedoitWolf {
-                fourth += fourth_powers(x.chunks_exact(length), length);
-            }
-        })?;
-    }
-    out.copy_from_slice(gram);
-    mirror(out, p);
-    Ok(shrinkage.apply(out, p, samples, fourth))
-}
-
-/// Σ_t ‖x_t‖⁴ for the columns x_t of some rows.
-pub(super) fn fourth_powers<'a>(rows: impl Iterator<Item = &'a [f64]>, columns: usize) -> f64 {
-    let mut squares = vec![0.0; columns];
-    for row in rows {
-        squares.iter_mut().zip(row).for_each(|(s, x)| *s += x * x);
-    }
-    linalg::dot(&squares, &squares)
-}
-
-/// Copies the lower triangle to the upper.
-pub(super) fn mirror(matrix: &mut [f64], p: usize) {
-    // In tiles, so that what is read by columns is read by whole cache lines.
-    const TILE: usize = 16;
-    for rows in (0..p).step_by(TILE) {
-        for columns in (0..=rows).step_by(TILE) {
-            for b in columns..(columns + TILE).min(p) {
-                for a in rows.max(b + 1)..(rows + TILE).min(p) {
-                    matrix[b * p + a] = matrix[a * p + b];
-                }
-            }
-        }
-    }
-}
-
-/// The mean of the covariances of all matrices, none of which is kept.
-pub(super) fn mean_covariance(
-    sweep: &Sweep<'_>,
-    matrices: &[Vec<Piece>],
-    workers: &Workers,
-) -> Result<Matrix, Error> {
-    // By the number of matrices alone, and summed in order: the same bits on any number of threads.
-    const GROUPS: usize = 16;
-    let p = sweep.dimension();
-    let n = matrices.len() as f64;
-    let groups: Vec<&[Vec<Piece>]> = matrices.chunks(matrices.len().div_ceil(GROUPS)).collect();
-    let parts = workers.map(&groups, |_, group| -> Result<Vec<f64>, Error> {
-        let mut sum = vec![0.0; p * p];
-        let mut buffers = Buffers::default();
-        for pieces in *group {
-            let factor = 1.0 / (n * count(pieces) as f64);
-            for piece in pieces {
-                sweep.chunks(piece, &mut buffers, |x, length| {
-                    linalg::add_gram(&mut sum, p, factor, x, length, length);
-                })?;
-            }
-        }
-        Ok(sum)
-    });
-    let mut total = vec![0.0; p * p];
-    for part in parts {
-        linalg::add_multiple(&mut total, 1.0, &part?);
-    }
-    mirror(&mut total, p);
-    Ok(Matrix::from_rows(p, p, total))
-}
-
-/// The mean power of every channel over the matrices.
-fn mean_powers(sweep: &Sweep<'_>, matrices: &[Vec<Piece>]) -> Result<Vec<f64>, Error> {
-    let mut powers = vec![0.0; sweep.dimension()];
-    let mut buffers = Buffers::default();
-    for pieces in matrices {
-        let factor = 1.0 / (matrices.len() * count(pieces)) as f64;
-        for piece in pieces {
-            sweep.chunks(piece, &mut buffers, |x, length| {
-                for (row, power) in x.chunks_exact(length).zip(&mut powers) {
-                    *power += factor * linalg::dot(row, row);
-                }
-            })?;
-        }
-    }
-    Ok(powers)
-}
-
-/// The set of the covariances in the sweep's coordinates. Only a block's worth of matrices is in
-/// memory beside it.
-pub(super) fn covariance_set(
-    sweep: &Sweep<'_>,
-    matrices: &[Vec<Piece>],
-    shrinkage: Shrinkage,
-    workers: &Workers,
-    options: &SetOptions,
-) -> Result<(MatrixSet, Vec<f64>), Error> {
-    const BATCH: usize = 32;
-    let p = sweep.dimension();
-    let mut failed = None;
-    let mut shrinkages = Vec::with_capacity(matrices.len());
-    let estimated = matrices.chunks(BATCH).flat_map(|batch| {
-        let shares: Vec<&[Vec<Piece>]> = batch.chunks(SHARE).collect();
-        let made = workers.map(&shares, |_, share| {
-            let mut memory = Memory::default();
-            let one = |pieces: &Vec<Piece>| {
-                let mut out = vec![0.0; p * p];
-                let amount = estimate(sweep, pieces, shrinkage, &mut memory, &mut out)?;
-                Ok((out, amount))
-            };
-            share.iter().map(one).collect::<Vec<Result<_, Error>>>()
-        });
-        made.into_iter().flatten()
-    });
-    let good = estimated.map_while(|result| match result {
-        Ok((matrix, amount)) => {
-            shrinkages.push(amount);
-            Some(matrix)
-        }
-        Err(error) => {
-            failed = Some(error);
-            None
-        }
-    });
-    let set = MatrixSet::from_matrices(p, good, options);
-    match failed {
-        Some(error) => Err(error),
-        None => Ok((set?, shrinkages)),
-    }
 }

@@ -2,29 +2,50 @@
 //!
 //! A recording is channels × samples x_t = A s_t: sensors record mixtures of sources. Where the
 //! powers of the sources change over time, each in its own way, the covariances of segments have one
-//! joint diagonaliser B = A⁻¹, and s = B x; where their spectra differ, cospectra in frequency bands
-//! have it too. [`Separation`] does all of it; the steps are functions of their own:
+//! joint diagonalizer B = A⁻¹, and s = B x; where their spectra differ, cospectra in frequency bands
+//! have it too. [`Separation`] does all of it; each step is also a function of its own:
 //!
-//! - [`Recording`]: what is asked of a recording. [`View`] and [`Epochs`] are recordings in memory.
+//! - [`Recording`] is the trait of what can be read; [`View`] and [`Epochs`] are recordings in memory.
 //! - [`segment_covariances`], [`epoch_covariances`] and [`cospectra`] make matrices from it.
 //! - [`artefacts`] says which sources look like blinks, heartbeats, line noise or muscles, and why.
 //! - [`Separated::sources`] and [`Separated::remove`] apply what was found, to any recording.
 //!
-//! Nothing here ever copies a recording as a whole, but where a whole recording is the answer.
+//! A recording is read some thousand samples at a time and never copied as a whole, unless a whole
+//! recording is the answer.
+//!
+//! ```
+//! use codiag::signals::{ArtefactKind, Separation, View, artefacts, simulate};
+//!
+//! let made = simulate::eeg_with_blinks(8, 4, 60.0, 0); // 8 channels, 60 s
+//! let recording = View::new(&made.data, made.channels, made.samples)?;
+//! let found = Separation::default().fit(&recording)?;
+//! let sources = found.sources(&recording)?;
+//! let blinks: Vec<usize> = (0..found.components())
+//!     .filter(|k| {
+//!         let likely = artefacts(sources.row(*k), made.rate, &[]);
+//!         likely.iter().any(|artefact| artefact.kind == ArtefactKind::Blink)
+//!     })
+//!     .collect();
+//! assert_eq!(blinks.len(), 1);
+//! let clean = found.remove(&recording, &blinks)?; // 8 channels again
+//! # Ok::<(), codiag::Error>(())
+//! ```
 
 mod artefacts;
 mod cospectra;
 mod covariance;
+mod estimation;
 mod principal;
+mod reader;
 mod recording;
 mod scale;
 mod segments;
 mod separated;
 mod separation;
 mod shrinkage;
+#[cfg(feature = "synthetic")]
 pub mod simulate;
 mod streaming;
-mod sweep;
 #[cfg(test)]
 mod tests;
 mod welch;

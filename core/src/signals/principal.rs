@@ -6,7 +6,18 @@ use crate::matrices::RANK_TOLERANCE;
 use crate::{Error, Rank, Reduction};
 
 /// How many principal components of a recording are separated.
+///
+/// ```
+/// use codiag::signals::{Components, Separation, View, simulate};
+///
+/// let made = simulate::nonstationary(5, 100, 100, 0);
+/// let recording = View::new(&made.data, 5, 10_000)?;
+/// let most = Separation::default().components(Components::Share(0.9)).fit(&recording)?;
+/// assert!(most.components() < 5 && most.kept_variance >= 0.9);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Components {
     /// As many as there are: all channels, or the rank of the recording if that is less, as after
     /// an average reference or a projection.
@@ -14,7 +25,7 @@ pub enum Components {
     All,
     /// This many.
     Number(usize),
-    /// As few as together have this share of the variance.
+    /// The fewest that together have at least this share of the variance.
     Share(f64),
 }
 

@@ -8,6 +8,39 @@ use crate::Error;
 ///
 /// Everything in [`signals`](crate::signals) asks for some thousand samples at a time, so a
 /// recording may lie in a file and never be in memory as a whole.
+///
+/// ```
+/// use std::ops::Range;
+/// use codiag::Error;
+/// use codiag::signals::{CovarianceOptions, Cut, Recording, Segments, segment_covariances};
+///
+/// /// A tone of a thousand samples, and the same a quarter of a period later.
+/// struct Tone;
+///
+/// impl Recording for Tone {
+///     fn channels(&self) -> usize {
+///         2
+///     }
+///
+///     fn samples(&self) -> usize {
+///         1000
+///     }
+///
+///     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
+///         let (sines, cosines) = out.split_at_mut(span.len());
+///         for (k, t) in span.enumerate() {
+///             (sines[k], cosines[k]) = (0.02 * std::f64::consts::PI * t as f64).sin_cos();
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let segments = Segments::default().cut(Cut::Length(100));
+/// let found = segment_covariances(&Tone, &segments, &CovarianceOptions::default())?;
+/// assert_eq!(found.n, 10);
+/// assert!((found.data[0] - 0.5).abs() < 1e-12 && found.data[1].abs() < 1e-12);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Recording: Sync {
     /// The number of channels.
     fn channels(&self) -> usize;
@@ -65,7 +98,7 @@ impl<'a> View<'a> {
     /// If there are no channels or samples, or not as many numbers as they need.
     pub fn new(data: &'a [f64], channels: usize, samples: usize) -> Result<Self, Error> {
         let view = Self::with_strides(data, channels, samples, (samples, 1))?;
-        if data.len() != channels * samples {
+        if data.len() != numbers(&[channels, samples]) {
             return Err(length(&[channels, samples], data.len()));
         }
         Ok(view)
@@ -140,6 +173,23 @@ impl Recording for View<'_> {
 }
 
 /// Epochs × channels × samples in memory, in any order; as a recording, one epoch after the other.
+///
+/// ```
+/// use codiag::signals::{Epochs, Recording};
+///
+/// let data: Vec<f64> = (0..12).map(f64::from).collect();
+/// let epochs = Epochs::new(&data, 3, 2, 2)?; // three epochs, two channels, two samples
+/// assert_eq!((epochs.len(), epochs.channels(), epochs.samples()), (3, 2, 6));
+/// let mut second = [0.0; 4];
+/// epochs.epoch(1).read(0..2, &mut second)?;
+/// assert_eq!(second, [4.0, 5.0, 6.0, 7.0]);
+///
+/// // A recording of two channels, one after the other, cut into epochs without a copy.
+/// let cut = Epochs::with_strides(&data, [3, 2, 2], [2, 6, 1])?;
+/// cut.epoch(1).read(0..2, &mut second)?;
+/// assert_eq!(second, [2.0, 3.0, 8.0, 9.0]);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Epochs<'a> {
     data: &'a [f64],
@@ -159,8 +209,8 @@ impl<'a> Epochs<'a> {
         samples: usize,
     ) -> Result<Self, Error> {
         let shape = [epochs, channels, samples];
-        let made = Self::with_strides(data, shape, [channels * samples, samples, 1])?;
-        if data.len() != epochs * channels * samples {
+        let made = Self::with_strides(data, shape, [numbers(&shape[1..]), samples, 1])?;
+        if data.len() != numbers(&shape) {
             return Err(length(&shape, data.len()));
         }
         Ok(made)
@@ -234,10 +284,10 @@ impl Recording for Epochs<'_> {
             if end - at == length {
                 return epoch.read(within, out);
             }
-            let mut part = vec![0.0; self.channels() * (end - at)];
-            epoch.read(within, &mut part)?;
-            for (out, part) in out.chunks_exact_mut(length).zip(part.chunks(end - at)) {
-                out[at - span.start..end - span.start].copy_from_slice(part);
+            let mut own = vec![0.0; self.channels() * (end - at)];
+            epoch.read(within, &mut own)?;
+            for (out, own) in out.chunks_exact_mut(length).zip(own.chunks(end - at)) {
+                out[at - span.start..end - span.start].copy_from_slice(own);
             }
             at = end;
         }
@@ -248,14 +298,23 @@ impl Recording for Epochs<'_> {
 fn length(shape: &[usize], actual: usize) -> Error {
     Error::Length {
         shape: shape.to_vec(),
-        expected: shape.iter().product(),
+        expected: numbers(shape),
         actual,
     }
 }
 
+/// How many numbers an array of this shape has; the largest there is, if they cannot be counted.
+fn numbers(shape: &[usize]) -> usize {
+    shape.iter().copied().fold(1, usize::saturating_mul)
+}
+
 /// Whether the last number is there.
 fn check_last(data: &[f64], shape: &[usize], strides: &[usize]) -> Result<(), Error> {
-    let last: usize = shape.iter().zip(strides).map(|(n, s)| (n - 1) * s).sum();
+    let steps = shape
+        .iter()
+        .zip(strides)
+        .map(|(n, s)| (n - 1).saturating_mul(*s));
+    let last = steps.fold(0, usize::saturating_add);
     if last < data.len() {
         return Ok(());
     }
@@ -266,14 +325,14 @@ fn check_last(data: &[f64], shape: &[usize], strides: &[usize]) -> Result<(), Er
 mod tests {
     use super::*;
 
-    fn numbers(n: usize) -> Vec<f64> {
+    fn ascending(n: usize) -> Vec<f64> {
         (0..n).map(|k| k as f64).collect()
     }
 
     #[test]
     fn any_order_reads_the_same_numbers() {
         let (channels, samples) = (3, 200);
-        let rows = numbers(channels * samples);
+        let rows = ascending(channels * samples);
         let columns: Vec<f64> = (0..samples)
             .flat_map(|t| (0..channels).map(move |c| (c * samples + t) as f64))
             .collect();
@@ -292,7 +351,7 @@ mod tests {
 
     #[test]
     fn epochs_are_one_recording() {
-        let data = numbers(4 * 2 * 5);
+        let data = ascending(4 * 2 * 5);
         let epochs = Epochs::new(&data, 4, 2, 5).unwrap();
         assert_eq!((epochs.channels(), epochs.samples()), (2, 20));
         let mut out = vec![0.0; 2 * 9];
@@ -305,12 +364,17 @@ mod tests {
 
     #[test]
     fn shapes_are_checked() {
-        let data = numbers(6);
+        let data = ascending(6);
         assert!(matches!(
             View::new(&data, 0, 6),
             Err(Error::RecordingShape { .. })
         ));
         assert!(matches!(View::new(&data, 2, 2), Err(Error::Length { .. })));
+        // Their product is 0 where it is taken modulo 2⁶⁴.
+        assert!(matches!(
+            View::new(&[], 1 << 32, 1 << 32),
+            Err(Error::Length { .. })
+        ));
         assert!(matches!(
             View::with_strides(&data, 2, 3, (4, 1)),
             Err(Error::Length { .. })

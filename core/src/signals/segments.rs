@@ -4,12 +4,29 @@ use std::ops::Range;
 
 use crate::Error;
 use crate::error::{Expected, Setting};
+use crate::setters::setters;
 
-/// Some samples that share one mean: spans in ascending order.
+/// Samples that have one mean: spans in ascending order.
+///
+/// ```
+/// use codiag::signals::{Piece, Segments};
+/// let first: &Piece = &Segments::default().pieces(1000)?[0]; // of 100 segments
+/// assert_eq!(first, &vec![0..10]);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 pub type Piece = Vec<Range<usize>>;
 
 /// How many segments, or how long each is.
+///
+/// ```
+/// use codiag::signals::{Cut, Segments};
+/// let third = |cut| Ok::<_, codiag::Error>(Segments::default().cut(cut).pieces(100)?[2].clone());
+/// assert_eq!(third(Cut::Count(4))?, [50..75]);
+/// assert_eq!(third(Cut::Length(30))?, [60..90]); // the last 10 samples are not used
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cut {
     /// This many segments of equal length, spread evenly over the recording.
     Count(usize),
@@ -17,24 +34,25 @@ pub enum Cut {
     Length(usize),
 }
 
-/// How a recording is cut in segments.
+/// How a recording is cut into segments: 100 of equal length, unless said otherwise.
 ///
 /// ```
 /// use codiag::signals::{Cut, Segments};
 ///
-/// let halves = Segments { cut: Cut::Count(2), ..Segments::default() };
+/// let halves = Segments::default().cut(Cut::Count(2));
 /// assert_eq!(halves.pieces(100)?, [vec![0..50], vec![50..100]]);
 ///
 /// // Bad spans are taken out first: what is left is cut as if it were one recording.
-/// let clean = Segments { exclude: vec![40..60], ..halves };
+/// let clean = halves.exclude(vec![40..60]);
 /// assert_eq!(clean.pieces(100)?, [vec![0..40], vec![60..100]]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Segments {
     /// How many, or how long.
     pub cut: Cut,
-    /// The share of a segment that the next one repeats, from 0 to below 1.
+    /// The share of a segment that the next one has in common with it, from 0 to below 1.
     pub overlap: f64,
     /// Spans of samples that belong to no segment, in any order.
     pub exclude: Vec<Range<usize>>,
@@ -50,6 +68,12 @@ impl Default for Segments {
     }
 }
 
+setters!(Segments {
+    cut: Cut,
+    overlap: f64,
+    exclude: Vec<Range<usize>>,
+});
+
 impl Segments {
     /// The samples of every segment, for a recording of so many samples.
     ///
@@ -60,8 +84,8 @@ impl Segments {
             let expected = Expected::Below(0.0, 1.0);
             return Err(Error::setting(Setting::Overlap, expected, self.overlap));
         }
-        let good = good_spans(samples, &self.exclude)?;
-        let total: usize = good.iter().map(Range::len).sum();
+        let usable = usable_spans(samples, &self.exclude)?;
+        let total: usize = usable.iter().map(Range::len).sum();
         let starts: Vec<usize>;
         let length;
         match self.cut {
@@ -74,7 +98,7 @@ impl Segments {
                     ));
                 }
                 let shares = 1.0 + (count - 1) as f64 * (1.0 - self.overlap);
-                // A hair more than the quotient, which rounding may have taken below a whole number.
+                // Slightly more than the quotient, which rounding may have taken below a whole number.
                 length = (total as f64 / shares * (1.0 + 1e-12)) as usize;
                 if length == 0 {
                     let value = format!("{count} for {total} samples");
@@ -98,47 +122,47 @@ impl Segments {
         }
         Ok(starts
             .into_iter()
-            .map(|start| place(&good, start..start + length))
+            .map(|start| locate(&usable, start..start + length))
             .collect())
     }
 }
 
 /// The spans between those excluded.
-pub(super) fn good_spans(
+pub(super) fn usable_spans(
     samples: usize,
     exclude: &[Range<usize>],
 ) -> Result<Vec<Range<usize>>, Error> {
-    let mut bad: Vec<&Range<usize>> = exclude.iter().collect();
-    bad.sort_by_key(|span| span.start);
-    let mut good = Vec::new();
+    let mut excluded: Vec<&Range<usize>> = exclude.iter().collect();
+    excluded.sort_by_key(|span| span.start);
+    let mut usable = Vec::new();
     let mut at = 0;
-    for span in bad {
+    for span in excluded {
         if span.start > span.end || span.end > samples {
             let value = format!("{}..{}", span.start, span.end);
             let expected = Expected::Words("spans of samples within the recording");
             return Err(Error::setting(Setting::Exclude, expected, value));
         }
         if at < span.start {
-            good.push(at..span.start);
+            usable.push(at..span.start);
         }
         at = at.max(span.end);
     }
     if at < samples {
-        good.push(at..samples);
+        usable.push(at..samples);
     }
-    if good.is_empty() {
+    if usable.is_empty() {
         let value = format!("all {samples} samples");
         let expected = Expected::Words("spans that leave some samples");
         return Err(Error::setting(Setting::Exclude, expected, value));
     }
-    Ok(good)
+    Ok(usable)
 }
 
-/// Where a range of good samples, counted without the bad ones, lies in the recording.
-fn place(good: &[Range<usize>], wanted: Range<usize>) -> Piece {
+/// Where a range of samples, counted without those excluded, lies in the recording.
+fn locate(usable: &[Range<usize>], wanted: Range<usize>) -> Piece {
     let mut piece = Vec::new();
     let mut before = 0;
-    for span in good {
+    for span in usable {
         let from = wanted.start.max(before);
         let to = wanted.end.min(before + span.len());
         if from < to {
@@ -157,12 +181,8 @@ mod tests {
     #[test]
     fn counts_give_equal_lengths_to_the_very_end() {
         for (count, samples, overlap) in [(7, 100, 0.0), (100, 14_400, 0.0), (9, 1000, 0.5)] {
-            let segments = Segments {
-                cut: Cut::Count(count),
-                overlap,
-                exclude: Vec::new(),
-            };
-            let pieces = segments.pieces(samples).unwrap();
+            let segments = Segments::default().cut(Cut::Count(count));
+            let pieces = segments.overlap(overlap).pieces(samples).unwrap();
             assert_eq!(pieces.len(), count);
             let length = pieces[0][0].len();
             assert!(pieces.iter().all(|p| p.len() == 1 && p[0].len() == length));
@@ -184,11 +204,7 @@ mod tests {
 
     #[test]
     fn lengths_leave_the_rest() {
-        let segments = Segments {
-            cut: Cut::Length(30),
-            overlap: 0.5,
-            exclude: Vec::new(),
-        };
+        let segments = Segments::default().cut(Cut::Length(30)).overlap(0.5);
         let starts: Vec<usize> = segments
             .pieces(100)
             .unwrap()
@@ -200,25 +216,16 @@ mod tests {
 
     #[test]
     fn excluded_spans_are_in_no_segment() {
-        let segments = Segments {
-            cut: Cut::Count(4),
-            overlap: 0.0,
-            exclude: vec![70..80, 0..10, 75..90],
-        };
+        let four = Segments::default().cut(Cut::Count(4));
+        let segments = four.exclude(vec![70..80, 0..10, 75..90]);
         let pieces = segments.pieces(110).unwrap();
         let all: Vec<usize> = pieces.iter().flatten().cloned().flatten().collect();
         let expected: Vec<usize> = (10..70).chain(90..110).collect();
         assert_eq!(all, expected);
         assert_eq!(pieces[3], [90..110]);
-        let everything = Segments {
-            exclude: vec![0..110],
-            ..segments.clone()
-        };
+        let everything = segments.clone().exclude(vec![0..110]);
         assert!(everything.pieces(110).is_err());
-        let beyond = Segments {
-            exclude: vec![100..111],
-            ..segments
-        };
+        let beyond = segments.exclude(vec![100..111]);
         assert!(beyond.pieces(110).is_err());
     }
 
@@ -232,11 +239,7 @@ mod tests {
             (Cut::Count(10), 1.0),
             (Cut::Count(10), f64::NAN),
         ] {
-            let segments = Segments {
-                cut,
-                overlap,
-                exclude: Vec::new(),
-            };
+            let segments = Segments::default().cut(cut).overlap(overlap);
             assert!(segments.pieces(100).is_err(), "{cut:?} {overlap}");
         }
     }

@@ -1,13 +1,25 @@
 //! The sources of a recording, and what is known about them.
 
 use super::separation::Basis;
-use super::streaming::{Sink, apply, collect, remove};
+use super::streaming::{Sink, apply, gather, remove};
 use super::{Piece, Recording};
 use crate::linalg::{self, Matrix};
 use crate::{Diagonalization, Error};
 
 /// The source that is hardest to tell from another.
+///
+/// ```
+/// use codiag::signals::{Separation, View, simulate};
+///
+/// let made = simulate::nonstationary(3, 100, 100, 0);
+/// let recording = View::new(&made.data, 3, 10_000)?;
+/// let found = Separation::default().fit(&recording)?;
+/// let rival = found.rivals[0].expect("there are two others");
+/// assert!(rival.source != 0 && rival.margin > 0.0);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Rival {
     /// The other source.
     pub source: usize,
@@ -19,7 +31,29 @@ pub struct Rival {
 /// A recording's sources: filters B, patterns A, and how well they are told apart.
 ///
 /// Sources are in the order of the solver: those first whose powers vary most.
+///
+/// ```
+/// use codiag::signals::{Separation, View, simulate};
+///
+/// let made = simulate::nonstationary(3, 100, 100, 0);
+/// let recording = View::new(&made.data, 3, 10_000)?;
+/// let found = Separation::default().fit(&recording)?;
+/// assert_eq!((found.components(), found.channels()), (3, 3));
+/// let sources = found.sources(&recording)?;
+/// assert_eq!((sources.rows(), sources.columns()), (3, 10_000));
+///
+/// // The recording without its first source, a span at a time.
+/// let mut samples = 0;
+/// found.remove_with(&recording, &[0], &mut |first, rows| {
+///     assert_eq!(first, samples);
+///     samples += rows.columns();
+///     Ok(())
+/// })?;
+/// assert_eq!(samples, 10_000);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Separated {
     /// The solver's answer. Its `powers` are those of each source in each segment or band, its
     /// `b` and `a` the filters and patterns in the recording's units.
@@ -35,7 +69,7 @@ pub struct Separated {
     pub rivals: Vec<Option<Rival>>,
     /// The share of the recording's variance that the components separated have.
     pub kept_variance: f64,
-    /// By how much each matrix was shrunk.
+    /// The amount of shrinkage of each matrix, from 0 to 1.
     pub shrinkages: Vec<f64>,
     /// The samples of each segment, epoch or class; empty for bands.
     pub segments: Vec<Piece>,
@@ -55,7 +89,7 @@ impl Separated {
             variance_shares: variance_shares(&diagonalization, basis),
             nonstationarity: nonstationarity(powers),
             rivals: rivals(powers),
-            kept_variance: basis.kept,
+            kept_variance: basis.kept_variance,
             shrinkages,
             segments,
             diagonalization,
@@ -63,12 +97,12 @@ impl Separated {
         }
     }
 
-    /// B: one filter a row, components x channels.
+    /// B: one filter per row, components x channels.
     pub fn filters(&self) -> &Matrix {
         &self.diagonalization.b
     }
 
-    /// A: one pattern a column, channels x components.
+    /// A: one pattern per column, channels x components.
     pub fn patterns(&self) -> &Matrix {
         &self.diagonalization.a
     }
@@ -88,13 +122,13 @@ impl Separated {
     /// # Errors
     /// If the recording has other channels, or cannot be read.
     pub fn sources(&self, recording: &dyn Recording) -> Result<Matrix, Error> {
-        collect(self.components(), recording, |sink| {
+        gather(self.components(), recording, |sink| {
             self.sources_with(recording, sink)
         })
     }
 
-    /// As [`Separated::sources`], some samples at a time: the sink gets the first sample's number
-    /// and components x some samples, in order.
+    /// As [`Separated::sources`], a span at a time and in order: the sink gets the number of the first
+    /// sample, and the sources as components x samples of the span.
     ///
     /// # Errors
     /// As for [`Separated::sources`], or what the sink returns.
@@ -108,12 +142,12 @@ impl Separated {
     /// # Errors
     /// If there is no such source, the recording has other channels, or cannot be read.
     pub fn remove(&self, recording: &dyn Recording, exclude: &[usize]) -> Result<Matrix, Error> {
-        collect(self.channels(), recording, |sink| {
+        gather(self.channels(), recording, |sink| {
             self.remove_with(recording, exclude, sink)
         })
     }
 
-    /// As [`Separated::remove`], some samples at a time.
+    /// As [`Separated::remove`], a span at a time.
     ///
     /// # Errors
     /// As for [`Separated::remove`], or what the sink returns.
@@ -128,13 +162,11 @@ impl Separated {
     }
 }
 
-/// ‖S a‖² times the source's mean power, as a share of tr(S C S).
+/// ‖S a‖² times the source's mean power, as a share of tr(S C S), for the factors S of the channels.
 fn variance_shares(answer: &Diagonalization, basis: &Basis) -> Vec<f64> {
     let factor = |c: usize| basis.scale.as_ref().map_or(1.0, |s| s[c]);
-    let p = basis.total.rows();
-    let total: f64 = (0..p)
-        .map(|c| basis.total[(c, c)] * factor(c).powi(2))
-        .sum();
+    let p = basis.mean.rows();
+    let total: f64 = (0..p).map(|c| basis.mean[(c, c)] * factor(c).powi(2)).sum();
     let means = mean_powers(&answer.powers);
     (0..answer.b.rows())
         .map(|k| {

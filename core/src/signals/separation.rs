@@ -2,21 +2,31 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::cospectra::Cospectra;
-use super::covariance::{self, PortionOf};
+use super::cospectra::CospectraEstimator;
+use super::covariance::epoch_pieces;
+use super::estimation::{self, PortionOf};
 use super::principal::{self, Components};
-use super::segments::good_spans;
-use super::sweep::{Coordinates, Sweep};
+use super::reader::{Coordinates, Reader};
+use super::segments::usable_spans;
 use super::{
     Bands, CovarianceOptions, Epochs, Piece, Recording, Scale, Segments, Separated, Shrinkage,
 };
 use crate::error::Portion;
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
+use crate::setters::setters;
 use crate::{Error, MatrixSet, SetOptions, Settings, diagonalize_with};
 
 /// What tells sources apart.
+///
+/// ```
+/// use codiag::signals::{Bands, Contrast, Separation};
+/// let bands = Bands::even(1.0, 40.0, 20, 250.0); // 250 samples per second
+/// let by_spectra = Separation::default().contrast(Contrast::Bands(bands));
+/// assert!(matches!(by_spectra.contrast, Contrast::Bands(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Contrast {
     /// Their powers change over time, each in its own way: covariances of segments.
     Segments(Segments),
@@ -46,15 +56,24 @@ impl Default for Contrast {
 /// assert!(found.diagonalization.status.converged());
 /// assert!(amari_distance(found.filters(), &made.mixing) < 0.05);
 /// let sources = found.sources(&recording)?; // 5 x 20,000
+///
+/// use codiag::Settings;
+/// use codiag::signals::{Components, Contrast, Cut, Segments};
+/// let other = Separation::default()
+///     .components(Components::Number(3)) // the leading principal components
+///     .contrast(Contrast::Segments(Segments::default().cut(Cut::Length(200))))
+///     .solver(Settings::default().tolerance(1e-6));
+/// assert_eq!(other.fit(&recording)?.components(), 3);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Separation {
     /// How many components are separated.
     pub components: Components,
     /// What tells them apart.
     pub contrast: Contrast,
-    /// Whether the mean of every segment (or window) is taken off.
+    /// Whether the mean of every segment (or window) is subtracted.
     pub center: bool,
     /// The unit in which each channel counts in principal components, shrinkage and shares of
     /// variance. Filters and patterns are in the recording's own units all the same.
@@ -83,7 +102,24 @@ impl Default for Separation {
     }
 }
 
+setters!(Separation {
+    components: Components,
+    contrast: Contrast,
+    center: bool,
+    scale: Scale,
+    shrinkage: Shrinkage,
+    solver: Settings,
+});
+
 impl Separation {
+    /// The same with another number of [`threads`](Self#structfield.threads), or as many as pay for
+    /// None.
+    #[must_use]
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
     /// Separates a recording.
     ///
     /// # Errors
@@ -95,6 +131,21 @@ impl Separation {
     }
 
     /// As [`Separation::fit`], with an observer that follows the solver and may stop it.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use codiag::signals::{Separation, View, simulate};
+    ///
+    /// let made = simulate::nonstationary(4, 100, 100, 0);
+    /// let recording = View::new(&made.data, 4, 10_000)?;
+    /// let mut iterations = 0;
+    /// let found = Separation::default().fit_with(&recording, &mut |record: &codiag::Record, _: &_| {
+    ///     iterations = record.iteration;
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!(iterations, found.diagonalization.iterations);
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`Separation::fit`].
@@ -111,7 +162,7 @@ impl Separation {
                 self.fit_covariances(recording, matrices, Portion::Segment, observer)
             }
             Contrast::Bands(bands) => {
-                let spans = good_spans(recording.samples(), &bands.exclude)?;
+                let spans = usable_spans(recording.samples(), &bands.exclude)?;
                 self.fit_cospectra(recording, bands, &spans, observer)
             }
         }
@@ -121,15 +172,29 @@ impl Separation {
     /// (numbers from 0 on), whatever [`Segments`] say; windows of cospectra do not cross the
     /// borders of epochs, and labels do not matter to them.
     ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use codiag::signals::{Epochs, Separation, simulate};
+    ///
+    /// let made = simulate::nonstationary(3, 3, 2000, 0);
+    /// // The recording as 30 epochs of 3 channels and 200 samples, without a copy.
+    /// let epochs = Epochs::with_strides(&made.data, [30, 3, 200], [200, 6000, 1])?;
+    /// let labels: Vec<usize> = (0..30).map(|e| e / 10).collect();
+    /// let mut silent = |_: &codiag::Record, _: &_| ControlFlow::Continue(());
+    /// let found = Separation::default().fit_epochs(&epochs, Some(&labels), &mut silent)?;
+    /// assert_eq!(found.diagonalization.powers.rows(), 3); // one covariance per class
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As for [`Separation::fit`], or if there is not one label an epoch.
+    /// As for [`Separation::fit`], or if there is not one label per epoch.
     pub fn fit_epochs(
         &self,
         epochs: &Epochs<'_>,
         labels: Option<&[usize]>,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        let (matrices, portion) = covariance::epoch_pieces(epochs, labels)?;
+        let (matrices, portion) = epoch_pieces(epochs, labels)?;
         match &self.contrast {
             Contrast::Segments(_) => self.fit_covariances(epochs, matrices, portion, observer),
             Contrast::Bands(bands) => {
@@ -150,21 +215,20 @@ impl Separation {
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         self.shrinkage.check()?;
-        let threads = self.threads;
-        let workers = covariance::workers(&matrices, recording.channels(), threads);
-        let mut sweep = Sweep {
+        let workers = estimation::workers(&matrices, recording.channels(), self.threads);
+        let mut reader = Reader {
             recording,
             coordinates: Coordinates::Channels,
             center: self.center,
         };
-        let total = covariance::mean_covariance(&sweep, &matrices, &workers)?;
-        let basis = self.basis(total)?;
-        sweep.coordinates = basis.coordinates();
-        let dimension = sweep.dimension();
-        covariance::check_samples(&matrices, portion, dimension, self.center, self.shrinkage)?;
+        let mean = estimation::mean_covariance(&reader, &matrices, &workers)?;
+        let basis = self.basis(mean)?;
+        reader.coordinates = basis.coordinates();
+        let dimension = reader.dimension();
+        estimation::check_samples(&matrices, portion, dimension, self.center, self.shrinkage)?;
         let options = self.set_options();
         let (set, shrinkages) =
-            covariance::covariance_set(&sweep, &matrices, self.shrinkage, &workers, &options)?;
+            estimation::covariance_set(&reader, &matrices, self.shrinkage, &workers, &options)?;
         self.solve(set, &basis, shrinkages, matrices, observer)
     }
 
@@ -175,17 +239,15 @@ impl Separation {
         spans: &[Range<usize>],
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        let options = CovarianceOptions {
-            center: self.center,
-            scale: Scale::Unchanged,
-            shrinkage: self.shrinkage,
-            threads: self.threads,
-        };
-        let mut welch = Cospectra::new(recording, bands, spans, &options)?;
-        let basis = self.basis(welch.mean()?)?;
-        welch.sweep.coordinates = basis.coordinates();
-        welch.check_samples(welch.sweep.dimension(), self.shrinkage)?;
-        let cospectra = welch.estimate(self.shrinkage)?;
+        let options = CovarianceOptions::default()
+            .center(self.center)
+            .shrinkage(self.shrinkage)
+            .threads(self.threads);
+        let mut estimator = CospectraEstimator::new(recording, bands, spans, &options)?;
+        let basis = self.basis(estimator.mean()?)?;
+        estimator.reader.coordinates = basis.coordinates();
+        estimator.check_samples(estimator.reader.dimension(), self.shrinkage)?;
+        let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
         self.solve(set, &basis, cospectra.shrinkages, Vec::new(), observer)
     }
@@ -194,16 +256,17 @@ impl Separation {
         SetOptions::default().threads(self.threads)
     }
 
-    fn basis(&self, total: Matrix) -> Result<Basis, Error> {
-        let p = total.rows();
-        let powers = || Ok((0..p).map(|a| total[(a, a)]).collect());
+    fn basis(&self, mean: Matrix) -> Result<Basis, Error> {
+        let p = mean.rows();
+        let powers = || Ok((0..p).map(|a| mean[(a, a)]).collect());
         let scale = self.scale.factors(p, powers)?;
-        let (reduction, kept) = principal::reduce(&total, scale.as_deref(), self.components)?;
+        let (reduction, kept_variance) =
+            principal::reduce(&mean, scale.as_deref(), self.components)?;
         Ok(Basis {
-            total,
+            mean,
             scale,
             reduction,
-            kept,
+            kept_variance,
         })
     }
 
@@ -237,10 +300,12 @@ fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
 /// The coordinates of a separation, and what they were found from.
 pub(super) struct Basis {
     /// The mean of the covariances, in the recording's units.
-    pub total: Matrix,
+    pub mean: Matrix,
+    /// The factors of the channels, if they are not all 1.
     pub scale: Option<Vec<f64>>,
     reduction: Option<crate::Reduction>,
-    pub kept: f64,
+    /// The share of the variance that these coordinates keep.
+    pub kept_variance: f64,
 }
 
 impl Basis {

@@ -6,7 +6,15 @@ use crate::Error;
 use crate::error::{Expected, Setting};
 
 /// How far a covariance C is drawn towards tr(C)/p · I.
+///
+/// ```
+/// use codiag::signals::Shrinkage;
+/// assert_eq!("auto".parse(), Ok(Shrinkage::LedoitWolf));
+/// assert_eq!("0.1".parse(), Ok(Shrinkage::Fixed(0.1)));
+/// assert_eq!(Shrinkage::default(), Shrinkage::Fixed(0.0)); // none
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Shrinkage {
     /// (1 − s) C + s tr(C)/p I for this s in \[0, 1\].
     Fixed(f64),
@@ -56,7 +64,7 @@ impl Shrinkage {
         self == Self::Fixed(0.0)
     }
 
-    /// Shrinks a whole row-major covariance of so many samples, and says by how much. `fourth` is
+    /// Shrinks a whole row-major covariance of so many samples, and returns the amount. `fourth` is
     /// Σ_t ‖x_t‖⁴, which only [`Shrinkage::LedoitWolf`] asks for.
     pub(super) fn apply(
         self,

@@ -7,7 +7,16 @@ use rand_distr::StandardNormal;
 use crate::linalg::{self, Matrix};
 
 /// A recording with the sources it was mixed from.
+///
+/// ```
+/// use codiag::signals::{View, simulate};
+/// let made = simulate::nonstationary(4, 10, 50, 0);
+/// let recording = View::new(&made.data, made.channels, made.samples)?;
+/// assert_eq!((made.sources.rows(), made.sources.columns()), (4, 500));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Simulation {
     /// Channels · samples numbers, one channel after the other: A s, and noise where there is any.
     pub data: Vec<f64>,
@@ -38,6 +47,21 @@ impl Simulation {
     /// How far each source stands above all others in what B makes of the recording, in decibels:
     /// the signal to interference ratio. Each true source is looked for in the row of B A where it
     /// is strongest.
+    ///
+    /// ```
+    /// use codiag::Matrix;
+    /// use codiag::signals::{Separation, View, simulate};
+    ///
+    /// let made = simulate::voices(2, 5.0, 0);
+    /// let recording = View::new(&made.data, made.channels, made.samples)?;
+    /// let found = Separation::default().fit(&recording)?;
+    /// let (before, after) = (
+    ///     made.interference_ratios(&Matrix::identity(2)),
+    ///     made.interference_ratios(found.filters()),
+    /// );
+    /// assert!(after[0] > before[0] && after[1] > before[1]);
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
     pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
         let gain = linalg::product(b, &self.mixing);
         let k = self.sources.rows();
@@ -66,8 +90,13 @@ fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
     Matrix::from_fn(rows, columns, |_, _| normal(rng))
 }
 
-/// p Gaussian sources of which the power changes at random from one stretch of so many samples to
-/// the next, by a factor of e either way, mixed at random to p channels.
+/// p Gaussian sources of which the power changes at random from one stretch of `length` samples to the
+/// next, by a factor of about e either way, mixed at random to p channels.
+///
+/// ```
+/// let made = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
+/// assert_eq!((made.channels, made.samples), (3, 2000));
+/// ```
 pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Simulation {
     let mut rng = StdRng::seed_from_u64(seed);
     let mixing = random_mixing(p, p, &mut rng);
@@ -83,8 +112,13 @@ pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Si
     Simulation::mix(sources, mixing, 100.0)
 }
 
-/// Sounds like speech, 8000 samples a second, so many of them mixed to as many microphones:
-/// syllables, some four a second, voiced at a pitch of their own or hissed, with pauses.
+/// `count` sounds like speech, mixed to as many microphones, 8000 samples per second: about four
+/// syllables per second, voiced at a pitch of their own or hissed, with pauses.
+///
+/// ```
+/// let made = codiag::signals::simulate::voices(3, 2.0, 0);
+/// assert_eq!((made.channels, made.samples, made.rate), (3, 16_000, 8000.0));
+/// ```
 pub fn voices(count: usize, seconds: f64, seed: u64) -> Simulation {
     let rate = 8000.0;
     let mut rng = StdRng::seed_from_u64(seed);
@@ -132,9 +166,15 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
     }
 }
 
-/// An electroencephalogram in microvolts with the blinks of an eye, 250 samples a second: the first
+/// An electroencephalogram in microvolts with the blinks of an eye, 250 samples per second: the first
 /// source is the blinks, strong at the first channels and weak at the last; the others are rhythms
 /// that come and go, of which the channels pick up mixtures, and each channel has noise of its own.
+///
+/// ```
+/// let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);
+/// assert_eq!((made.channels, made.samples, made.sources.rows()), (8, 2500, 4));
+/// assert!(made.mixing[(0, 0)] > 10.0 * made.mixing[(7, 0)]); // blinks are strong in front
+/// ```
 ///
 /// # Panics
 /// If there are no sources or fewer channels than sources.

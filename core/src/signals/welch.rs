@@ -11,14 +11,21 @@ use crate::Error;
 use crate::error::{Expected, Setting};
 
 /// The taper of a window.
+///
+/// ```
+/// use codiag::signals::Window;
+/// assert_eq!("hann".parse(), Ok(Window::Hann));
+/// assert_eq!(Window::ALL.map(Window::name), ["hann", "hamming", "rectangular"]);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Window {
     /// ½ − ½ cos(2πt/N): little leaks from strong frequencies into others.
     #[default]
     Hann,
     /// 0.54 − 0.46 cos(2πt/N).
     Hamming,
-    /// None.
+    /// No taper.
     Rectangular,
 }
 
@@ -59,19 +66,19 @@ impl FromStr for Window {
     }
 }
 
-/// A window of so many samples, ready to be applied.
+/// Windows of so many samples: their taper, and the plan of their transforms.
 pub(super) struct Welch {
     pub length: usize,
     pub step: usize,
     taper: Vec<f64>,
-    /// √(2 / (N Σ w²)), which makes the squares of all coefficients sum to the power; √2 less for
-    /// the two frequencies that have no mirror image.
+    /// √(2 / (N Σ w²)), which makes the squares of all coefficients sum to the power. The two
+    /// frequencies that have no mirror image want it divided by √2.
     factor: f64,
     fft: Arc<dyn RealToComplex<f64>>,
     center: bool,
 }
 
-/// Memory for transforms, one a thread.
+/// Memory for transforms, one per thread.
 pub(super) struct Scratch {
     time: Vec<f64>,
     pub frequency: Vec<Complex<f64>>,
@@ -127,16 +134,25 @@ impl Welch {
             &mut scratch.rest,
         );
         scratch.frequency.iter_mut().for_each(|x| *x *= self.factor);
-        let alone = std::f64::consts::FRAC_1_SQRT_2;
-        scratch.frequency[0] *= alone;
+        let unpaired = std::f64::consts::FRAC_1_SQRT_2;
+        scratch.frequency[0] *= unpaired;
         if self.length.is_multiple_of(2) {
-            scratch.frequency[self.length / 2] *= alone;
+            scratch.frequency[self.length / 2] *= unpaired;
         }
     }
 }
 
 /// The power spectral density of a signal.
+///
+/// ```
+/// let noise: Vec<f64> = (0..999_i32).map(|t| f64::from(t * t % 37) - 17.0).collect();
+/// let spectrum = codiag::signals::spectrum(&noise, 100.0, 200);
+/// assert_eq!(spectrum.frequencies[1], 0.5); // hertz
+/// let power: f64 = spectrum.density.iter().map(|density| 0.5 * density).sum();
+/// assert!(power > 0.0);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Spectrum {
     /// Hertz.
     pub frequencies: Vec<f64>,
@@ -144,8 +160,8 @@ pub struct Spectrum {
     pub density: Vec<f64>,
 }
 
-/// The spectrum of one signal by Welch's method: Hann windows of so many samples (fewer, if there
-/// are not as many), which overlap by half, each without its mean.
+/// The spectrum of one signal by Welch's method: Hann windows of so many samples (or of all, if there
+/// are fewer), which overlap by half, each without its mean.
 ///
 /// ```
 /// let rate = 100.0;

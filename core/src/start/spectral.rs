@@ -190,7 +190,7 @@ fn times(row: &Row, matrix: &Square) -> Row {
     product
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
     use crate::MatrixSet;

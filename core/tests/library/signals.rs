@@ -14,10 +14,7 @@ fn view(made: &Simulation) -> View<'_> {
 }
 
 fn segments(count: usize) -> Contrast {
-    Contrast::Segments(Segments {
-        cut: Cut::Count(count),
-        ..Segments::default()
-    })
+    Contrast::Segments(Segments::default().cut(Cut::Count(count)))
 }
 
 fn fit(made: &Simulation, separation: &Separation) -> Separated {
@@ -46,10 +43,7 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
 /// The whitener of the covariance: principal components of unit variance.
 fn principal_components(made: &Simulation) -> Matrix {
     let p = made.channels;
-    let whole = Separation {
-        contrast: segments(1),
-        ..Separation::default()
-    };
+    let whole = Separation::default().contrast(segments(1));
     let found = whole.fit(&view(made)).unwrap();
     assert_eq!(found.components(), p);
     found.filters().clone()
@@ -96,11 +90,11 @@ fn blinks_are_removed_and_nothing_else() {
     let found = fit(&made, &Separation::default());
     let sources = found.sources(&view(&made)).unwrap();
     let blinks = made.sources.row(0);
-    let (source, match_) = (0..found.components())
+    let (source, likeness) = (0..found.components())
         .map(|k| (k, correlation(sources.row(k), blinks).abs()))
         .max_by(|x, y| x.1.total_cmp(&y.1))
         .unwrap();
-    assert!(match_ > 0.99, "{match_}");
+    assert!(likeness > 0.99, "{likeness}");
     let clean = found.remove(&view(&made), &[source]).unwrap();
     for c in 0..made.channels {
         let channel = &made.data[c * made.samples..][..made.samples];
@@ -136,10 +130,8 @@ fn spectra_tell_stationary_sources_apart() {
                 .sum();
         }
     }
-    let separation = Separation {
-        contrast: Contrast::Bands(Bands::even(1.0, 49.0, 16, rate)),
-        ..Separation::default()
-    };
+    let separation =
+        Separation::default().contrast(Contrast::Bands(Bands::even(1.0, 49.0, 16, rate)));
     let found = fit(&made, &separation);
     let distance = amari_distance(found.filters(), &made.mixing);
     assert!(distance < 0.02, "{distance}");
@@ -172,12 +164,10 @@ fn units_of_channels_change_filters_and_nothing_else() {
         Components::Number(5),
         Components::Share(0.9),
     ] {
-        let separation = Separation {
-            components,
-            contrast: segments(60),
-            scale: Scale::UnitRms,
-            ..Separation::default()
-        };
+        let separation = Separation::default()
+            .components(components)
+            .contrast(segments(60))
+            .scale(Scale::UnitRms);
         let (x, y) = (fit(&made, &separation), fit(&scaled, &separation));
         assert_eq!(x.components(), y.components());
         for k in 0..x.components() {
@@ -209,11 +199,9 @@ fn reduction_keeps_what_was_asked_for() {
         }
     }
     for components in [Components::Number(4), Components::Share(0.999)] {
-        let separation = Separation {
-            components,
-            contrast: segments(50),
-            ..Separation::default()
-        };
+        let separation = Separation::default()
+            .components(components)
+            .contrast(segments(50));
         let found = fit(&made, &separation);
         assert_eq!((found.components(), found.channels()), (4, 12));
         assert!(found.kept_variance > 0.999);
@@ -253,10 +241,7 @@ fn a_recording_without_full_rank_is_separated_in_its_range() {
     }
     let found = fit(&made, &Separation::default());
     assert_eq!((found.components(), found.channels()), (5, 6));
-    let too_many = Separation {
-        components: Components::Number(6),
-        ..Separation::default()
-    };
+    let too_many = Separation::default().components(Components::Number(6));
     let error = too_many.fit(&view(&made)).unwrap_err();
     assert!(error.to_string().contains("6 for rank 5"), "{error}");
 }
@@ -265,21 +250,18 @@ fn a_recording_without_full_rank_is_separated_in_its_range() {
 fn filters_of_one_recording_start_another_and_apply_to_it() {
     let made = nonstationary(6, 100, 300, 11);
     let half = made.samples / 2;
-    let part = |from: usize| -> Vec<f64> {
+    let half_from = |from: usize| -> Vec<f64> {
         let channels = made.data.chunks_exact(made.samples);
         channels
             .flat_map(|c| c[from..from + half].to_vec())
             .collect()
     };
-    let (first, second) = (part(0), part(half));
+    let (first, second) = (half_from(0), half_from(half));
     let (first, second) = (
         View::new(&first, 6, half).unwrap(),
         View::new(&second, 6, half).unwrap(),
     );
-    let mut separation = Separation {
-        contrast: segments(50),
-        ..Separation::default()
-    };
+    let mut separation = Separation::default().contrast(segments(50));
     let trained = separation.fit(&first).unwrap();
     let sources = trained.sources(&second).unwrap();
     assert_eq!((sources.rows(), sources.columns()), (6, half));
@@ -330,10 +312,7 @@ fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
     let separation = Separation::default();
     let found = separation.fit_epochs(&cut, None, &mut unobserved).unwrap();
     // The same as segments of the whole recording.
-    let whole = Separation {
-        contrast: segments(epochs),
-        ..Separation::default()
-    };
+    let whole = Separation::default().contrast(segments(epochs));
     let expected = whole.fit(&view(&made)).unwrap();
     assert_eq!(found.filters(), expected.filters());
     assert_eq!(found.segments.len(), epochs);
@@ -343,10 +322,7 @@ fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
         .unwrap();
     assert_eq!(classes.diagonalization.powers.rows(), 10);
     assert_eq!(classes.segments[3].len(), 6);
-    let bands = Separation {
-        contrast: Contrast::Bands(Bands::even(1.0, 50.0, 8, 100.0)),
-        ..Separation::default()
-    };
+    let bands = Separation::default().contrast(Contrast::Bands(Bands::even(1.0, 50.0, 8, 100.0)));
     let bands = bands.fit_epochs(&cut, None, &mut unobserved).unwrap();
     assert_eq!(bands.diagonalization.powers.rows(), 8);
 }
@@ -388,10 +364,7 @@ fn rivals_and_scores_say_what_is_known() {
     );
     // The solver's order is that of the scores.
     assert!(found.nonstationarity.windows(2).all(|w| w[0] >= w[1]));
-    let alone = Separation {
-        components: Components::Number(1),
-        ..Separation::default()
-    };
+    let alone = Separation::default().components(Components::Number(1));
     assert_eq!(fit(&made, &alone).rivals, [None]);
 }
 
@@ -408,10 +381,7 @@ fn stationary_noise_scores_as_chance_says() {
 #[test]
 fn automatic_shrinkage_makes_short_segments_work() {
     let made = nonstationary(20, 100, 25, 8);
-    let plain = Separation {
-        contrast: segments(200),
-        ..Separation::default()
-    };
+    let plain = Separation::default().contrast(segments(200));
     assert!(matches!(
         plain.fit(&view(&made)),
         Err(Error::TooFewSamples {
@@ -422,13 +392,7 @@ fn automatic_shrinkage_makes_short_segments_work() {
         })
     ));
     for shrinkage in [Shrinkage::LedoitWolf, Shrinkage::Oas, Shrinkage::Fixed(0.2)] {
-        let found = fit(
-            &made,
-            &Separation {
-                shrinkage,
-                ..plain.clone()
-            },
-        );
+        let found = fit(&made, &plain.clone().shrinkage(shrinkage));
         assert!(found.shrinkages.iter().all(|s| *s > 0.0 && *s <= 1.0));
     }
 }

@@ -1,4 +1,4 @@
-//! One sweep over a recording: some samples at a time, centred, in the coordinates wanted.
+//! Reads a recording: a span at a time, centred, in the coordinates wanted.
 
 use std::ops::Range;
 
@@ -13,32 +13,32 @@ pub enum Coordinates {
     Channels,
     /// Each channel times a factor.
     Scaled(Vec<f64>),
-    /// Filters, one a row.
+    /// Filters, one per row.
     Filtered(Matrix),
 }
 
-/// How a recording is read.
-pub struct Sweep<'a> {
+/// Reads samples of a recording.
+pub struct Reader<'a> {
     pub recording: &'a dyn Recording,
     pub coordinates: Coordinates,
-    /// Whether the mean of each piece is taken off.
+    /// Whether the mean of each piece is subtracted.
     pub center: bool,
 }
 
-/// How many samples are read at once: some two megabytes.
-pub fn chunk_samples(channels: usize) -> usize {
+/// The length of the spans that are read at once: about two megabytes.
+pub fn samples_per_span(channels: usize) -> usize {
     ((1 << 18) / channels).clamp(256, 1 << 14)
 }
 
-/// Memory for the samples of a sweep, kept from piece to piece.
+/// Memory for the samples that are read, kept from piece to piece.
 #[derive(Default)]
 pub struct Buffers {
-    raw: Vec<f64>,
-    image: Vec<f64>,
+    samples: Vec<f64>,
+    transformed: Vec<f64>,
     means: Vec<f64>,
 }
 
-impl Sweep<'_> {
+impl Reader<'_> {
     pub fn dimension(&self) -> usize {
         match &self.coordinates {
             Coordinates::Filtered(filters) => filters.rows(),
@@ -46,16 +46,21 @@ impl Sweep<'_> {
         }
     }
 
-    /// Calls `work` with the samples of a piece, chunk after chunk: rows of so many numbers.
-    pub fn chunks(
+    /// Calls `work` with the samples of a piece, span after span, and with the length of the span:
+    /// one row of so many numbers per coordinate.
+    pub fn for_each_span(
         &self,
         piece: &Piece,
         buffers: &mut Buffers,
         mut work: impl FnMut(&mut [f64], usize),
     ) -> Result<(), Error> {
-        let Buffers { raw, image, means } = buffers;
+        let Buffers {
+            samples,
+            transformed,
+            means,
+        } = buffers;
         let channels = self.recording.channels();
-        let most = chunk_samples(channels);
+        let most = samples_per_span(channels);
         let spans: Vec<_> = piece
             .iter()
             .flat_map(|span| {
@@ -63,74 +68,79 @@ impl Sweep<'_> {
                 starts.map(|start| start..span.end.min(start + most))
             })
             .collect();
-        // The mean of a single chunk is found once it is read; others need a sweep of their own.
+        // The mean of a single span is found once it is read; several are read twice.
         means.clear();
         means.resize(channels, 0.0);
-        let alone = spans.len() == 1;
-        if self.center && !alone {
+        let single = spans.len() == 1;
+        if self.center && !single {
             let count: usize = spans.iter().map(ExactSizeIterator::len).sum();
             for span in &spans {
-                raw.resize(channels * span.len(), 0.0);
-                self.read(span, raw)?;
-                add_sums(raw, span.len(), means);
+                samples.resize(channels * span.len(), 0.0);
+                self.read(span, samples)?;
+                add_sums(samples, span.len(), means);
             }
             means.iter_mut().for_each(|m| *m /= count as f64);
         }
         for span in &spans {
             let length = span.len();
-            raw.resize(channels * length, 0.0);
-            self.read(span, raw)?;
+            samples.resize(channels * length, 0.0);
+            self.read(span, samples)?;
             if self.center {
-                if alone {
-                    add_sums(raw, length, means);
+                if single {
+                    add_sums(samples, length, means);
                     means.iter_mut().for_each(|m| *m /= length as f64);
                 }
-                for (row, mean) in raw.chunks_exact_mut(length).zip(&*means) {
+                for (row, mean) in samples.chunks_exact_mut(length).zip(&*means) {
                     row.iter_mut().for_each(|x| *x -= mean);
                 }
             }
-            work(self.transform(raw, image, length), length);
+            work(self.transform(samples, transformed, length), length);
         }
         Ok(())
     }
 
     /// One span in the coordinates wanted, not centred: rows of as many numbers as it is long.
-    pub fn span<'b>(
+    pub fn read_span<'b>(
         &self,
         span: &Range<usize>,
-        raw: &'b mut Vec<f64>,
-        image: &'b mut Vec<f64>,
+        buffers: &'b mut Buffers,
     ) -> Result<&'b mut [f64], Error> {
-        raw.resize(self.recording.channels() * span.len(), 0.0);
-        self.read(span, raw)?;
-        Ok(self.transform(raw, image, span.len()))
+        let Buffers {
+            samples,
+            transformed,
+            ..
+        } = buffers;
+        samples.resize(self.recording.channels() * span.len(), 0.0);
+        self.read(span, samples)?;
+        Ok(self.transform(samples, transformed, span.len()))
     }
 
     fn transform<'b>(
         &self,
-        raw: &'b mut [f64],
-        image: &'b mut Vec<f64>,
+        samples: &'b mut [f64],
+        transformed: &'b mut Vec<f64>,
         length: usize,
     ) -> &'b mut [f64] {
         match &self.coordinates {
-            Coordinates::Channels => raw,
+            Coordinates::Channels => samples,
             Coordinates::Scaled(factors) => {
-                for (row, factor) in raw.chunks_exact_mut(length).zip(factors) {
+                for (row, factor) in samples.chunks_exact_mut(length).zip(factors) {
                     row.iter_mut().for_each(|x| *x *= factor);
                 }
-                raw
+                samples
             }
             Coordinates::Filtered(filters) => {
-                image.resize(filters.rows() * length, 0.0);
-                linalg::product_into(filters, raw, length, image);
-                image
+                transformed.resize(filters.rows() * length, 0.0);
+                linalg::product_into(filters, samples, length, transformed);
+                transformed
             }
         }
     }
 
     fn read(&self, span: &Range<usize>, out: &mut [f64]) -> Result<(), Error> {
         self.recording.read(span.clone(), out)?;
-        // A sum is finite only if its terms are; it may overflow, so a suspect is looked at again.
+        // The sum of squares is finite only if all samples are. As it may also overflow, the samples
+        // themselves have the last word.
         if linalg::dot(out, out).is_finite() {
             return Ok(());
         }

@@ -1,0 +1,91 @@
+//! What is refused, and what helps.
+
+use super::*;
+use crate::{Error, SetOptions};
+
+#[test]
+fn too_few_samples_are_refused_with_the_number_needed() {
+    let data = recording(10, 100);
+    let view = View::new(&data, 10, 100).unwrap();
+    let segments = Segments::default().cut(Cut::Count(10));
+    let options = CovarianceOptions::default();
+    let error = segment_covariances(&view, &segments, &options).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11: take fewer or longer \
+         segments, ask for at most 9 components, or for shrinkage"
+    );
+    // What the message advises, helps.
+    let shrunk = options.shrinkage(Shrinkage::Fixed(0.1));
+    let covariances = segment_covariances(&view, &segments, &shrunk).unwrap();
+    assert!(covariances.set(&SetOptions::default()).is_ok());
+    let fewer = Separation::default()
+        .components(Components::Number(9))
+        .contrast(Contrast::Segments(segments));
+    assert_eq!(fewer.fit(&view).unwrap().components(), 9);
+    let bands = Bands::new(vec![(10.0, 14.0)], 100.0)
+        .window_length(50)
+        .overlap(0.0);
+    let error = cospectra(&view, &bands, &CovarianceOptions::default()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::TooFewSamples {
+                samples: 8,
+                needed: 10,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn samples_that_are_not_finite_are_named_and_may_be_excluded() {
+    let mut data = recording(3, 600);
+    data[600 + 123] = f64::NAN;
+    let view = View::new(&data, 3, 600).unwrap();
+    let segments = Segments::default().cut(Cut::Count(10));
+    let options = CovarianceOptions::default();
+    let error = segment_covariances(&view, &segments, &options).unwrap_err();
+    assert!(matches!(
+        error,
+        Error::SampleNotFinite {
+            channel: 1,
+            sample: 123,
+            ..
+        }
+    ));
+    let without = segments.exclude(vec![120..130]);
+    assert!(segment_covariances(&view, &without, &options).is_ok());
+    let large: Vec<f64> = data
+        .iter()
+        .map(|x| if x.is_nan() { 1e200 } else { *x })
+        .collect();
+    let view = View::new(&large, 3, 600).unwrap();
+    assert!(segment_covariances(&view, &without, &options).is_ok());
+}
+
+#[test]
+fn bands_that_hold_nothing_are_refused() {
+    let data = recording(2, 500);
+    let view = View::new(&data, 2, 500).unwrap();
+    for (bands, rate, window_length, overlap) in [
+        (vec![], 100.0, None, 0.5),
+        (vec![(10.0, 8.0)], 100.0, None, 0.5),
+        (vec![(10.0, 60.0)], 100.0, None, 0.5),
+        (vec![(10.2, 10.3)], 100.0, None, 0.5),
+        (vec![(10.0, 20.0)], 0.0, None, 0.5),
+        (vec![(10.0, 20.0)], f64::NAN, None, 0.5),
+        (vec![(f64::NAN, 20.0)], 100.0, None, 0.5),
+        (vec![(10.0, 20.0)], 100.0, Some(0), 0.5),
+        (vec![(10.0, 20.0)], 100.0, Some(501), 0.5),
+        (vec![(10.0, 20.0)], 100.0, None, 1.0),
+    ] {
+        let bands = Bands::new(bands, rate)
+            .window_length(window_length)
+            .overlap(overlap);
+        let error = cospectra(&view, &bands, &CovarianceOptions::default()).unwrap_err();
+        assert!(matches!(error, Error::Setting { .. }), "{error}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Matrices made from signals, against sums written out.
+#![allow(clippy::single_range_in_vec_init)] // a list of one span
+
+mod bad_input;
+mod cospectra;
+mod covariances;
+
+use super::*;
+
+/// Numbers that look random, the same everywhere, with a different level for each channel.
+fn recording(channels: usize, samples: usize) -> Vec<f64> {
+    let mut state = 12_345_u64;
+    (0..channels * samples)
+        .map(|k| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as f64 / f64::from(1_u32 << 31) - 0.5 + (k / samples) as f64
+        })
+        .collect()
+}
+
+fn naive(data: &[f64], samples: usize, chosen: &[usize], center: bool) -> Vec<f64> {
+    let p = data.len() / samples;
+    let n = chosen.len() as f64;
+    let mean = |a: usize| {
+        let sum: f64 = chosen.iter().map(|t| data[a * samples + t]).sum();
+        if center { sum / n } else { 0.0 }
+    };
+    let means: Vec<f64> = (0..p).map(mean).collect();
+    let entry = |a: usize, b: usize| -> f64 {
+        let x = |c: usize, t: usize| data[c * samples + t] - means[c];
+        chosen.iter().map(|&t| x(a, t) * x(b, t) / n).sum()
+    };
+    (0..p * p).map(|k| entry(k / p, k % p)).collect()
+}
+
+fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    for (x, y) in found.iter().zip(expected) {
+        assert!((x - y).abs() <= tolerance * largest, "{x} is not {y}");
+    }
+}
