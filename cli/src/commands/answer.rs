@@ -212,3 +212,28 @@ impl Ended<'_> {
         Ok(Outcome::NotConverged)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use codiag::Error;
+    use codiag::error::StartProblem;
+
+    use super::*;
+
+    #[test]
+    fn only_a_given_start_is_blamed() {
+        let solver = Solver {
+            method: "newton".to_owned(),
+            start: "b.npy".to_owned(),
+            tol: 1e-8,
+            max_iter: 10,
+            restarts: 0,
+            threads: None,
+        };
+        let problem = StartProblem::Singular;
+        let blamed = |error: &Error| start_at_fault(&solver, error);
+        assert_eq!(blamed(&Error::Start { problem }), Some("b.npy"));
+        // A start that cannot be made is no fault of the option's.
+        assert_eq!(blamed(&Error::NoEigenvalues), None);
+    }
+}
