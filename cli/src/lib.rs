@@ -18,7 +18,6 @@
 #![allow(clippy::format_push_string, clippy::format_collect)]
 
 mod args;
-mod checkpoint;
 mod commands;
 mod complaint;
 mod export;

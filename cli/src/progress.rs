@@ -9,10 +9,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use codiag::{Matrix, Observer, Reading, Record};
+use codiag::{Checkpoint, Matrix, Observer, Reading, Record};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::checkpoint::Checkpoint;
 use crate::export;
 use crate::session::Session;
 use crate::words;

@@ -244,7 +244,7 @@ pub fn artefacts(
         .iter()
         .map(|(name, kind, signal)| {
             let (kind, signal) = (artefact_kind(kind)?, signal.as_slice()?);
-            Ok(Reference { name, kind, signal })
+            Ok(Reference::new(name, kind, signal))
         })
         .collect();
     let (references, samples) = (references?, sources.shape()[1]);

@@ -7,15 +7,14 @@ use anyhow::{Result, bail, ensure};
 use codiag::error::Conflict;
 use codiag::working::{Summary, WorkingSet, diagonalize_working};
 use codiag::{
-    Diagonalization, MatrixFile, Memory, Method, OnDisk, Rank, Reading, SetOptions, Settings,
-    diagonalize_with,
+    Checkpoint, Diagonalization, MatrixFile, Memory, Method, OnDisk, Rank, Reading, SetOptions,
+    Settings, diagonalize_with,
 };
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Ended, Names, start_at_fault, warnings};
 use super::{refuse_terminal, write_npy};
 use crate::args::Diagonalize;
-use crate::checkpoint::Checkpoint;
 use crate::export::{self, Folder};
 use crate::input::{self, Matrices};
 use crate::page::solve::{self, Solve};

@@ -142,22 +142,17 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
             BandChoice::Edges(edges) => Bands::new(edges.clone(), rate),
             BandChoice::Count(count) => Bands::even(1.0, 0.5 * rate, *count, rate),
         };
-        Contrast::Bands(Bands {
-            window_length: args.window_length,
-            overlap: args.overlap.unwrap_or(bands.overlap),
-            exclude,
-            ..bands
-        })
+        let overlap = args.overlap.unwrap_or(bands.overlap);
+        let bands = bands.window_length(args.window_length);
+        Contrast::Bands(bands.overlap(overlap).exclude(exclude))
     } else {
         let cut = match (args.segment_length, args.segments) {
             (Some(samples), _) => Cut::Length(samples),
             (None, count) => Cut::Count(count.unwrap_or(100)),
         };
-        Contrast::Segments(Segments {
-            cut,
-            overlap: args.overlap.unwrap_or(0.0),
-            exclude,
-        })
+        let overlap = args.overlap.unwrap_or(0.0);
+        let segments = Segments::default().cut(cut).overlap(overlap);
+        Contrast::Segments(segments.exclude(exclude))
     };
     let scale = match args.scale.as_str() {
         "rms" => Scale::UnitRms,
@@ -170,22 +165,20 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         ),
         _ => Scale::Unchanged,
     };
-    Ok(Separation {
-        components: args.components.unwrap_or(Components::All),
-        contrast,
-        scale,
-        shrinkage: args.shrinkage.parse()?,
-        solver,
-        threads: args.solver.threads,
-        ..Separation::default()
-    })
+    Ok(Separation::default()
+        .components(args.components.unwrap_or(Components::All))
+        .contrast(contrast)
+        .scale(scale)
+        .shrinkage(args.shrinkage.parse()?)
+        .solver(solver)
+        .threads(args.solver.threads))
 }
 
 /// The bands in which sources are told apart, if they are.
 fn bands(separation: &Separation) -> &[(f64, f64)] {
     match &separation.contrast {
         Contrast::Bands(bands) => &bands.bands,
-        Contrast::Segments(_) => &[],
+        _ => &[],
     }
 }
 
@@ -255,11 +248,7 @@ fn write_sources(
         .iter()
         .zip(&signals)
         .filter_map(|((channel, _), signal)| {
-            Some(Reference {
-                name: &channel.name,
-                kind: channel.artefact()?,
-                signal,
-            })
+            Some(Reference::new(&channel.name, channel.artefact()?, signal))
         })
         .collect();
     (0..found.components())

@@ -69,15 +69,16 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
     let solver = &separation.solver;
     json!({
         "components": match separation.components {
-            Components::All => json!("all"),
             Components::Number(r) => json!(r),
             Components::Share(share) => json!(share),
+            _ => json!("all"),
         },
         "segments": args.segments,
         "segment_length": args.segment_length,
         "overlap": match &separation.contrast {
-            Contrast::Segments(segments) => segments.overlap,
-            Contrast::Bands(bands) => bands.overlap,
+            Contrast::Segments(segments) => Some(segments.overlap),
+            Contrast::Bands(bands) => Some(bands.overlap),
+            _ => None,
         },
         "bands": bands(separation),
         "window_length": args.window_length,
