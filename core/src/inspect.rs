@@ -363,7 +363,7 @@ mod tests {
         };
         assert_eq!(with(&|c| c[9 + 4] = f64::INFINITY).not_finite, [1]);
         assert_eq!(with(&|c| c[18 + 1] += 1e-6).asymmetric, [2]);
-        let rounding = with(&|c| c[18 + 1] *= 1.0 + 1e-9);
+        let rounding = with(&|c| c[18 + 1] += 1e-9);
         assert!(rounding.asymmetric.is_empty() && rounding.largest_asymmetry > 0.0);
         assert!(
             with(&|c| c.iter_mut().for_each(|x| *x *= 1e-280))
