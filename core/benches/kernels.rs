@@ -13,9 +13,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use codiag::Criterion::Likelihood;
+use codiag::internals::Triangle;
 use codiag::internals::kernels::{
     Congruence, MomentSums, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
-    congruence, hessian_len, hessian_times, line_point, packed, packed_len,
+    congruence, hessian_len, hessian_times, line_point,
 };
 use codiag::internals::product;
 use codiag::synthetic::noisy;
@@ -61,11 +62,11 @@ struct Example {
 
 impl Example {
     fn new(p: usize, lanes: usize) -> Self {
-        let mut block = vec![0.0; packed_len(p) * lanes];
+        let mut block = vec![0.0; Triangle::new(p).len() * lanes];
         for a in 0..p {
             for b in 0..=a {
                 for i in 0..lanes {
-                    block[packed(a, b) * lanes + i] = if a == b {
+                    block[Triangle::new(p).index(a, b) * lanes + i] = if a == b {
                         1.0 + (i % 3) as f64
                     } else {
                         0.01 * ((a + b + i) % 5) as f64
@@ -126,7 +127,7 @@ fn kernels(c: &mut Criterion) {
                 &mut rows,
                 false,
                 &mut scratch,
-            )
+            );
         };
         share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
@@ -139,7 +140,7 @@ fn kernels(c: &mut Criterion) {
         let mut sums = MomentSums::new(p);
         c.bench_function(&id("statistics"), |b| {
             b.iter(|| {
-                accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums, &mut scratch)
+                accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums, &mut scratch);
             });
         });
         let mut moved = x.block.clone();

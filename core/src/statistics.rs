@@ -8,8 +8,8 @@
 //!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ.
 
 use crate::criterion::Criterion;
-use crate::linalg::Matrix;
-use crate::linalg::kernels::{self, LANES, packed, packed_len};
+use crate::linalg::kernels::{self, LANES};
+use crate::linalg::{Matrix, Triangle};
 
 /// Gradient and Γ at the current point.
 #[derive(Clone, Debug)]
@@ -100,9 +100,9 @@ impl Hessian {
     /// The lower triangles of M¹ … M^p one after the other, p·p(p+1)/2 numbers: what travels.
     pub fn triangles(&self) -> Vec<f64> {
         let p = self.p;
-        let mut numbers = Vec::with_capacity(p * packed_len(p));
+        let mut numbers = Vec::with_capacity(p * Triangle::new(p).len());
         for a in 0..p {
-            let entries = 0..packed_len(p);
+            let entries = 0..Triangle::new(p).len();
             numbers.extend(entries.map(|entry| self.rows[self.place(a, entry)]));
         }
         numbers
@@ -113,7 +113,7 @@ impl Hessian {
     /// # Panics
     /// If there are not p·p(p+1)/2 numbers.
     pub fn set_triangles(&mut self, numbers: &[f64]) {
-        let len = packed_len(self.p);
+        let len = Triangle::new(self.p).len();
         assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
@@ -125,7 +125,7 @@ impl Hessian {
 
     /// Where an entry of the triangle of M^a is.
     fn place(&self, a: usize, entry: usize) -> usize {
-        (a / LANES * packed_len(self.p) + entry) * LANES + a % LANES
+        (a / LANES * Triangle::new(self.p).len() + entry) * LANES + a % LANES
     }
 
     /// Entry (b, c) of M^a.
@@ -138,7 +138,7 @@ impl Hessian {
             a.max(b).max(c) < p,
             "no entry ({b}, {c}) of row block {a} of {p}"
         );
-        self.rows[self.place(a, packed(b, c))]
+        self.rows[self.place(a, Triangle::new(p).index(b, c))]
     }
 
     /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.

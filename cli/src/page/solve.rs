@@ -97,14 +97,7 @@ fn before_and_after(solve: &Solve<'_>) -> Markup {
 
 /// M C Mᵀ.
 fn congruence(m: &Matrix, c: &Matrix) -> Matrix {
-    let product = |left: &Matrix, right: &Matrix| {
-        let entry = |a: usize, b: usize| {
-            let column = (0..right.rows()).map(|k| right[(k, b)]);
-            left.row(a).iter().zip(column).map(|(x, y)| x * y).sum()
-        };
-        Matrix::from_fn(left.rows(), right.columns(), entry)
-    };
-    product(&product(m, c), &m.transpose())
+    &(m * c) * &m.transpose()
 }
 
 fn correlations(m: &Matrix, caption: &str) -> Markup {

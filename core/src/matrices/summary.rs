@@ -6,6 +6,7 @@ use crate::linalg::{self, Matrix};
 
 /// Of a set of checked matrices, wherever they are: what does not grow with their number.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Summary {
     /// What the set is diagonalized by.
     pub criterion: Criterion,
@@ -20,6 +21,25 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of so many matrices of that mean and mean log det, which are diagonalized by the likelihood in
+    /// the coordinates in which they are.
+    ///
+    /// ```
+    /// use codiag::Matrix;
+    /// use codiag::working::Summary;
+    /// let summary = Summary::new(10, Matrix::identity(3), 0.0);
+    /// assert_eq!((summary.dimension(), summary.channels()), (3, 3));
+    /// ```
+    pub fn new(len: usize, mean: Matrix, mean_log_det: f64) -> Self {
+        Self {
+            criterion: Criterion::Likelihood,
+            len,
+            mean,
+            mean_log_det,
+            reduction: None,
+        }
+    }
+
     /// The dimension in which the set is diagonalised: p, or the rank it was reduced to.
     pub fn dimension(&self) -> usize {
         self.mean.rows()

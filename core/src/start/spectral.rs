@@ -71,11 +71,17 @@ fn rotated(mut matrices: SymmetricBatch, mut rotation: Matrix) -> Matrix {
 /// Eight matrices of equal weight.
 impl Pairs for SymmetricBatch {
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
-        kernels::pair_sums(Criterion::Likelihood, self.entries(), &[1.0; LANES], a, b)
+        kernels::pair_sums(
+            Criterion::Likelihood,
+            self.size(),
+            self.entries(),
+            &[1.0; LANES],
+            (a, b),
+        )
     }
 
     fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
-        kernels::rotation_sums(self.entries(), &[1.0; LANES], a, b)
+        kernels::rotation_sums(self.size(), self.entries(), &[1.0; LANES], (a, b))
     }
 
     fn apply(&mut self, a: usize, b: usize, step: PairStep) {

@@ -16,15 +16,9 @@ fn of_rank_3() -> MatrixSet {
     let mut data = Vec::new();
     for matrix in made.data.chunks_exact(9) {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
-        data.extend(product(&product(&lift, &c), &lift.transpose()).into_vec());
+        data.extend((&(&lift * &c) * &lift.transpose()).into_vec());
     }
     MatrixSet::with_options(&data, 60, 4, &SetOptions::default().rank(Rank::Auto)).unwrap()
-}
-
-fn product(a: &Matrix, b: &Matrix) -> Matrix {
-    Matrix::from_fn(a.rows(), b.columns(), |x, y| {
-        (0..a.columns()).map(|k| a[(x, k)] * b[(k, y)]).sum()
-    })
 }
 
 #[test]

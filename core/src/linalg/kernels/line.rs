@@ -1,7 +1,8 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) a matrix.
 
-use super::{LANES, dispatch, packed, packed_len};
+use super::{LANES, dispatch};
 use crate::criterion::Criterion;
+use crate::linalg::Triangle;
 
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
 /// its first two derivatives.
@@ -108,7 +109,8 @@ pub fn diagonal_sums(criterion: Criterion, p: usize, block: &[f64], lanes: usize
 
 /// For each matrix of a block, Σ_a log D_aa.
 fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
-    assert_eq!(block.len(), packed_len(p) * lanes);
+    let triangle = Triangle::new(p);
+    assert_eq!(block.len(), triangle.len() * lanes);
     assert_eq!(out.len(), lanes);
     dispatch(
         #[inline(always)]
@@ -116,7 +118,7 @@ fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
             for at in (0..lanes).step_by(LANES) {
                 let mut logs = LogSums::new();
                 for a in 0..p {
-                    logs.push(group(block, packed(a, a) * lanes + at));
+                    logs.push(group(block, triangle.diagonal(a) * lanes + at));
                 }
                 out[at..at + LANES].copy_from_slice(&logs.finish());
             }
@@ -134,12 +136,12 @@ pub fn line_point(
     weights: &[f64],
     alpha: f64,
 ) -> LinePoint {
-    let lanes = weights.len();
+    let (lanes, triangle) = (weights.len(), Triangle::new(p));
     for rows in [block, cross, square] {
-        assert_eq!(rows.len(), packed_len(p) * lanes);
+        assert_eq!(rows.len(), triangle.len() * lanes);
     }
     let rows = |a, at| {
-        let row = packed(a, a) * lanes + at;
+        let row = triangle.diagonal(a) * lanes + at;
         [group(block, row), group(cross, row), group(square, row)]
     };
     match criterion {
@@ -222,7 +224,7 @@ pub fn advance(
     alpha: f64,
     scale: &[f64],
 ) {
-    assert_eq!(block.len(), packed_len(scale.len()) * lanes);
+    assert_eq!(block.len(), Triangle::new(scale.len()).len() * lanes);
     assert_eq!((cross.len(), square.len()), (block.len(), block.len()));
     dispatch(
         #[inline(always)]

@@ -32,8 +32,6 @@ pub use transform::{Congruence, accumulate_product, congruence};
 
 use pulp::Simd;
 
-use super::Triangle;
-
 /// Runs plain loops compiled for the widest vectors of this machine.
 ///
 /// The closure must be `#[inline(always)]`, and is called as the `FnMut` that it is: called as
@@ -94,16 +92,3 @@ fn room(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
 
 /// Blocks hold a multiple of this many matrices.
 pub const LANES: usize = 8;
-
-/// The row of a block that holds the entries (a, b) = (b, a): [`Triangle::index`].
-#[inline(always)]
-pub fn packed(a: usize, b: usize) -> usize {
-    let (a, b) = if a >= b { (a, b) } else { (b, a) };
-    a * (a + 1) / 2 + b
-}
-
-/// The number of rows of a block of p×p matrices: [`Triangle::len`].
-#[inline(always)]
-pub fn packed_len(p: usize) -> usize {
-    Triangle::new(p).len()
-}

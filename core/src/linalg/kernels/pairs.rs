@@ -1,7 +1,8 @@
 //! What the pair by pair methods need of a block for one pair of components.
 
-use super::{LANES, dispatch, packed, packed_len};
+use super::{LANES, dispatch};
 use crate::criterion::Criterion;
+use crate::linalg::Triangle;
 
 /// The four sums over the set that decide the transform of the pair (a, b).
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,14 +29,15 @@ impl std::ops::AddAssign for PairSums {
 /// The block's share of the sums for the pair (a, b).
 pub fn pair_sums(
     criterion: Criterion,
+    p: usize,
     block: &[f64],
     weights: &[f64],
-    a: usize,
-    b: usize,
+    (a, b): (usize, usize),
 ) -> PairSums {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
-    let row = |a, b| &block[packed(a, b) * lanes..][..lanes];
+    let triangle = Triangle::new(p);
+    let row = |a, b| &block[triangle.index(a, b) * lanes..][..lanes];
     let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
     let mut sums = [[0.0; LANES]; 4];
     dispatch(
@@ -82,10 +84,16 @@ impl std::ops::AddAssign for RotationSums {
 }
 
 /// The block's share of the sums for a rotation of the pair (a, b).
-pub fn rotation_sums(block: &[f64], weights: &[f64], a: usize, b: usize) -> RotationSums {
+pub fn rotation_sums(
+    p: usize,
+    block: &[f64],
+    weights: &[f64],
+    (a, b): (usize, usize),
+) -> RotationSums {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
-    let row = |a, b| &block[packed(a, b) * lanes..][..lanes];
+    let triangle = Triangle::new(p);
+    let row = |a, b| &block[triangle.index(a, b) * lanes..][..lanes];
     let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
     let mut sums = [[0.0; LANES]; 2];
     dispatch(
@@ -144,18 +152,19 @@ fn apply(
     (a, b): (usize, usize),
     m: impl Fn(f64, f64) -> (f64, f64),
 ) {
-    assert_eq!(block.len(), packed_len(p) * lanes);
+    let triangle = Triangle::new(p);
+    assert_eq!(block.len(), triangle.len() * lanes);
     assert!(b < a && a < p);
     // Entries (b, c) come before entries (a, c), since b < a, and up to column b they lie together.
-    let place = |c: usize| (packed(b, c) * lanes, packed(a, c) * lanes);
+    let place = |c: usize| (triangle.index(b, c) * lanes, triangle.index(a, c) * lanes);
     map_pairs(block, place(0), b * lanes, &m);
     for c in (b + 1..a).chain(a + 1..p) {
         map_pairs(block, place(c), lanes, &m);
     }
     // The 2×2 corner [[aa, ab], [ab, bb]] is mapped from the left and from the right.
-    let (head, row_aa) = block.split_at_mut(packed(a, a) * lanes);
-    let (head, row_ab) = head.split_at_mut(packed(a, b) * lanes);
-    let row_bb = &mut head[packed(b, b) * lanes..][..lanes];
+    let (head, row_aa) = block.split_at_mut(triangle.index(a, a) * lanes);
+    let (head, row_ab) = head.split_at_mut(triangle.index(a, b) * lanes);
+    let row_bb = &mut head[triangle.index(b, b) * lanes..][..lanes];
     let corner = row_aa[..lanes].iter_mut().zip(&mut row_ab[..lanes]);
     for ((aa, ab), bb) in corner.zip(row_bb) {
         let (left_a, right_a) = m(*aa, *ab);

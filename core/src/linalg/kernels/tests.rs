@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, log_abs_det, product, product_transposed};
+use crate::linalg::{Matrix, Triangle, log_abs_det, product, product_transposed};
 
 const SIZES: [(usize, usize); 8] = [
     (1, 8),
@@ -14,6 +14,11 @@ const SIZES: [(usize, usize); 8] = [
     (16, 8),
     (23, 24),
 ];
+
+/// Where entry (a, b) of a triangle is.
+fn place(a: usize, b: usize) -> usize {
+    Triangle::new(a.max(b) + 1).index(a, b)
+}
 
 /// A repeatable number in (−1, 1).
 fn number(k: usize) -> f64 {
@@ -35,11 +40,11 @@ fn block(p: usize, lanes: usize) -> (Vec<f64>, Vec<Matrix>) {
             matrix
         })
         .collect();
-    let mut entries = vec![0.0; packed_len(p) * lanes];
+    let mut entries = vec![0.0; Triangle::new(p).len() * lanes];
     for (i, matrix) in matrices.iter().enumerate() {
         for a in 0..p {
             for b in 0..=a {
-                entries[packed(a, b) * lanes + i] = matrix[(a, b)];
+                entries[place(a, b) * lanes + i] = matrix[(a, b)];
             }
         }
     }
@@ -64,8 +69,8 @@ fn congruence_is_that_of_each_matrix() {
         let (entries, matrices) = block(p, lanes);
         for rows in [p, 1, p.div_ceil(2)] {
             let transform = Matrix::from_fn(rows, p, |a, b| number(77 + a * p + b));
-            let mut result = vec![0.0; packed_len(rows) * lanes];
-            let mut cross = vec![0.0; packed_len(p) * lanes];
+            let mut result = vec![0.0; Triangle::new(rows).len() * lanes];
+            let mut cross = vec![0.0; Triangle::new(p).len() * lanes];
             let task = Congruence {
                 transform: &transform,
                 input: &entries,
@@ -79,10 +84,10 @@ fn congruence_is_that_of_each_matrix() {
                 let whole = product_transposed(&half, &transform);
                 for a in 0..rows {
                     for b in 0..=a {
-                        assert_close(result[packed(a, b) * lanes + i], whole[(a, b)]);
+                        assert_close(result[place(a, b) * lanes + i], whole[(a, b)]);
                         if rows == p {
                             let both = half[(a, b)] + half[(b, a)];
-                            assert_close(cross[packed(a, b) * lanes + i], both);
+                            assert_close(cross[place(a, b) * lanes + i], both);
                         }
                     }
                 }
@@ -168,7 +173,7 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
             for b in 0..p {
                 let mut expected = 0.0;
                 for c in 0..p {
-                    let at = (a / LANES * packed_len(p) + packed(b, c)) * LANES + a % LANES;
+                    let at = (a / LANES * Triangle::new(p).len() + place(b, c)) * LANES + a % LANES;
                     assert_close(hessian[at], entry(a, b, c));
                     expected += entry(a, b, c) * e[(a, c)];
                 }
@@ -197,8 +202,8 @@ fn pivots_multiply_to_the_determinant() {
 #[test]
 fn a_matrix_that_is_not_positive_definite_has_a_share_that_says_so() {
     let (mut entries, _) = block(3, 8);
-    entries[packed(2, 2) * 8 + 5] = -1.0;
-    entries[packed(0, 0) * 8 + 6] = 0.0;
+    entries[place(2, 2) * 8 + 5] = -1.0;
+    entries[place(0, 0) * 8 + 6] = 0.0;
     let (mut pivots, mut smallest) = (vec![0.0; 24], vec![0.0; 8]);
     cholesky_pivots(3, &entries, 8, 1e-15, &mut pivots, &mut smallest);
     assert!(smallest[5] < 0.0 && smallest[6] <= 1e-15 && smallest[4] > 1e-3);
@@ -246,7 +251,7 @@ fn slope_and_advance_follow_the_quadratics() {
                 logs += w[i] * whole[(a, a)].ln();
                 for b in 0..=a {
                     let expected = scale[a] * scale[b] * whole[(a, b)];
-                    assert_close(moved[packed(a, b) * lanes + i], expected);
+                    assert_close(moved[place(a, b) * lanes + i], expected);
                 }
             }
         }
@@ -326,7 +331,7 @@ fn a_sheared_pair_is_a_congruence() {
         for (a, b) in [(1, 0), (p - 1, 0), (p - 1, p - 2)] {
             let (mut entries, matrices) = block(p, lanes);
             let w = weights(lanes);
-            let sums = pair_sums(Criterion::Likelihood, &entries, &w, a, b);
+            let sums = pair_sums(Criterion::Likelihood, p, &entries, &w, (a, b));
             let sum = |f: &dyn Fn(&Matrix) -> f64| -> f64 {
                 matrices.iter().zip(&w).map(|(d, w)| w * f(d)).sum()
             };
@@ -342,7 +347,7 @@ fn a_sheared_pair_is_a_congruence() {
                 let whole = product_transposed(&product(&m, matrix), &m);
                 for c in 0..p {
                     for d in 0..=c {
-                        assert_close(entries[packed(c, d) * lanes + i], whole[(c, d)]);
+                        assert_close(entries[place(c, d) * lanes + i], whole[(c, d)]);
                     }
                 }
             }
@@ -355,15 +360,15 @@ fn combinations_and_correlations_are_adjoint() {
     for (p, lanes) in SIZES {
         let (entries, matrices) = block(p, lanes);
         let w = weights(lanes);
-        let mut mean = vec![0.0; packed_len(p)];
+        let mut mean = vec![0.0; Triangle::new(p).len()];
         combine(&entries, &w, &mut mean);
         let expected: f64 = matrices
             .iter()
             .zip(&w)
             .map(|(d, w)| w * d[(p - 1, 0)])
             .sum();
-        assert_close(mean[packed(p - 1, 0)], expected);
-        let probes: Vec<f64> = (0..LANES * packed_len(p)).map(number).collect();
+        assert_close(mean[place(p - 1, 0)], expected);
+        let probes: Vec<f64> = (0..LANES * Triangle::new(p).len()).map(number).collect();
         let mut out = vec![0.0; LANES * lanes];
         correlate_eight(&entries, &probes, &mut out);
         for k in 0..LANES {
@@ -372,12 +377,12 @@ fn combinations_and_correlations_are_adjoint() {
                 .zip(&w)
                 .map(|(x, w)| x * w)
                 .sum();
-            let probe = &probes[k * packed_len(p)..][..packed_len(p)];
+            let probe = &probes[k * Triangle::new(p).len()..][..Triangle::new(p).len()];
             let right: f64 = mean.iter().zip(probe).map(|(x, s)| x * s).sum();
             assert_close(left, right);
         }
         let coefficients: Vec<f64> = (0..lanes * LANES).map(|k| w[k / LANES]).collect();
-        let mut eight = vec![0.0; packed_len(p) * LANES];
+        let mut eight = vec![0.0; Triangle::new(p).len() * LANES];
         combine_eight(&entries, &coefficients, &mut eight);
         for (x, mean) in eight.chunks_exact(LANES).zip(&mean) {
             assert_close(x[3], *mean);
@@ -399,7 +404,7 @@ fn a_rotated_pair_is_a_congruence() {
             let whole = product_transposed(&product(&m, matrix), &m);
             for x in 0..p {
                 for y in 0..=x {
-                    assert_close(entries[packed(x, y) * lanes + i], whole[(x, y)]);
+                    assert_close(entries[place(x, y) * lanes + i], whole[(x, y)]);
                 }
             }
         }

@@ -6,14 +6,14 @@ use crate::matrices::{PairStep, Pairs, groups};
 
 impl Pairs for InMemory {
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
-        let criterion = self.summary.criterion;
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.sum(
             Work::Pair,
             |group| {
                 let mut sums = PairSums::default();
                 for block in &group.blocks {
                     let (entries, weights) = (block.entries(), block.weights());
-                    sums += kernels::pair_sums(criterion, entries, weights, a, b);
+                    sums += kernels::pair_sums(criterion, p, entries, weights, (a, b));
                 }
                 sums
             },
@@ -22,12 +22,14 @@ impl Pairs for InMemory {
     }
 
     fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
+        let p = self.dimension();
         self.sum(
             Work::Pair,
             |group| {
                 let mut sums = RotationSums::default();
                 for block in &group.blocks {
-                    sums += kernels::rotation_sums(block.entries(), block.weights(), a, b);
+                    let (entries, weights) = (block.entries(), block.weights());
+                    sums += kernels::rotation_sums(p, entries, weights, (a, b));
                 }
                 sums
             },
