@@ -232,7 +232,7 @@ fn log_det(c: &Matrix) -> f64 {
 }
 
 #[allow(clippy::print_stdout)] // an example talks
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let (n, p) = (60, 6);
     let made = synthetic::Synthetic::new(n, p, 0.2, 0);
     let make = |i: usize| {

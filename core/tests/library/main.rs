@@ -10,3 +10,11 @@ mod properties;
 mod reference;
 mod signals;
 mod tracker;
+
+#[path = "../../examples/working_set.rs"]
+mod working_set;
+
+#[test]
+fn a_working_set_of_ones_own_solves() {
+    working_set::main().unwrap();
+}
