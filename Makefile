@@ -3,14 +3,15 @@
 PYTHON ?= python3
 TOOLS := .venv/bin
 TESTED := .venv-test/bin
-FROM_SOURCE := .venv-sdist/bin
 # What the tests compare with and check by.
-TEST_PACKAGES := pytest scikit-learn pyriemann mne edfio matplotlib pandas mypy qndiag==0.1 \
+TEST_PACKAGES := pytest pytest-xdist scikit-learn pyriemann mne edfio matplotlib pandas mypy qndiag==0.1 \
 	'dask[array]' distributed zarr
+# The kernels are public to the benchmarks only.
+ALL := --release --workspace --features codiag/internals
 
 # Cargo and pip do their own work in parallel, and share what they build.
 .NOTPARALLEL:
-.PHONY: all fmt lint test test-rust test-python wheel bench docs clean
+.PHONY: all fmt lint test test-rust test-python wheel sanitize bench docs clean
 
 all: fmt test docs
 
@@ -21,8 +22,9 @@ fmt: $(TOOLS)/ruff
 
 lint: $(TOOLS)/ruff
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --lib
+	cargo clippy $(ALL) --all-targets -- -D warnings
+	cargo check -q --release -p codiag --no-default-features
+	RUSTDOCFLAGS="-D warnings" cargo doc $(ALL) --no-deps --lib
 	$(TOOLS)/ruff format --check python benchmarks examples
 	$(TOOLS)/ruff check python benchmarks examples
 
@@ -33,32 +35,41 @@ test-rust:
 	cli/tests/install-browser.sh
 	cargo test --workspace --release
 
-# The wheel goes into a new environment, the sdist is built in another. Tests are collected in a way
-# that leaves the source tree off the import path, and run elsewhere: they see what is installed.
-# pytest comes last, for its summary.
+# The wheel is built from the source distribution, so that both are tested, without the optimization
+# across crates that released wheels have, and goes into a new environment. Tests are collected in a way that leaves the source tree off the import path, and run
+# elsewhere: they see what is installed. pytest comes last, for its summary.
 test-python: wheel
-	$(PYTHON) -m venv --clear .venv-sdist
-	CARGO_TARGET_DIR="$(CURDIR)/target" $(FROM_SOURCE)/pip install -q dist/codiag-*.tar.gz
-	cd / && "$(CURDIR)/$(FROM_SOURCE)/python" "$(CURDIR)/python/tests/smoke.py"
 	$(PYTHON) -m venv --clear .venv-test
-	$(TESTED)/pip install -q dist/codiag-*.whl $(TEST_PACKAGES)
+	$(TESTED)/pip install -q --no-compile dist/codiag-*.whl $(TEST_PACKAGES)
+	cd / && "$(CURDIR)/$(TESTED)/python" "$(CURDIR)/python/tests/smoke.py"
 	cd / && CODIAG_INSTALLED=1 "$(CURDIR)/$(TESTED)/python" -m pytest -p no:cacheprovider \
-		-c "$(CURDIR)/pyproject.toml" --import-mode=importlib \
+		-n 2 --dist loadfile -c "$(CURDIR)/pyproject.toml" --import-mode=importlib \
 		--doctest-modules --pyargs codiag "$(CURDIR)/python/tests"
 
 wheel: $(TOOLS)/maturin
 	rm -rf dist
-	$(TOOLS)/maturin build --release --out dist
 	$(TOOLS)/maturin sdist --out dist
+	CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" $(TOOLS)/pip wheel -q --no-deps --no-build-isolation \
+		--wheel-dir dist dist/codiag-*.tar.gz
+
+# The library's tests under AddressSanitizer, where there is a nightly toolchain.
+sanitize:
+	@if cargo +nightly --version >/dev/null 2>&1; then \
+		RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize \
+			cargo +nightly test -p codiag --release --lib --test library \
+			--target "$$(rustc +nightly -vV | sed -n 's/^host: //p')"; \
+	else \
+		echo "make sanitize needs a nightly toolchain (rustup toolchain install nightly): nothing was run"; \
+	fi
 
 bench:
 	benchmarks/run
 
 docs:
-	cargo doc --release --workspace --no-deps --lib
+	cargo doc $(ALL) --no-deps --lib
 
 clean:
-	rm -rf .venv .venv-test .venv-sdist dist target
+	rm -rf .venv .venv-test dist target
 
 $(TOOLS)/maturin $(TOOLS)/ruff: .venv/installed
 

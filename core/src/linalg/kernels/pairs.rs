@@ -32,32 +32,20 @@ pub fn pair_sums(
     p: usize,
     block: &[f64],
     weights: &[f64],
-    (a, b): (usize, usize),
+    pair: (usize, usize),
 ) -> PairSums {
-    let lanes = weights.len();
-    assert_eq!(lanes % LANES, 0);
-    let triangle = Triangle::new(p);
-    let row = |a, b| &block[triangle.index(a, b) * lanes..][..lanes];
-    let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
-    let mut sums = [[0.0; LANES]; 4];
-    dispatch(
+    let [gradient_ab, gradient_ba, gamma_ab, gamma_ba] = sums_of_pair(
+        p,
+        block,
+        weights,
+        pair,
         #[inline(always)]
-        || {
-            for at in (0..lanes).step_by(LANES) {
-                let (aa, bb) = (&aa[at..at + LANES], &bb[at..at + LANES]);
-                let (ab, w) = (&ab[at..at + LANES], &weights[at..at + LANES]);
-                for l in 0..LANES {
-                    let by_a = criterion.first_weight(w[l], aa[l]);
-                    let by_b = criterion.first_weight(w[l], bb[l]);
-                    sums[0][l] += ab[l] * by_a;
-                    sums[1][l] += ab[l] * by_b;
-                    sums[2][l] += bb[l] * by_a;
-                    sums[3][l] += aa[l] * by_b;
-                }
-            }
+        |w, aa, bb, ab| {
+            let by_a = criterion.first_weight(w, aa);
+            let by_b = criterion.first_weight(w, bb);
+            [ab * by_a, ab * by_b, bb * by_a, aa * by_b]
         },
     );
-    let [gradient_ab, gradient_ba, gamma_ab, gamma_ba] = sums.map(|s| s.iter().sum());
     PairSums {
         gradient_ab,
         gradient_ba,
@@ -88,14 +76,36 @@ pub fn rotation_sums(
     p: usize,
     block: &[f64],
     weights: &[f64],
-    (a, b): (usize, usize),
+    pair: (usize, usize),
 ) -> RotationSums {
-    let lanes = weights.len();
+    let [on, off] = sums_of_pair(
+        p,
+        block,
+        weights,
+        pair,
+        #[inline(always)]
+        |w, aa, bb, ab| {
+            let (h, g) = (aa - bb, 2.0 * ab);
+            [w * (h * h - g * g), w * (2.0 * h * g)]
+        },
+    );
+    RotationSums { on, off }
+}
+
+/// Sums over a block what `terms` makes of w_i, Dⁱ_aa, Dⁱ_bb and Dⁱ_ab.
+#[inline(always)]
+fn sums_of_pair<const N: usize>(
+    p: usize,
+    block: &[f64],
+    weights: &[f64],
+    (a, b): (usize, usize),
+    terms: impl Fn(f64, f64, f64, f64) -> [f64; N],
+) -> [f64; N] {
+    let (lanes, triangle) = (weights.len(), Triangle::new(p));
     assert_eq!(lanes % LANES, 0);
-    let triangle = Triangle::new(p);
     let row = |a, b| &block[triangle.index(a, b) * lanes..][..lanes];
     let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
-    let mut sums = [[0.0; LANES]; 2];
+    let mut sums = [[0.0; LANES]; N];
     dispatch(
         #[inline(always)]
         || {
@@ -103,15 +113,15 @@ pub fn rotation_sums(
                 let (aa, bb) = (&aa[at..at + LANES], &bb[at..at + LANES]);
                 let (ab, w) = (&ab[at..at + LANES], &weights[at..at + LANES]);
                 for l in 0..LANES {
-                    let (h, g) = (aa[l] - bb[l], 2.0 * ab[l]);
-                    sums[0][l] += w[l] * (h * h - g * g);
-                    sums[1][l] += w[l] * (2.0 * h * g);
+                    let terms = terms(w[l], aa[l], bb[l], ab[l]);
+                    for k in 0..N {
+                        sums[k][l] += terms[k];
+                    }
                 }
             }
         },
     );
-    let [on, off] = sums.map(|s| s.iter().sum());
-    RotationSums { on, off }
+    sums.map(|s| s.iter().sum())
 }
 
 /// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.
