@@ -12,6 +12,19 @@ use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{Matrix, Triangle};
 
 /// Gradient and Γ at the current point.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let set = synthetic::noisy(50, 4, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// let mut working = InMemory::new(&set);
+/// working.reset(&answer.b)?;
+/// let statistics = working.statistics()?;
+/// assert!(statistics.gradient_norm() < 1e-7); // a stationary point
+/// assert!((statistics.gamma[(1, 1)] - 1.0).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Statistics {
     /// G, its diagonal zero.
@@ -54,6 +67,18 @@ impl Statistics {
 }
 
 /// The exact Hessian as its p row blocks M^a.
+///
+/// ```
+/// use codiag::{Evaluation, Hessian, Matrix, synthetic};
+/// let set = synthetic::noisy(30, 4, 0.1, 0);
+/// let b = Matrix::identity(4);
+/// let gradient = Evaluation::at(&set, &b)?.gradient;
+/// // How strongly the loss bends along its gradient.
+/// let product = Hessian::at(&set, &b)?.product(&gradient);
+/// let curvature = gradient.dot(&product) / gradient.dot(&gradient);
+/// assert!(curvature.is_finite());
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Hessian {
     p: usize,

@@ -11,6 +11,17 @@ use crate::settings::{Settings, Start};
 use crate::{Error, diagonalize_with};
 
 /// How a [`Tracker`] remembers and solves.
+///
+/// ```
+/// use codiag::{Tracker, TrackerSettings, synthetic};
+/// // The last 30 matrices count, the newest most: each weighs 0.9 of the one after it.
+/// let settings = TrackerSettings { window: 30, forgetting: 0.9, ..TrackerSettings::default() };
+/// let mut tracker = Tracker::new(3, settings)?;
+/// tracker.push(&synthetic::Synthetic::new(40, 3, 0.1, 0).data)?;
+/// assert_eq!(tracker.len(), 30);
+/// assert_eq!(tracker.decayed_weights()[28..], [0.9, 1.0]);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackerSettings {
     /// How many matrices are kept.
