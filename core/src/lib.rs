@@ -45,7 +45,7 @@
 //! - [`Method::Pham`]: Pham's algorithm, "Joint approximate diagonalization of positive definite
 //!   Hermitian matrices" (SIAM J. Matrix Anal. Appl., 2001), pair by pair.
 //!
-//! The first two also minimise over rotations ([`Settings::orthogonal`]): common principal
+//! The first two also minimize over rotations ([`Settings::orthogonal`]): common principal
 //! components.
 //!
 //! # What to rely on

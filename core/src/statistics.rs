@@ -224,7 +224,7 @@ mod tests {
     use crate::matrices::{InMemory, WorkingSet};
     use crate::{Evaluation, MatrixSet, linalg, synthetic};
 
-    /// A set, a B that is not its diagonaliser, and two directions.
+    /// A set, a B that is not its diagonalizer, and two directions.
     fn problem() -> (MatrixSet, Matrix, Matrix, Matrix) {
         let p = 6;
         let set = synthetic::noisy(15, p, 0.5, 7);

@@ -52,7 +52,7 @@ impl Summary {
         }
     }
 
-    /// The dimension in which the set is diagonalised: p, or the rank it was reduced to.
+    /// The dimension in which the set is diagonalized: p, or the rank it was reduced to.
     pub fn dimension(&self) -> usize {
         self.mean.rows()
     }

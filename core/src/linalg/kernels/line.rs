@@ -1,4 +1,4 @@
-//! Everything the line search and the update need of a block: O(p) and O(p²) a matrix.
+//! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
 
 use super::{LANES, dispatch};
 use crate::criterion::Criterion;
