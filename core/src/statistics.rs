@@ -1,4 +1,4 @@
-//! What one sweep over the set yields: gradient, Γ, and on demand the exact Hessian.
+//! What one pass over the set yields: gradient, Γ, and on demand the exact Hessian.
 //!
 //! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᵀ,
 //!
@@ -277,15 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn products_by_rows_and_by_sweep_agree() {
+    fn products_by_rows_and_by_passes_agree() {
         let (set, b, e, _) = problem();
         let mut working = InMemory::new(&set);
         working.reset(&b).unwrap();
         let mut hessian = Hessian::zeros(6);
         working.hessian(&mut hessian).unwrap();
         let rows = hessian.product(&e);
-        let sweep = working.hessian_product(&e).unwrap();
-        for (x, y) in rows.as_slice().iter().zip(sweep.as_slice()) {
+        let by_pass = working.hessian_product(&e).unwrap();
+        for (x, y) in rows.as_slice().iter().zip(by_pass.as_slice()) {
             assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
         }
     }

@@ -190,7 +190,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     /// Moves to B.
-    fn arrive(&mut self, b: Matrix) -> Result<&PointSums, Error> {
+    fn move_to(&mut self, b: Matrix) -> Result<&PointSums, Error> {
         self.b = b;
         self.line = None;
         self.point = None;
