@@ -134,8 +134,8 @@ def main() -> None:
         passes = expected.history["passes"][-1]
         rates = [3e-9 * passes * n * p**3 / seconds / workers for seconds in row[:2]]
         notes.append(
-            f"{workers} workers: {1e3 * question:.1f} ms a question, {passes:.1f} passes, "
-            f"{rates[0]:.1f} Gflop/s a thread in memory, {rates[1]:.1f} a worker"
+            f"{workers} workers: {1e3 * question:.1f} ms per question, {passes:.1f} passes, "
+            f"{rates[0]:.1f} Gflop/s per thread in memory, {rates[1]:.1f} per worker"
         )
     print("\n" + "\n".join(notes))
     iterations = answer.n_iter

@@ -143,6 +143,9 @@ pub struct Diagonalize {
     /// Replace each C by (1 - s) C + s tr(C)/p I first.
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
+    /// Replace each C by (C + C')/2 first: for asymmetry that is rounding, as of single precision.
+    #[arg(long)]
+    pub symmetrize: bool,
     /// Keep the matrices of one .npy file on disk, and use no more memory than about this: 500MB, 2GB.
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<Memory>,

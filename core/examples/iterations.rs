@@ -4,7 +4,7 @@
 //! cargo run --release --example iterations
 //! ```
 //!
-//! A transform of the whole set counts as one pass, a sweep for the exact Hessian as two thirds.
+//! A transform of the whole set counts as one pass, one for the exact Hessian as two thirds.
 #![allow(clippy::print_stdout)]
 
 use codiag::synthetic::{Sensors, meg, noisy};

@@ -303,6 +303,16 @@ impl From<io::Error> for Error {
 }
 
 /// An error of the system, shared so that it can be cloned; two are equal if they are of one kind.
+///
+/// ```
+/// use codiag::{Error, MatrixFile};
+/// let Err(Error::File { path, error }) = MatrixFile::open("no/such/file.npy") else {
+///     panic!("there is no such file");
+/// };
+/// let Error::Io(error) = *error else { panic!("{error}") };
+/// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+/// assert!(path.ends_with("file.npy"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct IoError(Arc<io::Error>);
 
@@ -337,6 +347,16 @@ impl StdError for IoError {
 }
 
 /// An error of another program, shared so that it can be cloned; two are equal if they say the same.
+///
+/// ```
+/// use std::error::Error as _;
+/// use codiag::Error;
+/// let timeout = std::io::Error::new(std::io::ErrorKind::TimedOut, "worker 3 does not answer");
+/// let error = Error::external(timeout);
+/// assert_eq!(error.to_string(), "worker 3 does not answer");
+/// // What went wrong elsewhere stays reachable as the source.
+/// assert!(matches!(&error, Error::External(inner) if inner.source().is_some()));
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExternalError(Arc<dyn StdError + Send + Sync>);
 
@@ -359,6 +379,21 @@ impl StdError for ExternalError {
 }
 
 /// What would make a set positive definite.
+///
+/// ```
+/// use codiag::error::Remedy;
+/// use codiag::{Error, MatrixSet, Rank, SetOptions};
+/// // The third channel is the sum of the others.
+/// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
+/// let options = match MatrixSet::new(&data, 1, 3) {
+///     Err(Error::NotPositiveDefinite { remedy: Remedy::Reduce { rank }, .. }) => {
+///         SetOptions::default().rank(Rank::Exactly(rank))
+///     }
+///     other => panic!("{other:?}"),
+/// };
+/// assert_eq!(MatrixSet::with_options(&data, 1, 3, &options)?.dimension(), 2);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -378,6 +413,16 @@ pub enum Remedy {
 }
 
 /// What is wrong with a given B.
+///
+/// ```
+/// use codiag::error::StartProblem;
+/// use codiag::{Error, Matrix, Settings, Start, diagonalize, synthetic};
+/// let set = synthetic::noisy(20, 2, 0.1, 0);
+/// // Its second row is twice the first.
+/// let b = Matrix::from_rows(2, 2, vec![1.0, 2.0, 2.0, 4.0]);
+/// let error = diagonalize(&set, &Settings::default().start(Start::Given(b))).unwrap_err();
+/// assert_eq!(error, Error::Start { problem: StartProblem::Singular });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartProblem {
@@ -409,6 +454,21 @@ impl fmt::Display for StartProblem {
 }
 
 /// Everything a caller can set. Displayed, it is the name of the field in Rust.
+///
+/// ```
+/// use codiag::error::Setting;
+/// use codiag::{Error, Settings, diagonalize, synthetic};
+/// let set = synthetic::noisy(20, 3, 0.1, 0);
+/// let error = diagonalize(&set, &Settings::default().tolerance(-1.0)).unwrap_err();
+/// // A program that knows the setting by another name says it in its own words.
+/// let words = match &error {
+///     Error::Setting { setting: Setting::Tolerance, expected, value } => {
+///         format!("--tol must be {expected}, got {value}")
+///     }
+///     other => other.to_string(),
+/// };
+/// assert_eq!(words, "--tol must be a positive number, got -1");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the fields of those names say what they are
@@ -466,6 +526,17 @@ impl fmt::Display for Setting {
 }
 
 /// What a setting may be. Displayed, it is a phrase that follows "must be".
+///
+/// ```
+/// use codiag::error::Expected;
+/// use codiag::{Error, MatrixSet, SetOptions};
+/// let options = SetOptions::default().shrinkage(1.5);
+/// let Err(Error::Setting { expected, .. }) = MatrixSet::with_options(&[1.0], 1, 1, &options) else {
+///     panic!("a shrinkage is at most 1");
+/// };
+/// assert_eq!(expected, Expected::Between(0.0, 1.0));
+/// assert_eq!(expected.to_string(), "between 0 and 1");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -513,6 +584,15 @@ impl fmt::Display for Expected {
 }
 
 /// Choices that exclude each other.
+///
+/// ```
+/// use codiag::error::Conflict;
+/// use codiag::{Error, Method, Settings, diagonalize, synthetic};
+/// let set = synthetic::noisy(20, 3, 0.1, 0);
+/// let settings = Settings::default().orthogonal(true).method(Method::Pham);
+/// let error = diagonalize(&set, &settings).unwrap_err();
+/// assert_eq!(error, Error::Conflict(Conflict::OrthogonalPham));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Conflict {
@@ -524,7 +604,7 @@ pub enum Conflict {
         "Settings::orthogonal is not for a set reduced in rank, whose axes are not those of the channels"
     )]
     OrthogonalReduced,
-    /// Pham's method would take p²/2 sweeps over matrices that are not in memory.
+    /// Pham's method would take p²/2 passes over matrices that are not in memory.
     #[error(
         "Method::Pham is only for matrices in memory: choose Method::Newton or Method::QuasiNewton"
     )]
@@ -532,6 +612,13 @@ pub enum Conflict {
 }
 
 /// A stretch of a recording, or of its spectrum, from which one matrix is made.
+///
+/// ```
+/// use codiag::error::Portion;
+/// let band = Portion::Band { low: 8.0, high: 13.0 };
+/// let words = format!("{band} has too few {}: {}", band.unit(), band.remedy());
+/// assert_eq!(words, "the band 8-13 Hz has too few Fourier coefficients: take wider bands");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Portion {

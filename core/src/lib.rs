@@ -26,6 +26,24 @@
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
+//! # In a Cargo.toml
+//!
+//! Unoptimized builds are some 150 times slower. This has dependencies optimized in debug builds too,
+//! and one's own code built as fast as ever:
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
+//!
+//! The features, of which the first two are on by default:
+//!
+//! - `signals`: from recordings to sources and back, the module `signals`.
+//! - `synthetic`: the module `synthetic`, with the paper's synthetic sets and covariances of a MEG
+//!   recording. These come from MNE-Python's test data and are under BSD-3-Clause
+//!   (`data/LICENSE-mne-python.txt`); all else is under MIT.
+//! - `serde`: answers, records and inspections can be serialized.
+//!
 //! # Methods
 //!
 //! All move by relative updates B ← (I + E)B, so the gradient and the Hessian are those of
@@ -45,11 +63,13 @@
 //! - [`Method::Pham`]: Pham's algorithm, "Joint approximate diagonalization of positive definite
 //!   Hermitian matrices" (SIAM J. Matrix Anal. Appl., 2001), pair by pair.
 //!
-//! The first two also minimise over rotations ([`Settings::orthogonal`]): common principal
+//! The first two also minimize over rotations ([`Settings::orthogonal`]): common principal
 //! components.
 //!
 //! # What to rely on
 //!
+//! - What is minimized and how many threads work belong to the set ([`SetOptions`]): a set is checked
+//!   for its criterion when it is made. All else is chosen for each solve ([`Settings`]).
 //! - [`MatrixSet`]'s constructors are the only place that checks data; an [`Error`] is only for bad
 //!   input. Not converging is a [`Status`], never an error and never silent.
 //! - The iteration stops on ĝ = ‖G‖_F / √p in the gauge Σ_i w_i Dⁱ_aa = 1, a measure free of units,

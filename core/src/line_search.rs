@@ -95,7 +95,7 @@ impl<'a, S: WorkingSet> Line<'a, S> {
         Ok(None)
     }
 
-    /// A minimiser along the line, to a slope of `accuracy` times that at 0: Newton's method from
+    /// A minimizer along the line, to a slope of `accuracy` times that at 0: Newton's method from
     /// α = `guess`, kept within a bracket, and on this side of the first α at which I + αE is
     /// singular.
     pub fn minimize(&mut self, guess: f64, accuracy: f64) -> Result<Option<Trial>, Error> {

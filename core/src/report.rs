@@ -6,6 +6,16 @@ use std::ops::ControlFlow;
 use crate::linalg::{self, Matrix};
 
 /// Why a solve ended.
+///
+/// ```
+/// use codiag::{Settings, Status, diagonalize, synthetic};
+/// let set = synthetic::noisy(50, 8, 0.3, 0);
+/// let answer = diagonalize(&set, &Settings::default().max_iterations(1))?;
+/// // Not converging is no error: B is the best so far, and whoever asked decides.
+/// assert_eq!(answer.status, Status::IterationLimit);
+/// assert_eq!(answer.status.to_string(), "iteration limit");
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
@@ -43,6 +53,15 @@ impl fmt::Display for Status {
 }
 
 /// What kind of step led to a point.
+///
+/// ```
+/// use codiag::{Method, Settings, StepKind, diagonalize, synthetic};
+/// let set = synthetic::noisy(50, 5, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default().method(Method::Pham))?;
+/// assert_eq!(answer.history[0].kind, StepKind::Start);
+/// assert!(answer.history[1..].iter().all(|record| record.kind == StepKind::Sweep));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepKind {
@@ -69,6 +88,18 @@ impl StepKind {
 }
 
 /// One point of a solve: where it stands after `iteration` steps.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let answer = diagonalize(&synthetic::noisy(50, 8, 0.1, 0), &Settings::default())?;
+/// for record in &answer.history {
+///     println!("{:3}  loss {:.6}  gradient {:.1e}", record.iteration, record.loss, record.gradient_norm);
+/// }
+/// let last = answer.history.last().expect("the start is recorded too");
+/// assert_eq!(last.iteration, answer.iterations);
+/// assert!(last.gradient_norm <= 1e-8 && last.loss < answer.history[0].loss);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
@@ -100,6 +131,24 @@ pub struct Record {
 }
 
 /// The value of a field of a [`Record`].
+///
+/// ```
+/// use codiag::{Record, Settings, Value, diagonalize, synthetic};
+/// /// A record as a line of CSV.
+/// fn line(record: &Record) -> String {
+///     let fields = record.fields().map(|(_, value)| match value {
+///         Value::Flag(flag) => flag.to_string(),
+///         Value::Count(count) => count.to_string(),
+///         Value::Number(number) => format!("{number:e}"),
+///         Value::Name(name) => name.to_owned(),
+///         _ => String::new(),
+///     });
+///     fields.join(",")
+/// }
+/// let answer = diagonalize(&synthetic::noisy(20, 3, 0.1, 0), &Settings::default())?;
+/// assert!(line(&answer.history[0]).starts_with("0,false,0,"));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -237,6 +286,17 @@ impl<F: FnMut(&Record, &Matrix) -> ControlFlow<()>> Observer for F {
 }
 
 /// The pair of components that is hardest to tell apart.
+///
+/// ```
+/// use codiag::{MatrixSet, Settings, diagonalize};
+/// // The powers of the last two sources are proportional: 1 and 2, 3 and 6.
+/// let data = [5.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0, //
+///             1.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 6.0];
+/// let answer = diagonalize(&MatrixSet::new(&data, 2, 3)?, &Settings::default())?;
+/// let hardest = answer.identifiability.expect("there are pairs");
+/// assert!(hardest.margin.abs() < 1e-10, "any mixture of the two serves as well");
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identifiability {
     /// Γ_ab Γ_ba − 1: zero if the powers of the two are proportional over the set, when any
@@ -247,6 +307,21 @@ pub struct Identifiability {
 }
 
 /// The answer.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let set = synthetic::noisy(100, 4, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// // The power of component 0 in each matrix; over the set, its mean is 1.
+/// let powers: Vec<f64> = (0..100).map(|i| answer.powers[(i, 0)]).collect();
+/// assert!((powers.iter().sum::<f64>() / 100.0 - 1.0).abs() < 1e-6);
+/// // The matrix that fits least.
+/// let worst = (0..100).max_by(|i, j| answer.residuals[*i].total_cmp(&answer.residuals[*j]));
+/// assert!(answer.residuals[worst.expect("there are matrices")] >= answer.loss);
+/// // B and A undo each other.
+/// assert!(((&answer.b * &answer.a)[(2, 2)] - 1.0).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagonalization {

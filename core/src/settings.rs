@@ -135,7 +135,7 @@ pub struct Settings {
     /// Whether rows of B are rescaled to unit mean powers at every iteration. Losses do not
     /// depend on it, but the gradient does: without it, the tolerance is not free of units.
     pub rescale: bool,
-    /// The exact Hessian is not stored, but applied by sweeps over the set, if it would take more
+    /// The exact Hessian is not stored, but applied by passes over the set, if it would take more
     /// bytes than this.
     pub hessian_memory: usize,
 }

@@ -1,4 +1,4 @@
-//! What one sweep over the set yields: gradient, Γ, and on demand the exact Hessian.
+//! What one pass over the set yields: gradient, Γ, and on demand the exact Hessian.
 //!
 //! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᵀ,
 //!
@@ -12,6 +12,19 @@ use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{Matrix, Triangle};
 
 /// Gradient and Γ at the current point.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let set = synthetic::noisy(50, 4, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// let mut working = InMemory::new(&set);
+/// working.reset(&answer.b)?;
+/// let statistics = working.statistics()?;
+/// assert!(statistics.gradient_norm() < 1e-7); // a stationary point
+/// assert!((statistics.gamma[(1, 1)] - 1.0).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Statistics {
     /// G, its diagonal zero.
@@ -54,6 +67,18 @@ impl Statistics {
 }
 
 /// The exact Hessian as its p row blocks M^a.
+///
+/// ```
+/// use codiag::{Evaluation, Hessian, Matrix, synthetic};
+/// let set = synthetic::noisy(30, 4, 0.1, 0);
+/// let b = Matrix::identity(4);
+/// let gradient = Evaluation::at(&set, &b)?.gradient;
+/// // How strongly the loss bends along its gradient.
+/// let product = Hessian::at(&set, &b)?.product(&gradient);
+/// let curvature = gradient.dot(&product) / gradient.dot(&gradient);
+/// assert!(curvature.is_finite());
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Hessian {
     p: usize,
@@ -199,7 +224,7 @@ mod tests {
     use crate::matrices::{InMemory, WorkingSet};
     use crate::{Evaluation, MatrixSet, linalg, synthetic};
 
-    /// A set, a B that is not its diagonaliser, and two directions.
+    /// A set, a B that is not its diagonalizer, and two directions.
     fn problem() -> (MatrixSet, Matrix, Matrix, Matrix) {
         let p = 6;
         let set = synthetic::noisy(15, p, 0.5, 7);
@@ -252,15 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn products_by_rows_and_by_sweep_agree() {
+    fn products_by_rows_and_by_passes_agree() {
         let (set, b, e, _) = problem();
         let mut working = InMemory::new(&set);
         working.reset(&b).unwrap();
         let mut hessian = Hessian::zeros(6);
         working.hessian(&mut hessian).unwrap();
         let rows = hessian.product(&e);
-        let sweep = working.hessian_product(&e).unwrap();
-        for (x, y) in rows.as_slice().iter().zip(sweep.as_slice()) {
+        let by_pass = working.hessian_product(&e).unwrap();
+        for (x, y) in rows.as_slice().iter().zip(by_pass.as_slice()) {
             assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
         }
     }

@@ -161,7 +161,7 @@ pub enum Sensors {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
-/// From MNE-Python's test data (BSD-3-Clause, see `core/data/LICENSE-mne-python.txt`).
+/// From MNE-Python's test data (BSD-3-Clause, see `data/LICENSE-mne-python.txt` in the package).
 pub fn meg(sensors: Sensors) -> Vec<f64> {
     const N: usize = 100;
     const P: usize = 40;

@@ -1,7 +1,7 @@
 //! Threads: how many, and whether they pay.
 //!
 //! The caller's thread works too, and takes what is left to do from the same queue as its helpers:
-//! it neither sleeps through a sweep nor waits for one that wakes late.
+//! it neither sleeps through a pass nor waits for one that wakes late.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ pub(crate) enum Workers {
     Some(Arc<ThreadPool>, usize),
 }
 
-/// Multiply-adds of one sweep below which waking a second thread costs more than it brings.
+/// Multiply-adds of one pass below which waking a second thread costs more than it brings.
 const WORTHWHILE: usize = 2_000_000;
 
 /// A set is summed in at most 32 groups: more threads would have nothing to do.

@@ -11,6 +11,17 @@ use crate::settings::{Settings, Start};
 use crate::{Error, diagonalize_with};
 
 /// How a [`Tracker`] remembers and solves.
+///
+/// ```
+/// use codiag::{Tracker, TrackerSettings, synthetic};
+/// // The last 30 matrices count, the newest most: each weighs 0.9 of the one after it.
+/// let settings = TrackerSettings { window: 30, forgetting: 0.9, ..TrackerSettings::default() };
+/// let mut tracker = Tracker::new(3, settings)?;
+/// tracker.push(&synthetic::Synthetic::new(40, 3, 0.1, 0).data)?;
+/// assert_eq!(tracker.len(), 30);
+/// assert_eq!(tracker.decayed_weights()[28..], [0.9, 1.0]);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackerSettings {
     /// How many matrices are kept.
@@ -71,10 +82,10 @@ impl TrackerSettings {
     }
 }
 
-/// Follows the diagonaliser of matrices that keep arriving.
+/// Follows the diagonalizer of matrices that keep arriving.
 ///
 /// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B to
-/// the minimiser of
+/// the minimizer of
 ///
 /// ```text
 /// L_t(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ],   Dⁱ = B Cⁱ Bᵀ,   w_i ∝ u_i λ^(t−i),   t−m < i ≤ t
@@ -86,7 +97,7 @@ impl TrackerSettings {
 /// diagonal, so the criterion is not a function of any fixed number of sums. Nor does it depend on
 /// how the matrices were grouped when they were pushed.
 ///
-/// Each update starts at the B before it. One matrix among many moves the minimiser little, well within
+/// Each update starts at the B before it. One matrix among many moves the minimizer little, well within
 /// the reach of Newton's quadratic convergence: two or three iterations, more where components can
 /// hardly be told apart. What an update costs, in time and memory, depends on the window and on
 /// [`Settings::max_iterations`], never on how many matrices came before.
@@ -173,7 +184,7 @@ impl Tracker {
         self.push_with(matrices, None, &mut unobserved)
     }
 
-    /// As [`push`](Self::push), with a weight u_i a matrix and an observer. If that one stops the
+    /// As [`push`](Self::push), with one weight u_i per matrix and an observer. If that one stops the
     /// solve, the matrices have been taken in, and B is the best so far.
     ///
     /// # Errors
@@ -292,7 +303,7 @@ impl Tracker {
         self.decayed(self.window.iter())
     }
 
-    /// The filters, one a row, after the last push.
+    /// The filters, one per row, after the last push.
     pub fn b(&self) -> Option<&Matrix> {
         self.b.as_ref()
     }

@@ -79,7 +79,7 @@ def test_fit_is_diagonalize(noisy, weights):
 def test_inverse_transform():
     C, _ = codiag.datasets.synthetic(30, 5, sigma=0)
     model = codiag.JointDiagonalizer()
-    # An exactly diagonalisable set comes back whole.
+    # An exactly diagonalizable set comes back whole.
     np.testing.assert_allclose(model.inverse_transform(model.fit_transform(C)), C, atol=1e-6)
     with pytest.raises(ValueError, match=r"\(n, 5\)"):
         model.inverse_transform(np.ones((2, 4)))

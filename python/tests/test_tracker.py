@@ -201,5 +201,5 @@ def test_an_update_that_does_not_converge_says_so(noisy):
     lazy = codiag.Tracker(max_iter=1, on_failure="ignore", forgetting=1)
     for matrix in noisy:
         lazy.push(matrix)
-    # One step an update, and all of them together arrive.
+    # One step per update, and all of them together arrive.
     assert codiag.amari_distance(lazy.B, codiag.diagonalize(noisy).A) < 0.01

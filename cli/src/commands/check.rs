@@ -69,7 +69,7 @@ fn advice(found: &Inspection) -> Vec<String> {
     }
     if !found.asymmetric.is_empty() {
         advice.push(format!(
-            "not symmetric: {}; are they covariances? If so, take (C + C')/2",
+            "not symmetric: {}; are they covariances? If so, use --symmetrize, which takes (C + C')/2",
             list(&found.asymmetric)
         ));
     }

@@ -53,6 +53,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         .weights(args.weights.as_deref().map(input::list_file).transpose()?)
         .rank(args.rank.unwrap_or_default())
         .shrinkage(args.shrinkage)
+        .symmetrize(args.symmetrize)
         .threads(args.solver.threads);
     let mut solved = match on_disk(args)? {
         Some((file, memory)) => from_disk(args, &settings, &options, file, memory, session)?,
@@ -254,6 +255,7 @@ fn report(
             "orthogonal": settings.orthogonal,
             "rank": rank(args.rank),
             "shrinkage": args.shrinkage,
+            "symmetrize": args.symmetrize,
             "weights": args.weights,
             "tol": settings.tolerance,
             "max_iter": settings.max_iterations,

@@ -40,7 +40,7 @@ pub fn sentence(error: &Error) -> String {
         } => format!(
             "matrix {matrix} is not symmetric: entries ({row}, {column}) and ({column}, {row}) differ by \
              {asymmetry:.1e} of the largest entry, and at most 1e-8 is taken as rounding; if it is a \
-             covariance, save (C + C')/2"
+             covariance, --symmetrize takes (C + C')/2"
         ),
         Error::NotPositiveDefinite {
             matrix,

@@ -60,7 +60,12 @@ fn examples() -> Vec<(Error, &'static [&'static str])> {
                 column: 0,
                 asymmetry: 4e-8,
             },
-            &["matrix 7 is not symmetric", "4.0e-8", "(C + C')/2"],
+            &[
+                "matrix 7 is not symmetric",
+                "4.0e-8",
+                "--symmetrize",
+                "(C + C')/2",
+            ],
         ),
         (
             not_definite(Remedy::Reduce { rank: 4 }),

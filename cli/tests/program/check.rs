@@ -44,7 +44,7 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
         (
             "asymmetric",
             |c| c[4 * 25 + 1] += 1.0,
-            "not symmetric: matrix 4",
+            "not symmetric: matrix 4; are they covariances? If so, use --symmetrize",
         ),
         (
             "singular",

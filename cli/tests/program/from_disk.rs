@@ -57,6 +57,47 @@ fn the_answer_is_that_of_a_set_in_memory() {
 }
 
 #[test]
+fn asymmetry_is_refused_unless_it_is_to_be_removed() {
+    let place = place();
+    let mut symmetric = place.array("big.npy").data;
+    let mut skewed = symmetric.clone();
+    for (matrix, twin) in symmetric
+        .chunks_exact_mut(256)
+        .zip(skewed.chunks_exact_mut(256))
+    {
+        // As rounding to few digits would do to an entry, on one side only.
+        twin[1] *= 1.0 + 1e-5;
+        let mean = 0.5 * (twin[1] + twin[16]);
+        (matrix[1], matrix[16]) = (mean, mean);
+    }
+    place.write("symmetric.npy", Array::of("(4000, 16, 16)", &symmetric));
+    place.write("skewed.npy", Array::of("(4000, 16, 16)", &skewed));
+    place
+        .codiag("diagonalize symmetric.npy -o expected")
+        .assert()
+        .success();
+    let expected = place.array("expected/B.npy").data;
+    for memory in ["", " --memory 12MB"] {
+        let run = format!("diagonalize skewed.npy -o answer{memory}");
+        place
+            .codiag(&run)
+            .assert()
+            .code(2)
+            .stderr(contains("is not symmetric").and(contains("--symmetrize")));
+        place
+            .codiag(&format!("{run} --symmetrize"))
+            .assert()
+            .success();
+        let b = place.array("answer/B.npy").data;
+        assert!(largest_difference(&b, &expected) < 1e-8, "{memory}");
+        assert_eq!(
+            place.json("answer/report.json")["settings"]["symmetrize"],
+            true
+        );
+    }
+}
+
+#[test]
 fn a_budget_for_everything_is_a_solve_in_memory() {
     let place = place();
     let run = "diagonalize big.npy --method pham --max-iter 2 --memory";

@@ -98,7 +98,7 @@ impl Block {
         found.map_or(Ok(()), Err)
     }
 
-    /// Writes up to eight matrices to eight neighboring lanes, so that whole cache lines are
+    /// Writes up to eight matrices to eight neighbouring lanes, so that whole cache lines are
     /// written. False if something is wrong with one of them.
     fn gather_group(&mut self, matrices: &[&[f64]], at: usize, tolerance: f64) -> bool {
         let p = self.size();

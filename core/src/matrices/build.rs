@@ -91,7 +91,7 @@ impl MatrixSet {
         Self::from_blocks(p, blocks, options)
     }
 
-    /// Weights, mean, reduction, and the factorisations that show the matrices positive definite.
+    /// Weights, mean, reduction, and the factorizations that show the matrices positive definite.
     fn from_blocks(p: usize, mut blocks: Vec<Block>, options: &SetOptions) -> Result<Self, Error> {
         let n = blocks.iter().map(|b| b.matrices).sum();
         let weights = options.normalized_weights(n);
@@ -179,7 +179,7 @@ pub(super) fn deal_out(weights: &[f64], blocks: &mut [Block]) {
 }
 
 /// Beyond this range products of filters and entries may overflow or vanish. (A power of zero or
-/// below is for the factorisations to report.)
+/// below is for the factorizations to report.)
 pub(crate) fn check_range(mean: &Matrix) -> Result<(), Error> {
     let powers = (0..mean.rows()).map(|a| mean[(a, a)]);
     let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);

@@ -17,6 +17,20 @@ use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 
 /// Consecutive matrices of a larger set: finite, symmetric, shrunk, and in blocks.
+///
+/// ```
+/// use codiag::working::{Chunk, InMemory, WorkingSet};
+/// use codiag::{MatrixSet, SetOptions, synthetic};
+/// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
+/// let (head, tail) = made.data.split_at(20 * 9);
+/// let options = SetOptions::default();
+/// let chunks = vec![Chunk::new(head, 20, 3, 0, &options)?, Chunk::new(tail, 30, 3, 20, &options)?];
+/// // Together they are the set they were cut from.
+/// let whole = MatrixSet::new(&made.data, 50, 3)?;
+/// let part = InMemory::of_chunks(chunks, None, None)?;
+/// assert!((part.summary().mean[(1, 2)] - whole.mean()[(1, 2)]).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Chunk {
     p: usize,

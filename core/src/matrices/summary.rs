@@ -5,6 +5,18 @@ use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
 
 /// Of a set of checked matrices, wherever they are: what does not grow with their number.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{MatrixSet, Rank, SetOptions};
+/// // The third channel is the sum of the others.
+/// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// let working = InMemory::new(&set);
+/// let summary = working.summary();
+/// assert_eq!((summary.len, summary.dimension(), summary.channels()), (1, 2, 3));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Summary {
@@ -40,7 +52,7 @@ impl Summary {
         }
     }
 
-    /// The dimension in which the set is diagonalised: p, or the rank it was reduced to.
+    /// The dimension in which the set is diagonalized: p, or the rank it was reduced to.
     pub fn dimension(&self) -> usize {
         self.mean.rows()
     }

@@ -10,6 +10,22 @@ use crate::statistics::{Hessian, Statistics};
 
 /// How the powers Σ_i w_i Dⁱ_aa change along a probed direction:
 /// power(α) = 1 + α·`linear` + α²·`quadratic` in the gauge where they are 1.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let set = synthetic::noisy(50, 3, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default())?; // in the gauge of unit mean powers
+/// let mut working = InMemory::new(&set);
+/// working.reset(&answer.b)?;
+/// let e = codiag::Matrix::from_rows(3, 3, vec![0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+/// let probe = working.probe(&e)?;
+/// // The mean power of component 0 half-way along E.
+/// let power = 1.0 + 0.5 * probe.linear[0] + 0.25 * probe.quadratic[0];
+/// working.advance(0.5, &[1.0; 3])?;
+/// assert!((working.mean()?[(0, 0)] - power).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// Σ_i w_i of the diagonals of E Dⁱ + (E Dⁱ)ᵀ.
@@ -19,6 +35,20 @@ pub struct Probe {
 }
 
 /// What an answer says of the set at the last B.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Matrix, synthetic};
+/// let set = synthetic::noisy(50, 3, 0.1, 0);
+/// let mut working = InMemory::new(&set);
+/// let diagonal_sum = working.reset(&Matrix::identity(3))?;
+/// let mean = working.mean()?;
+/// let sums = working.final_sums(&[mean[(0, 0)], mean[(1, 1)], mean[(2, 2)]])?;
+/// assert!((sums.diagonal_sum - diagonal_sum).abs() < 1e-12);
+/// // How much the power of each component varies over the set, relative to its mean.
+/// assert!(sums.variations.iter().all(|variation| *variation > 0.0));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FinalSums {
     /// Σ_i w_i Σ_a log Dⁱ_aa.
@@ -30,6 +60,18 @@ pub struct FinalSums {
 }
 
 /// The parts of an answer that grow with the number of matrices.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Matrix, MatrixSet};
+/// let set = MatrixSet::new(&[2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 4.0], 2, 2)?;
+/// let mut working = InMemory::new(&set);
+/// working.reset(&Matrix::identity(2))?;
+/// let tables = working.final_sums(&[1.0, 1.0])?.tables.expect("two matrices are not too many");
+/// assert_eq!(tables.powers, [2.0, 1.0, 3.0, 4.0]);
+/// assert!((tables.log_dets[1] - 12_f64.ln()).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// Dⁱ_aa, one row per matrix.
@@ -47,6 +89,26 @@ pub struct Tables {
 ///
 /// Every call fails, with [`Error::External`], if the matrices cannot be reached any more. It may fail
 /// with [`Error::Interrupted`] if whoever watches the set wants the solve to end where it stands.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Matrix, synthetic};
+///
+/// /// The change of the criterion's first sum along E, as a line search would see it.
+/// fn change<S: WorkingSet>(set: &mut S, e: &Matrix, alpha: f64) -> Result<f64, codiag::Error> {
+///     let here = set.reset(&Matrix::identity(e.rows()))?;
+///     set.probe(e)?;
+///     Ok(set.line_point(alpha)?.sum - here)
+/// }
+///
+/// let e = Matrix::from_rows(2, 2, vec![0.0, 0.1, -0.1, 0.0]);
+/// let mut set = InMemory::new(&synthetic::noisy(20, 2, 0.1, 0));
+/// assert!(change(&mut set, &e, 0.0)?.abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// The example `working_set` of the repository (`core/examples/working_set.rs`) is a whole set of one's own: its
+/// matrices are made when they are needed.
 #[allow(clippy::missing_errors_doc)] // said above
 pub trait WorkingSet {
     /// What is known of the Cⁱ without a pass over them.
@@ -109,6 +171,21 @@ pub trait WorkingSet {
 }
 
 /// What the pair by pair methods ask of a set, one pair of components a > b at a time.
+///
+/// ```
+/// use codiag::working::{InMemory, PairStep, WorkingSet};
+/// use codiag::{Matrix, synthetic};
+/// let mut set = InMemory::new(&synthetic::noisy(20, 3, 0.1, 0));
+/// let before = set.reset(&Matrix::identity(3))?;
+/// let pairs = set.pairs().expect("in memory, passes are cheap");
+/// // A small step of components 1 and 0 against their gradient.
+/// let sums = pairs.pair_sums(1, 0);
+/// let (ab, ba) = (-0.01 * sums.gradient_ab, -0.01 * sums.gradient_ba);
+/// pairs.apply(1, 0, PairStep::Shear { ab, ba });
+/// let loss = |diagonal_sum: f64, det: f64| 0.5 * diagonal_sum - det.abs().ln();
+/// assert!(loss(pairs.diagonal_sum(), 1.0 - ab * ba) < loss(before, 1.0));
+/// # Ok::<(), codiag::Error>(())
+/// ```
 pub trait Pairs {
     /// The sums that decide the step of Pham's algorithm.
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums;
@@ -124,6 +201,21 @@ pub trait Pairs {
 }
 
 /// What is done to two components a and b.
+///
+/// ```
+/// use codiag::working::{InMemory, PairStep, WorkingSet};
+/// use codiag::{Matrix, MatrixSet};
+/// // Turned by 45°, this matrix is diagonal: 3 and 1.
+/// let set = MatrixSet::new(&[2.0, 1.0, 1.0, 2.0], 1, 2)?;
+/// let mut working = InMemory::new(&set);
+/// working.reset(&Matrix::identity(2))?;
+/// let half = 0.5_f64.sqrt();
+/// let pairs = working.pairs().expect("it is in memory");
+/// pairs.apply(1, 0, PairStep::Rotation { cosine: half, sine: half });
+/// let mean = working.mean()?;
+/// assert!((mean[(1, 1)] - 3.0).abs() < 1e-12 && mean[(1, 0)].abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PairStep {
     /// (a, b) ← (a + `ab`·b, b + `ba`·a).

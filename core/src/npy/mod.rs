@@ -15,6 +15,18 @@ use crate::Error;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Why a file is no .npy that can be used.
+///
+/// ```
+/// use codiag::Error;
+/// use codiag::npy::{Header, NpyError};
+/// let error = Header::read(&mut &b"channel,time,value"[..]).unwrap_err();
+/// assert_eq!(error, Error::Npy(NpyError::NotNpy));
+/// let words = match error {
+///     Error::Npy(NpyError::NotNpy) => "is this a table? Read it as CSV".to_owned(),
+///     other => other.to_string(),
+/// };
+/// assert_eq!(words, "is this a table? Read it as CSV");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NpyError {
@@ -80,6 +92,23 @@ pub enum NpyError {
 const LONGEST_HEADER: usize = 1 << 20;
 
 /// What the header of a .npy says.
+///
+/// ```
+/// use codiag::npy::Header;
+/// // What numpy.save writes: magic, version, the length of the header, the header, the numbers.
+/// let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 2), }\n";
+/// let mut file = b"\x93NUMPY\x01\x00".to_vec();
+/// file.extend((text.len() as u16).to_le_bytes());
+/// file.extend(text.as_bytes());
+/// file.extend([2.0_f64, 0.5, 0.5, 1.0].map(f64::to_le_bytes).concat());
+///
+/// let mut reader = &file[..];
+/// let header = Header::read(&mut reader)?;
+/// let (n, p) = header.matrices()?;
+/// let data = header.read_numbers(&mut reader, header.count()?, 0)?;
+/// assert_eq!(codiag::MatrixSet::new(&data, n, p)?.len(), 1);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The shape of the array.
@@ -91,6 +120,17 @@ pub struct Header {
 }
 
 /// How numbers are written: their kind and the order of their bytes.
+///
+/// ```
+/// use codiag::npy::Numbers;
+/// // Big endian integers of 16 bits, as some amplifiers write them.
+/// let numbers = Numbers::parse(">i2")?;
+/// let bytes = [0x00, 0x05, 0xff, 0xfe];
+/// let mut samples = vec![0.0; bytes.len() / numbers.width()];
+/// numbers.convert(&bytes, &mut samples);
+/// assert_eq!(samples, [5.0, -2.0]);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Numbers {
     kind: Kind,
@@ -341,6 +381,12 @@ impl Header {
 }
 
 /// A shape as Python writes it: (100, 40, 40).
+///
+/// ```
+/// use codiag::npy::tuple;
+/// assert_eq!(format!("the array has shape {}", tuple(&[100, 40, 40])), "the array has shape (100, 40, 40)");
+/// assert_eq!(tuple(&[7]), "(7,)");
+/// ```
 pub fn tuple(shape: &[usize]) -> String {
     let numbers: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

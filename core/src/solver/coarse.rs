@@ -1,7 +1,7 @@
 //! From coarse to fine: for large sets, the start is improved on a sample of the matrices.
 //!
 //! A minimizer of every k-th matrix is within Newton's reach of that of all of them, and costs 1/k
-//! per pass. Averages of neighbors would share the diagonalizer too, but even out the very
+//! per pass. Averages of neighbours would share the diagonalizer too, but even out the very
 //! differences that tell components apart; measured, they bring nothing beyond the spectral start,
 //! which has seen all matrices, while a sample saves a fifth to two fifths of the passes.
 

@@ -90,7 +90,7 @@ fn asymmetry_is_measured_against_the_largest_entry() {
     };
     assert_eq!((matrix, row, column), (5, 1, 0));
     assert!((asymmetry - 1e-6).abs() < 1e-8);
-    // Rounding is symmetrised away.
+    // Rounding is symmetrized away.
     made.data[5 * 16 + 1] = before + 1e-10 * largest;
     let set = made.set().unwrap();
     assert_eq!(set.matrix(5)[(0, 1)], set.matrix(5)[(1, 0)]);

@@ -152,7 +152,7 @@ fn seeds_of_the_experiments_converge_to_losses_as_low_as_the_paper_s() {
 }
 
 #[test]
-fn a_hessian_that_does_not_fit_is_applied_by_sweeps() {
+fn a_hessian_that_does_not_fit_is_applied_by_passes() {
     let set = noisy(40, 12, 0.2, 0);
     let stored = solve(&set, Settings::default());
     let swept = solve(&set, Settings::default().hessian_memory(0));

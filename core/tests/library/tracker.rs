@@ -107,7 +107,7 @@ fn an_update_costs_the_same_however_many_came_before() {
             .iter()
             .all(|a| a.status.converged() && a.powers.rows() <= 120)
     );
-    // In transforms of the window: one to get there, and 5/3 an iteration.
+    // In transforms of the window: one to get there, and 5/3 per iteration.
     assert!(most(&answers[120..]) < 1.0 + 4.5 * 5.0 / 3.0);
     assert!(most(&answers[n - 120..]) <= most(&answers[120..n - 120]));
 }

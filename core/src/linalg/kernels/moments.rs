@@ -7,7 +7,7 @@ use super::{LANES, room, vectors, vectors_per_row};
 use crate::criterion::Criterion;
 use crate::linalg::{Matrix, Triangle};
 
-/// The sums of one sweep, all p×p or p, over the matrices seen so far.
+/// The sums of one pass, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
 pub struct MomentSums {
     /// Σ_i w_i Dⁱ_ab / Dⁱ_aa, off the diagonal.

@@ -18,6 +18,17 @@ use crate::threads::Workers;
 ///
 /// Blocks are dealt out to groups by the set's size alone. A group sums over its blocks in order,
 /// and the groups' sums are added in order: the same bits on one thread or many.
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Evaluation, Matrix, synthetic};
+/// let set = synthetic::noisy(50, 4, 0.1, 0);
+/// let mut working = InMemory::new(&set);
+/// working.reset(&Matrix::identity(4))?;
+/// let gradient = working.statistics()?.gradient;
+/// assert_eq!(gradient, Evaluation::at(&set, &Matrix::identity(4))?.gradient);
+/// # Ok::<(), codiag::Error>(())
+/// ```
 pub struct InMemory {
     summary: Summary,
     log_dets: Arc<[f64]>,

@@ -52,7 +52,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
     }
 
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
-        Ok(self.arrive(b.clone())?.diagonal_sum)
+        Ok(self.move_to(b.clone())?.diagonal_sum)
     }
 
     /// D is made from C and B in every pass: its mean is that of C, transformed.
@@ -104,7 +104,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
         let line = self.line.as_ref().expect("a line was probed");
         let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
-        Ok(self.arrive(b)?.statistics())
+        Ok(self.move_to(b)?.statistics())
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {

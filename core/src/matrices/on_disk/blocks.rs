@@ -20,7 +20,7 @@ pub struct Recipe {
     pub file: Arc<MatrixFile>,
     /// Every so many-th matrix of the file.
     pub step: usize,
-    /// Normalised weights of all matrices of the file; None if all are alike.
+    /// Normalized weights of all matrices of the file; None if all are alike.
     pub weights: Option<Arc<[f64]>>,
     /// What the weights of those taken sum to.
     pub total: f64,
@@ -40,7 +40,7 @@ impl Recipe {
         self.file.len().div_ceil(self.step)
     }
 
-    /// The size at which they are diagonalised.
+    /// The size at which they are diagonalized.
     pub fn dimension(&self) -> usize {
         let filters = self.filters.as_ref();
         filters.map_or(self.file.size(), |f| f.rows())

@@ -171,7 +171,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 }
 
-/// Sums the mean; and, if they are to be diagonalised as they are, factorises the matrices.
+/// Sums the mean; and, if they are to be diagonalized as they are, factorizes the matrices.
 fn first_pass(blocks: &Blocks, watcher: &dyn Watcher, factorize: bool) -> Result<First, Error> {
     let p = blocks.recipe.dimension();
     let capacity = blocks.recipe.capacity;

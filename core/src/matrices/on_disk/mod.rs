@@ -31,16 +31,22 @@ use pass::{Sums, Workspace, pass};
 
 /// Matrices in a file, of which no more is in memory than a budget allows.
 ///
-/// ```no_run
+/// ```
 /// use std::ops::ControlFlow;
 /// use codiag::working::diagonalize_working;
-/// use codiag::{MatrixFile, Matrix, OnDisk, Record, SetOptions, Settings};
+/// use codiag::{Matrix, MatrixFile, OnDisk, Record, SetOptions, Settings, npy, synthetic};
+/// # let path = std::env::temp_dir().join(format!("codiag-on-disk-{}.f64", std::process::id()));
+/// # let made = synthetic::Synthetic::new(2000, 4, 0.1, 0);
+/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
 ///
-/// let file = MatrixFile::open("covs.npy")?;
-/// let mut set = OnDisk::new(file, "2GB".parse()?, &SetOptions::default())?;
+/// // 2000 matrices of 4×4 numbers; of a .npy, MatrixFile::open finds that out by itself.
+/// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 2000, 4)?;
+/// let mut set = OnDisk::new(file, "1MB".parse()?, &SetOptions::default())?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
 /// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer)?;
-/// # Ok::<(), codiag::Error>(())
+/// assert!(answer.status.converged());
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// The budget counts all that grows with the number or the size of the matrices; a program needs
@@ -184,7 +190,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     /// Moves to B.
-    fn arrive(&mut self, b: Matrix) -> Result<&PointSums, Error> {
+    fn move_to(&mut self, b: Matrix) -> Result<&PointSums, Error> {
         self.b = b;
         self.line = None;
         self.point = None;

@@ -21,6 +21,14 @@ use crate::matrices::Block;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// How far one pass over a file has come.
+///
+/// ```
+/// use codiag::Reading;
+/// let reading = Reading { bytes: 300_000_000, total: 1_200_000_000, seconds: 0.5 };
+/// let share = reading.bytes as f64 / reading.total as f64;
+/// let words = format!("{:.0} %, {:.0} s to go", 100.0 * share, reading.seconds * (1.0 / share - 1.0));
+/// assert_eq!(words, "25 %, 2 s to go");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// The bytes read in this pass so far.
@@ -32,6 +40,31 @@ pub struct Reading {
 }
 
 /// Watches passes over a file. Any closure, or reference to one, will do.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use codiag::working::diagonalize_working;
+/// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, Reading, Record, SetOptions, Settings, npy, synthetic};
+/// # let path = std::env::temp_dir().join(format!("codiag-watcher-{}.f64", std::process::id()));
+/// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
+/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+/// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 200, 4)?;
+/// let set = OnDisk::new(file, Memory(1_000_000), &SetOptions::default())?;
+///
+/// // Set elsewhere, for instance by a signal.
+/// let interrupted = AtomicBool::new(true);
+/// let watcher = |_: &Reading| match interrupted.load(Ordering::Relaxed) {
+///     true => ControlFlow::Break(()),
+///     false => ControlFlow::Continue(()),
+/// };
+/// let mut set = set.watched(&watcher);
+/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer);
+/// assert_eq!(answer.err(), Some(Error::Interrupted)); // before there was a point to return
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Watcher {
     /// Called on the thread of the caller at the beginning of a pass, and some twenty times a second
     /// while it is under way; `Break` ends it.
@@ -45,6 +78,23 @@ impl<F: Fn(&Reading) -> ControlFlow<()>> Watcher for F {
 }
 
 /// Nobody watches.
+///
+/// ```
+/// use codiag::{MatrixFile, Memory, OnDisk, SetOptions, Unwatched, npy, synthetic};
+/// # let path = std::env::temp_dir().join(format!("codiag-unwatched-{}.f64", std::process::id()));
+/// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
+/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+/// /// What a struct says that keeps a set as [`OnDisk::new`] makes it.
+/// struct Job {
+///     set: OnDisk<Unwatched>,
+/// }
+/// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 200, 4)?;
+/// let job = Job { set: OnDisk::new(file, Memory(1_000_000), &SetOptions::default())? };
+/// # use codiag::working::WorkingSet;
+/// assert_eq!(job.set.summary().len, 200);
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 

@@ -20,7 +20,7 @@ pub struct Needs {
     pub n: usize,
     /// Their size in the file.
     pub channels: usize,
-    /// Their size when they are diagonalised.
+    /// Their size when they are diagonalized.
     pub dimension: usize,
     /// How many a block holds.
     pub capacity: usize,

@@ -85,7 +85,7 @@ const EXACT: f64 = 1e-12;
 /// within the tolerance.
 const TIED: f64 = 1e-8;
 
-/// The same settings with Newton's products by sweeps.
+/// The same settings with Newton's products by passes.
 fn swept(settings: &Settings) -> Settings {
     settings.clone().hessian_memory(0)
 }
