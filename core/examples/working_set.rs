@@ -231,6 +231,7 @@ fn log_det(c: &Matrix) -> f64 {
     eigenvalues.iter().map(|x| x.ln()).sum()
 }
 
+/// Solves, and compares with a set in memory.
 #[allow(clippy::print_stdout)] // an example talks
 pub fn main() -> Result<(), Error> {
     let (n, p) = (60, 6);

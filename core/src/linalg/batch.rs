@@ -32,19 +32,6 @@ impl SymmetricBatch {
     pub fn zeros(p: usize, lanes: usize) -> Self {
         Self::from_parts(p, lanes, vec![0.0; numbers(p, lanes)])
     }
-
-    /// The given matrices, whose lower triangles are read, all p×p.
-    pub fn from_matrices<'a>(
-        p: usize,
-        matrices: impl IntoIterator<Item = &'a Matrix, IntoIter: ExactSizeIterator>,
-    ) -> Self {
-        let matrices = matrices.into_iter();
-        let mut batch = Self::zeros(p, matrices.len());
-        for (lane, matrix) in matrices.enumerate() {
-            batch.set_matrix(lane, matrix);
-        }
-        batch
-    }
 }
 
 impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
@@ -77,32 +64,10 @@ impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
         self.lanes
     }
 
-    /// The order of the rows.
-    #[inline(always)]
-    pub fn triangle(&self) -> Triangle {
-        self.triangle
-    }
-
     /// All entries, row after row.
     #[inline(always)]
     pub fn entries(&self) -> &[f64] {
         &self.entries
-    }
-
-    /// What the entries are kept in.
-    #[inline(always)]
-    pub fn into_entries(self) -> S {
-        self.entries
-    }
-
-    /// The same matrices, not owned.
-    #[inline(always)]
-    pub fn view(&self) -> SymmetricBatch<&[f64]> {
-        SymmetricBatch {
-            triangle: self.triangle,
-            lanes: self.lanes,
-            entries: &self.entries,
-        }
     }
 
     /// The entries (a, b) = (b, a) of all matrices.
@@ -160,16 +125,6 @@ impl<S: DerefMut<Target = [f64]>> SymmetricBatch<S> {
         &mut self.entries
     }
 
-    /// The same matrices, not owned, to be changed.
-    #[inline(always)]
-    pub fn view_mut(&mut self) -> SymmetricBatch<&mut [f64]> {
-        SymmetricBatch {
-            triangle: self.triangle,
-            lanes: self.lanes,
-            entries: &mut self.entries,
-        }
-    }
-
     /// The entries (a, b) = (b, a) of all matrices, to be changed.
     #[inline(always)]
     pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
@@ -187,23 +142,6 @@ impl<S: DerefMut<Target = [f64]>> SymmetricBatch<S> {
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.entries.chunks_exact_mut(self.lanes.max(1))
     }
-
-    /// Writes a matrix, whose lower triangle is read, to one lane.
-    ///
-    /// # Panics
-    /// If it has another size, or there is no such lane.
-    pub fn set_matrix(&mut self, lane: usize, matrix: &Matrix) {
-        let p = self.size();
-        assert_eq!(
-            (matrix.rows(), matrix.columns()),
-            (p, p),
-            "the matrix's size"
-        );
-        let pairs = self.triangle.pairs();
-        for ((a, b), row) in pairs.zip(self.rows_mut()) {
-            row[lane] = matrix[(a, b)];
-        }
-    }
 }
 
 #[cfg(test)]
@@ -216,18 +154,28 @@ mod tests {
         (0..lanes).map(matrix).collect()
     }
 
+    fn batch_of(p: usize, matrices: &[Matrix]) -> SymmetricBatch {
+        let mut batch = SymmetricBatch::zeros(p, matrices.len());
+        for (lane, matrix) in matrices.iter().enumerate() {
+            for (a, b) in Triangle::new(p).pairs() {
+                batch.row_mut(a, b)[lane] = matrix[(a, b)];
+            }
+        }
+        batch
+    }
+
     #[test]
     fn what_is_written_is_read() {
         for (p, lanes) in [(1, 1), (3, 5), (6, 8)] {
             let matrices = examples(p, lanes);
-            let batch = SymmetricBatch::from_matrices(p, &matrices);
+            let batch = batch_of(p, &matrices);
             assert_eq!((batch.size(), batch.lanes()), (p, lanes));
             for (lane, matrix) in matrices.iter().enumerate() {
                 assert_eq!(&batch.matrix(lane), matrix);
                 let mut out = vec![0.0; p * p];
                 batch.unpack(lane, &mut out);
                 assert_eq!(out, matrix.as_slice());
-                for (a, b) in batch.triangle().pairs() {
+                for (a, b) in Triangle::new(p).pairs() {
                     assert_eq!(batch.row(b, a)[lane], matrix[(a, b)]);
                     assert_eq!(batch.entry((a, b), lane), matrix[(a, b)]);
                 }
@@ -239,19 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn views_and_rows_see_the_same_numbers() {
+    fn rows_and_storage_see_the_same_numbers() {
         let (p, lanes) = (4, 3);
-        let mut batch = SymmetricBatch::from_matrices(p, &examples(p, lanes));
-        batch.view_mut().row_mut(1, 2).fill(7.0);
+        let mut batch = batch_of(p, &examples(p, lanes));
+        batch.row_mut(1, 2).fill(7.0);
         batch.diagonal_mut(0)[1] = -1.0;
         assert_eq!(batch.matrix(2)[(2, 1)], 7.0);
-        assert_eq!(batch.view().entry((0, 0), 1), -1.0);
-        for ((a, b), row) in batch.triangle().pairs().zip(batch.rows()) {
+        assert_eq!(batch.entry((0, 0), 1), -1.0);
+        for ((a, b), row) in Triangle::new(p).pairs().zip(batch.rows()) {
             assert_eq!(row, batch.row(a, b));
         }
-        let entries = batch.clone().into_entries();
-        let slice: SymmetricBatch<&[f64]> = SymmetricBatch::from_parts(p, lanes, &entries);
-        assert_eq!(slice, batch.view());
+        let slice: SymmetricBatch<&[f64]> = SymmetricBatch::from_parts(p, lanes, batch.entries());
+        assert_eq!(slice.matrix(1), batch.matrix(1));
     }
 
     #[test]

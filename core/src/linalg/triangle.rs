@@ -65,12 +65,6 @@ impl Triangle {
     pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.size).flat_map(|a| (0..=a).map(move |b| (a, b)))
     }
-
-    /// All pairs (a, b) with b < a, in the order in which they are stored.
-    #[inline(always)]
-    pub fn pairs_below_diagonal(self) -> impl Iterator<Item = (usize, usize)> {
-        (1..self.size).flat_map(|a| (0..a).map(move |b| (a, b)))
-    }
 }
 
 /// The number of the first entry of row `a`.
@@ -99,8 +93,6 @@ mod tests {
             for a in 0..p {
                 assert_eq!(triangle.row(a).last(), Some(triangle.diagonal(a)));
             }
-            let below = triangle.pairs().filter(|(a, b)| a != b);
-            assert!(triangle.pairs_below_diagonal().eq(below));
         }
     }
 

@@ -1,0 +1,135 @@
+//! What is wrong with matrices, starts and recordings, and what would help.
+
+use std::fmt;
+
+/// What would make a set positive definite.
+///
+/// ```
+/// use codiag::error::Remedy;
+/// use codiag::{Error, MatrixSet, Rank, SetOptions};
+/// // The third channel is the sum of the others.
+/// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
+/// let options = match MatrixSet::new(&data, 1, 3) {
+///     Err(Error::NotPositiveDefinite { remedy: Remedy::Reduce { rank }, .. }) => {
+///         SetOptions::default().rank(Rank::Exactly(rank))
+///     }
+///     other => panic!("{other:?}"),
+/// };
+/// assert_eq!(MatrixSet::with_options(&data, 1, 3, &options)?.dimension(), 2);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// All matrices share a null space: reduce the set to this rank.
+    Reduce {
+        /// The rank of the mean.
+        rank: usize,
+    },
+    /// Single matrices are singular, or negative by no more than this share of their mean
+    /// eigenvalue: shrink them by it.
+    Shrink {
+        /// A shrinkage that is enough.
+        shrinkage: f64,
+    },
+    /// Nothing: a matrix has a clearly negative eigenvalue.
+    None,
+}
+
+/// What is wrong with a given B.
+///
+/// ```
+/// use codiag::error::StartProblem;
+/// use codiag::{Error, Matrix, Settings, Start, diagonalize, synthetic};
+/// let set = synthetic::noisy(20, 2, 0.1, 0);
+/// // Its second row is twice the first.
+/// let b = Matrix::from_rows(2, 2, vec![1.0, 2.0, 2.0, 4.0]);
+/// let error = diagonalize(&set, &Settings::default().start(Start::Given(b))).unwrap_err();
+/// assert_eq!(error, Error::Start { problem: StartProblem::Singular });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartProblem {
+    /// An entry is NaN or infinite.
+    NotFinite,
+    /// It cannot be inverted.
+    Singular,
+    /// It is not orthogonal, and should be.
+    NotOrthogonal,
+}
+
+impl StartProblem {
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::NotFinite | Self::Singular => "finite and invertible",
+            Self::NotOrthogonal => "orthogonal, as Settings::orthogonal asks",
+        }
+    }
+}
+
+impl fmt::Display for StartProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotFinite => "not finite",
+            Self::Singular => "singular",
+            Self::NotOrthogonal => "not orthogonal",
+        })
+    }
+}
+
+/// A stretch of a recording, or of its spectrum, from which one matrix is made.
+///
+/// ```
+/// use codiag::error::Portion;
+/// let band = Portion::Band { low: 8.0, high: 13.0 };
+/// let words = format!("{band} has too few {}: {}", band.unit(), band.remedy());
+/// assert_eq!(words, "the band 8-13 Hz has too few Fourier coefficients: take wider bands");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Portion {
+    /// A segment, by its number.
+    Segment(usize),
+    /// An epoch, by its number.
+    Epoch(usize),
+    /// A class of epochs, by its number.
+    Class(usize),
+    /// A band of frequencies.
+    Band {
+        /// From this frequency on.
+        low: f64,
+        /// Up to this one.
+        high: f64,
+    },
+}
+
+impl Portion {
+    /// What it is made of.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Band { .. } => "Fourier coefficients",
+            _ => "samples",
+        }
+    }
+
+    /// What makes it larger.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Segment(_) => "take fewer or longer segments",
+            Self::Epoch(_) => "take one covariance per class",
+            Self::Class(_) => "take more epochs",
+            Self::Band { .. } => "take wider bands",
+        }
+    }
+}
+
+impl fmt::Display for Portion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Segment(i) => write!(f, "segment {i}"),
+            Self::Epoch(i) => write!(f, "epoch {i}"),
+            Self::Class(i) => write!(f, "class {i}"),
+            Self::Band { low, high } => write!(f, "the band {low}-{high} Hz"),
+        }
+    }
+}
