@@ -49,8 +49,8 @@ test-python: wheel
 wheel: $(TOOLS)/maturin
 	rm -rf dist
 	$(TOOLS)/maturin sdist --out dist
-	CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" $(TOOLS)/pip wheel -q --no-deps --no-build-isolation \
-		--wheel-dir dist dist/codiag-*.tar.gz
+	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
+		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
 
 # The library's tests under AddressSanitizer, where there is a nightly toolchain.
 sanitize:

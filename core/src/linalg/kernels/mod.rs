@@ -1,9 +1,10 @@
 //! SIMD kernels over one block of symmetric matrices, entry-major.
 //!
-//! A block holds `lanes` matrices of size p×p. Its row [`Triangle::index`]`(a, b)` is the vector of
-//! the entries (a, b) of all its matrices, so that every operation below runs along contiguous
-//! memory, whatever p is, and symmetric entries are stored and computed once. `lanes` is a multiple
-//! of [`LANES`], which every vector width divides: there are no remainder loops.
+//! A block holds `lanes` matrices of size p×p. Its row (a, b), b ≤ a, counted as
+//! [`Triangle`](super::Triangle) does, is the vector of the entries (a, b) of all its matrices, so that
+//! every operation below runs along contiguous memory, whatever p is, and symmetric entries are stored
+//! and computed once. `lanes` is a multiple of [`LANES`], which every vector width divides: there are no
+//! remainder loops.
 //!
 //! Kernels are written once, generic over the vector width, and dispatched at run time by pulp.
 //! Accesses inside the innermost loops are unchecked; each safe function asserts, in release builds

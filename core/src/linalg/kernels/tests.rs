@@ -150,7 +150,7 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
             matrices.iter().zip(&w).map(|(d, w)| w * term(d)).sum()
         };
         let e = square(p, 5);
-        let groups = p.div_ceil(LANES);
+        let (groups, triangle) = (p.div_ceil(LANES), Triangle::new(p));
         let place = |a: usize, b: usize| (a / LANES * p + b) * LANES + a % LANES;
         let mut operand = vec![0.0; groups * p * LANES];
         let mut result = operand.clone();
@@ -173,7 +173,8 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
             for b in 0..p {
                 let mut expected = 0.0;
                 for c in 0..p {
-                    let at = (a / LANES * Triangle::new(p).len() + place(b, c)) * LANES + a % LANES;
+                    let at = (a / LANES * Triangle::new(p).len() + triangle.index(b, c)) * LANES
+                        + a % LANES;
                     assert_close(hessian[at], entry(a, b, c));
                     expected += entry(a, b, c) * e[(a, c)];
                 }
