@@ -40,7 +40,7 @@ PURE_PYTHON = ["pyRiemann pham", "MNE pham"]
 
 
 def hopeless(solver, data):
-    """Pairs in pure Python: p²/2 NumPy calls of size n p per sweep would only meet the time limit."""
+    """Pairs in pure Python: p²/2 NumPy calls of size n p per sweep only meet the time limit."""
     return solver in PURE_PYTHON and data["n"] * data["p"] ** 3 > 1e7
 
 
