@@ -30,6 +30,7 @@
 mod client;
 mod part;
 mod question;
+mod received;
 #[cfg(test)]
 mod tests;
 mod wire;
