@@ -167,7 +167,7 @@ fn solves(c: &mut Criterion) {
     let (n, p) = (100, 40);
     let set = noisy(n, p, 0.1, 0).with_threads(1);
     let pass = 3.0 * n as f64 * (p as f64).powi(3);
-    for method in Method::ALL {
+    for &method in Likelihood.methods() {
         let settings = Settings::default()
             .method(method)
             .start(if method == Method::Newton {

@@ -7,8 +7,10 @@
 //! A transform of the whole set counts as one pass, one for the exact Hessian as two thirds.
 #![allow(clippy::print_stdout)]
 
-use codiag::synthetic::{Sensors, meg, noisy};
-use codiag::{Diagonalization, Error, MatrixSet, Method, Settings, Start, diagonalize};
+use codiag::synthetic::{Sensors, indefinite, meg, noisy};
+use codiag::{
+    Criterion, Diagonalization, Error, MatrixSet, Method, SetOptions, Settings, Start, diagonalize,
+};
 
 fn main() -> Result<(), Error> {
     let (n, p) = (100, 40);
@@ -60,6 +62,17 @@ fn main() -> Result<(), Error> {
         let sets: Result<Vec<_>, _> = (0..24).map(|k| without(&meg(sensors), p, k)).collect();
         row(name, &sets?, Method::Newton)?;
     }
+    println!("\nFrobenius criterion over rotations, 10 seeds of symmetric matrices:");
+    head();
+    let options = SetOptions::default().criterion(Criterion::Frobenius);
+    for (name, sigma) in [("noise 0.1", 0.1), ("noise 0.3", 0.3), ("noise 0.6", 0.6)] {
+        let make = |seed| MatrixSet::with_options(&indefinite(n, p, sigma, seed).0, n, p, &options);
+        let sets: Result<Vec<_>, _> = (0..10).map(make).collect();
+        let sets = sets?;
+        for method in [Method::Jacobi, Method::QuasiNewton, Method::Newton] {
+            row(name, &sets, method)?;
+        }
+    }
     Ok(())
 }
 
@@ -96,8 +109,8 @@ fn row(name: &str, sets: &[MatrixSet], method: Method) -> Result<(), Error> {
 
 /// As the paper starts the quasi-Newton method, and as we would run Newton's.
 fn solve(set: &MatrixSet, method: Method) -> Result<Diagonalization, Error> {
-    let start = match method {
-        Method::Newton => Start::Spectral,
+    let start = match (method, set.criterion()) {
+        (Method::Newton, _) | (_, Criterion::Frobenius) => Start::Spectral,
         _ => Start::Whitener,
     };
     diagonalize(

@@ -153,7 +153,7 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
     }
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
-        let mut hessian = Hessian::zeros(self.b.rows());
+        let mut hessian = Hessian::zeros(self.summary.criterion, self.b.rows());
         self.hessian(&mut hessian)?;
         Ok(hessian.product(e))
     }
@@ -206,7 +206,10 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
         Ok(FinalSums {
             diagonal_sum,
             variations,
-            tables: Some(Tables { powers, log_dets }),
+            tables: Some(Tables {
+                powers,
+                constants: log_dets,
+            }),
         })
     }
 }

@@ -3,14 +3,17 @@
 //! A criterion is a function φ of one diagonal entry. With Dⁱ = B Cⁱ Bᵀ its loss is
 //!
 //! ```text
-//! L(B) = Σ_i w_i Σ_a φ(Dⁱ_aa) − log |det B| + a constant of the set,   φ(x) = ½ log x
+//! L(B) = Σ_i w_i Σ_a φ(Dⁱ_aa) (− log |det B|) + a constant of the set
 //! ```
 //!
-//! The sums over the set that make gradient, Γ and Hessian are the same for any φ, with the scalar
-//! weights
+//! with φ(x) = ½ log x for the likelihood, and −x²/4 for the Frobenius criterion, which has no
+//! determinant, since it moves over rotations. The sums over the set that make gradient, Γ and Hessian
+//! are the same for any φ, with the scalar weights
 //!
 //! ```text
-//! u_ia = w_i 2φ'(Dⁱ_aa) = w_i / Dⁱ_aa,   v_ia = w_i 4φ''(Dⁱ_aa) = −2 w_i / (Dⁱ_aa)²
+//!                        likelihood          Frobenius
+//! u_ia = w_i 2φ'(Dⁱ_aa)   w_i / Dⁱ_aa         −w_i Dⁱ_aa
+//! v_ia = w_i 4φ''(Dⁱ_aa)  −2w_i / (Dⁱ_aa)²    −2w_i
 //! ```
 //!
 //! So all that the rest of the library asks of a criterion is here: the loss at a point and along a
@@ -24,6 +27,7 @@ use crate::linalg::{self, Matrix};
 use crate::line_search::LogDeterminant;
 use crate::matrices::{LinePoint, Summary};
 use crate::settings::Method;
+use crate::statistics::Statistics;
 
 /// What is minimized.
 ///
@@ -40,33 +44,42 @@ pub enum Criterion {
     /// L(B) = ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\].
     #[default]
     Likelihood,
+    /// The energy off the diagonals, over rotations (Cardoso & Souloumiac 1996), for any symmetric
+    /// matrices: L(B) = Σ_i w_i Σ_{a≠b} (Dⁱ_ab)² / Σ_i w_i ‖Cⁱ‖², B orthogonal. It is 0 if all Dⁱ are
+    /// diagonal, and at most 1.
+    Frobenius,
 }
 
 impl Criterion {
     /// All criteria.
-    pub const ALL: [Self; 1] = [Self::Likelihood];
+    pub const ALL: [Self; 2] = [Self::Likelihood, Self::Frobenius];
 
-    const NAMES: [&'static str; 1] = ["likelihood"];
+    const NAMES: [&'static str; 2] = ["likelihood", "frobenius"];
 
     /// The name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Likelihood => "likelihood",
+            Self::Frobenius => "frobenius",
         }
     }
 
     /// The methods that minimize it.
     pub fn methods(self) -> &'static [Method] {
         match self {
-            Self::Likelihood => &Method::ALL,
+            Self::Likelihood => &[Method::Newton, Method::QuasiNewton, Method::Pham],
+            Self::Frobenius => &[Method::Newton, Method::QuasiNewton, Method::Jacobi],
         }
+    }
+
+    /// Whether B is always orthogonal.
+    pub fn requires_rotations(self) -> bool {
+        self == Self::Frobenius
     }
 
     /// Whether all matrices must be positive definite; symmetric and finite they always are.
     pub fn requires_definite(self) -> bool {
-        match self {
-            Self::Likelihood => true,
-        }
+        self == Self::Likelihood
     }
 
     /// u = w 2φ'(d), the weight of a matrix whose diagonal entry is d.
@@ -74,6 +87,7 @@ impl Criterion {
     pub(crate) fn first_weight(self, w: f64, d: f64) -> f64 {
         match self {
             Self::Likelihood => w / d,
+            Self::Frobenius => -w * d,
         }
     }
 
@@ -82,23 +96,39 @@ impl Criterion {
     pub(crate) fn second_weight_root(self, root: f64, d: f64) -> f64 {
         match self {
             Self::Likelihood => root / d,
+            Self::Frobenius => root,
         }
     }
 
-    /// The loss at a B of that log |det|, where Σ_i w_i Σ_a log Dⁱ_aa is `diagonal_sum`.
+    /// The loss at a B of that log |det|, where Σ_i w_i Σ_a log Dⁱ_aa, or the same of (Dⁱ_aa)², is
+    /// `diagonal_sum`.
     pub(crate) fn loss(self, summary: &Summary, diagonal_sum: f64, log_det: f64) -> f64 {
         match self {
-            Self::Likelihood => 0.5 * (diagonal_sum - summary.mean_log_det) - log_det,
+            Self::Likelihood => 0.5 * (diagonal_sum - summary.constant) - log_det,
+            Self::Frobenius if summary.constant > 0.0 => 1.0 - diagonal_sum / summary.constant,
+            Self::Frobenius => 0.0,
         }
     }
 
-    /// One matrix's share of the loss at a B of that log |det|, from its Dⁱ_aa and its log det Cⁱ.
-    pub(crate) fn residual(self, powers: &[f64], log_det_c: f64, log_det: f64) -> f64 {
+    /// One matrix's own loss at a B of that log |det|, from its Dⁱ_aa and its constant, in a set of that
+    /// constant: their weighted mean is the loss.
+    pub(crate) fn residual(
+        self,
+        summary: &Summary,
+        powers: &[f64],
+        constant: f64,
+        log_det: f64,
+    ) -> f64 {
         match self {
             Self::Likelihood => {
                 let logs: f64 = powers.iter().map(|x| x.ln()).sum();
-                0.5 * (logs - log_det_c) - log_det
+                0.5 * (logs - constant) - log_det
             }
+            Self::Frobenius if summary.constant > 0.0 => {
+                let squares: f64 = powers.iter().map(|x| x * x).sum();
+                (constant - squares) / summary.constant
+            }
+            Self::Frobenius => 0.0,
         }
     }
 
@@ -106,6 +136,7 @@ impl Criterion {
     /// its `diagonal_sum` at 0, and log det(I + αE).
     pub(crate) fn along(
         self,
+        summary: &Summary,
         diagonal_sum: f64,
         point: LinePoint,
         determinant: LogDeterminant,
@@ -116,6 +147,11 @@ impl Criterion {
                 0.5 * point.first - determinant.first,
                 0.5 * point.second - determinant.second,
             ),
+            Self::Frobenius => {
+                let unit = -1.0 / summary.constant.max(f64::MIN_POSITIVE);
+                let change = unit * (point.sum - diagonal_sum);
+                (change, unit * point.first, unit * point.second)
+            }
         }
     }
 
@@ -123,6 +159,8 @@ impl Criterion {
     pub(crate) fn rounding(self, p: usize, diagonal_sum: f64) -> f64 {
         match self {
             Self::Likelihood => 4.0 * f64::EPSILON * (p as f64 + diagonal_sum.abs()),
+            // Shares of the energy, of which there is 1.
+            Self::Frobenius => 8.0 * f64::EPSILON,
         }
     }
 
@@ -136,6 +174,8 @@ impl Criterion {
                     .map(|a| 1.0 / linalg::dot(half.row(a), b.row(a)).sqrt())
                     .collect()
             }
+            // Rows have unit norm.
+            Self::Frobenius => vec![1.0; b.rows()],
         }
     }
 
@@ -144,14 +184,91 @@ impl Criterion {
     pub(crate) fn gauge_after(self, change: f64) -> f64 {
         match self {
             Self::Likelihood => 1.0 / (1.0 + change).sqrt(),
+            Self::Frobenius => 1.0,
         }
     }
 
-    /// How well two components can be told apart, from Γ_ab and Γ_ba: zero if any mixture of them
-    /// serves as well.
-    pub(crate) fn margin(self, gamma_ab: f64, gamma_ba: f64) -> f64 {
+    /// How well two components can be told apart, from Γ: zero if any mixture of them serves as well.
+    /// For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)², as a share of the two energies.
+    pub(crate) fn margin(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
-            Self::Likelihood => gamma_ab * gamma_ba - 1.0,
+            Self::Likelihood => gamma[(a, b)] * gamma[(b, a)] - 1.0,
+            Self::Frobenius => {
+                let energies = -gamma[(a, a)] - gamma[(b, b)];
+                self.rotation_curvature(gamma, a, b) / energies.max(f64::MIN_POSITIVE)
+            }
+        }
+    }
+
+    /// The second derivative of the loss (in the units of Γ) along the rotation of two components, if all
+    /// Dⁱ are diagonal: Γ_ab + Γ_ba − Γ_aa − Γ_bb.
+    #[inline(always)]
+    pub(crate) fn rotation_curvature(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
+        let sum = gamma[(a, b)] + gamma[(b, a)];
+        match self {
+            // Γ_aa = 1.
+            Self::Likelihood => sum - 2.0,
+            Self::Frobenius => sum - gamma[(a, a)] - gamma[(b, b)],
+        }
+    }
+
+    /// What curvatures of rotations are compared with: a floor for them is a share of it.
+    #[inline(always)]
+    pub(crate) fn curvature_unit(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
+        match self {
+            Self::Likelihood => gamma[(a, b)] + gamma[(b, a)] + 2.0,
+            Self::Frobenius => -gamma[(a, a)] - gamma[(b, b)],
+        }
+    }
+
+    /// The floor of the quasi-Newton curvatures, in the units of Γ, from that of the settings.
+    #[inline(always)]
+    pub(crate) fn curvature_floor(self, floor: f64, gamma: &Matrix, a: usize, b: usize) -> f64 {
+        match self {
+            Self::Likelihood => floor,
+            Self::Frobenius => (floor * self.curvature_unit(gamma, a, b)).max(f64::MIN_POSITIVE),
+        }
+    }
+
+    /// Adds what the determinant adds to the product of the Hessian with E, and clears the diagonal,
+    /// along which nothing is asked.
+    pub(crate) fn add_determinant(self, product: &mut Matrix, e: &Matrix) {
+        for a in 0..e.rows() {
+            if self == Self::Likelihood {
+                for b in 0..e.rows() {
+                    product[(a, b)] += e[(b, a)];
+                }
+            }
+            product[(a, a)] = 0.0;
+        }
+    }
+
+    /// What is compared with the tolerance: ĝ = ‖G‖_F / √p or, over rotations, that of the antisymmetric
+    /// part. In the gauge, and for the Frobenius criterion in units of the set's energy, it is free of
+    /// units and of n.
+    pub(crate) fn stopping_measure(
+        self,
+        statistics: &Statistics,
+        orthogonal: bool,
+        summary: &Summary,
+    ) -> f64 {
+        if !orthogonal {
+            return statistics.gradient_norm();
+        }
+        let p = statistics.gradient.rows() as f64;
+        let antisymmetric = statistics.rotation_gradient().norm() / p.sqrt();
+        match self {
+            Self::Likelihood => antisymmetric,
+            Self::Frobenius if summary.constant > 0.0 => 0.5 * antisymmetric * p / summary.constant,
+            Self::Frobenius => 0.0,
+        }
+    }
+
+    /// From decreases in the units of the gradient to those of the loss.
+    pub(crate) fn loss_unit(self, summary: &Summary) -> f64 {
+        match self {
+            Self::Likelihood => 1.0,
+            Self::Frobenius => 4.0 / summary.constant.max(f64::MIN_POSITIVE),
         }
     }
 }

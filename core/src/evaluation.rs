@@ -22,9 +22,10 @@ pub struct Evaluation {
     /// The loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all
     /// Dⁱ = B Cⁱ Bᵀ are diagonal.
     pub loss: f64,
-    /// The relative gradient G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab.
+    /// The relative gradient: G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_ab
+    /// for the Frobenius criterion, whose loss is 1 + 4L / Σ_i w_i ‖Cⁱ‖² for the L of this gradient.
     pub gradient: Matrix,
-    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa.
+    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion.
     pub gamma: Matrix,
 }
 
@@ -64,7 +65,7 @@ impl Hessian {
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         working.reset(&b)?;
-        let mut hessian = Self::zeros(set.dimension());
+        let mut hessian = Self::zeros(set.criterion(), set.dimension());
         working.hessian(&mut hessian)?;
         Ok(hessian)
     }

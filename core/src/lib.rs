@@ -66,6 +66,22 @@
 //! The first two also minimize over rotations ([`Settings::orthogonal`]): common principal
 //! components.
 //!
+//! # Matrices that are not positive definite
+//!
+//! [`Criterion::Frobenius`] takes any symmetric matrices, such as whitened lagged covariances or
+//! cumulant matrices, and minimizes the share of their energy that is off the diagonals, over
+//! rotations (Cardoso & Souloumiac 1996), by the same engine: Newton's method, the quasi-Newton
+//! method, and [`Method::Jacobi`] rotations.
+//!
+//! ```
+//! use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
+//! let (data, _) = synthetic::indefinite(50, 8, 0.3, 0);
+//! let options = SetOptions::default().criterion(Criterion::Frobenius);
+//! let answer = diagonalize(&MatrixSet::with_options(&data, 50, 8, &options)?, &Settings::default())?;
+//! assert!(answer.status.converged() && answer.loss < 0.5);
+//! # Ok::<(), codiag::Error>(())
+//! ```
+//!
 //! # What to rely on
 //!
 //! - What is minimized and how many threads work belong to the set ([`SetOptions`]): a set is checked

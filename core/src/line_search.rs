@@ -38,7 +38,8 @@ impl<'a, S: WorkingSet> Line<'a, S> {
         let criterion = set.summary().criterion;
         let determinant = Determinant::new(e);
         let point = set.line_point(0.0)?;
-        let (_, first, second) = criterion.along(point.sum, point, determinant.at(e, 0.0));
+        let at_start = determinant.at(e, 0.0);
+        let (_, first, second) = criterion.along(set.summary(), point.sum, point, at_start);
         Ok(Self {
             set,
             e,
@@ -67,7 +68,10 @@ impl<'a, S: WorkingSet> Line<'a, S> {
             });
         }
         let point = self.set.line_point(alpha)?;
-        let (change, first, second) = self.criterion.along(self.diagonal_sum, point, determinant);
+        let summary = self.set.summary();
+        let (change, first, second) =
+            self.criterion
+                .along(summary, self.diagonal_sum, point, determinant);
         Ok(Trial {
             alpha,
             change,
@@ -78,8 +82,11 @@ impl<'a, S: WorkingSet> Line<'a, S> {
 
     /// Whether a trial is lower than the start, or, where rounding hides the difference, flatter.
     fn is_descent(&self, trial: &Trial) -> bool {
-        trial.change < -self.noise
-            || trial.change <= self.noise && trial.first.abs() < self.start.first.abs()
+        // Beside the rotations, on which alone it is asked for, the slope of a criterion that depends on
+        // scales says nothing: then ĝ at the new point decides.
+        let flatter =
+            || self.criterion.requires_rotations() || trial.first.abs() < self.start.first.abs();
+        trial.change < -self.noise || trial.change <= self.noise && flatter()
     }
 
     /// The paper's search: α = 1, ½, ¼ … until the loss decreases.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::error::{Conflict, Expected, Setting};
 use crate::linalg::Matrix;
 use crate::setters::setters;
@@ -22,15 +23,18 @@ pub enum Method {
     Newton,
     /// Algorithm 1 of Ablin, Cardoso & Gramfort (2019), to the letter.
     QuasiNewton,
-    /// Pham's (2001) algorithm: one pair of components at a time.
+    /// Pham's (2001) algorithm, for the likelihood: one pair of components at a time.
     Pham,
+    /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion: one pair of
+    /// components at a time.
+    Jacobi,
 }
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 3] = [Self::Newton, Self::QuasiNewton, Self::Pham];
+    pub const ALL: [Self; 4] = [Self::Newton, Self::QuasiNewton, Self::Pham, Self::Jacobi];
 
-    const NAMES: [&'static str; 3] = ["newton", "quasi-newton", "pham"];
+    const NAMES: [&'static str; 4] = ["newton", "quasi-newton", "pham", "jacobi"];
 
     /// The name used in Python and on the command line.
     pub fn name(self) -> &'static str {
@@ -38,6 +42,7 @@ impl Method {
             Self::Newton => "newton",
             Self::QuasiNewton => "quasi-newton",
             Self::Pham => "pham",
+            Self::Jacobi => "jacobi",
         }
     }
 }
@@ -174,7 +179,7 @@ setters!(Settings {
 
 impl Settings {
     /// Checks the ranges.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self, criterion: Criterion) -> Result<(), Error> {
         let positive = |setting, value: f64| {
             if value.is_finite() && value > 0.0 {
                 return Ok(());
@@ -183,6 +188,10 @@ impl Settings {
         };
         positive(Setting::Tolerance, self.tolerance)?;
         positive(Setting::LambdaMin, self.lambda_min)?;
+        if !criterion.methods().contains(&self.method) {
+            let method = self.method;
+            return Err(Error::Method { criterion, method });
+        }
         if self.orthogonal && self.method == Method::Pham {
             return Err(Error::Conflict(Conflict::OrthogonalPham));
         }

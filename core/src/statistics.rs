@@ -34,19 +34,19 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// From the sums over a set. The diagonal of the gradient, Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the
+    /// likelihood, and of no use to rotations but for their curvature.
+    pub(crate) fn new(criterion: Criterion, mut gradient: Matrix, gamma: Matrix) -> Self {
+        if criterion == Criterion::Frobenius {
+            (0..gamma.rows()).for_each(|a| gradient[(a, a)] = gamma[(a, a)]);
+        }
+        Self { gradient, gamma }
+    }
+
     /// ĝ = ‖G‖_F / √p: in the gauge where the mean powers are 1, a measure that depends neither
     /// on units nor on n.
     pub fn gradient_norm(&self) -> f64 {
         self.gradient.norm() / (self.gradient.rows() as f64).sqrt()
-    }
-
-    /// What is compared with the tolerance: ĝ or, over rotations, that of the antisymmetric part.
-    pub(crate) fn stopping_measure(&self, orthogonal: bool) -> f64 {
-        if orthogonal {
-            self.rotation_gradient().norm() / (self.gradient.rows() as f64).sqrt()
-        } else {
-            self.gradient_norm()
-        }
     }
 
     /// The antisymmetric part G − Gᵀ, the gradient over rotations.
@@ -61,7 +61,7 @@ impl Statistics {
         let gamma = &self.gamma;
         (0..p)
             .flat_map(|a| (a + 1..p).map(move |b| (a, b)))
-            .map(|(a, b)| (criterion.margin(gamma[(a, b)], gamma[(b, a)]), (a, b)))
+            .map(|(a, b)| (criterion.margin(gamma, a, b), (a, b)))
             .min_by(|x, y| x.0.total_cmp(&y.0))
     }
 }
@@ -81,6 +81,7 @@ impl Statistics {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hessian {
+    criterion: Criterion,
     p: usize,
     rows: Vec<f64>,
     /// The operands of a product, in the layout of the row blocks.
@@ -90,9 +91,10 @@ pub struct Hessian {
 
 impl Hessian {
     /// Zero, for p×p matrices.
-    pub fn zeros(p: usize) -> Self {
+    pub fn zeros(criterion: Criterion, p: usize) -> Self {
         let len = p.div_ceil(LANES) * p * LANES;
         Self {
+            criterion,
             p,
             rows: vec![0.0; kernels::hessian_len(p)],
             operand: vec![0.0; len],
@@ -185,7 +187,7 @@ impl Hessian {
         for (rows, panel) in product.as_mut_slice().chunks_mut(p * LANES).zip(panels) {
             panel_to_rows(panel, rows);
         }
-        add_transposed(&mut product, e);
+        self.criterion.add_determinant(&mut product, e);
         product
     }
 }
@@ -205,16 +207,6 @@ fn panel_to_rows(panel: &[[f64; LANES]], rows: &mut [f64]) {
         for (x, place) in row.iter_mut().zip(panel) {
             *x = place[l];
         }
-    }
-}
-
-/// Adds the term δ_ad δ_bc of the Hessian, and clears the diagonal.
-pub(crate) fn add_transposed(product: &mut Matrix, e: &Matrix) {
-    for a in 0..e.rows() {
-        for b in 0..e.rows() {
-            product[(a, b)] += e[(b, a)];
-        }
-        product[(a, a)] = 0.0;
     }
 }
 
@@ -281,7 +273,7 @@ mod tests {
         let (set, b, e, _) = problem();
         let mut working = InMemory::new(&set);
         working.reset(&b).unwrap();
-        let mut hessian = Hessian::zeros(6);
+        let mut hessian = Hessian::zeros(Criterion::Likelihood, 6);
         working.hessian(&mut hessian).unwrap();
         let rows = hessian.product(&e);
         let by_pass = working.hessian_product(&e).unwrap();
@@ -294,7 +286,7 @@ mod tests {
     fn triangles_make_the_hessian_anew() {
         let (set, b, e, _) = problem();
         let mut hessian = Hessian::at(&set, &b).unwrap();
-        let mut again: Hessian = Hessian::zeros(6);
+        let mut again: Hessian = Hessian::zeros(Criterion::Likelihood, 6);
         again.set_triangles(&hessian.triangles());
         assert_eq!(hessian.triangles().len(), 6 * 21);
         assert_eq!(again.entry(3, 1, 4), hessian.entry(3, 1, 4));

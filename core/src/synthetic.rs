@@ -70,6 +70,43 @@ impl Synthetic {
     }
 }
 
+/// Symmetric matrices that need not be positive definite, n·p·p numbers, and the rotation Q that made
+/// them: Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2, with Λⁱ diagonal and Λⁱ, Nⁱ of independent standard normal
+/// entries. Q diagonalizes the noiseless set.
+///
+/// ```
+/// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
+/// let (data, q) = synthetic::indefinite(30, 5, 0.0, 0);
+/// let options = SetOptions::default().criterion(Criterion::Frobenius);
+/// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// assert!(synthetic::amari_distance(&answer.b, &q.transpose()) < 1e-10);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let normal = |rng: &mut StdRng| -> f64 { rng.sample(StandardNormal) };
+    let square = |rng: &mut StdRng| Matrix::from_fn(p, p, |_, _| normal(rng));
+    let noise = square(&mut rng);
+    let e = Matrix::from_fn(p, p, |a, b| noise[(a, b)] - noise[(b, a)]);
+    let q = linalg::rotation_exponential(&e);
+    let mut data = Vec::with_capacity(n * p * p);
+    for _ in 0..n {
+        let powers: Vec<f64> = (0..p).map(|_| normal(&mut rng)).collect();
+        let scaled = q.clone().scale_rows(&powers);
+        let mut matrix = linalg::product(&q.transpose(), &scaled);
+        let noise = square(&mut rng);
+        for a in 0..p {
+            for b in 0..=a {
+                let value = matrix[(a, b)] + 0.5 * sigma * (noise[(a, b)] + noise[(b, a)]);
+                (matrix[(a, b)], matrix[(b, a)]) = (value, value);
+            }
+        }
+        data.extend_from_slice(matrix.as_slice());
+    }
+    (data, q)
+}
+
 /// Experiment (a): a set that can be diagonalized exactly.
 ///
 /// ```

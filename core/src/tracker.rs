@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
+use crate::criterion::Criterion;
 use crate::error::{Expected, Setting};
 use crate::linalg::{self, Matrix};
 use crate::matrices::{MatrixSet, Rank, SetOptions};
@@ -70,7 +71,7 @@ impl TrackerSettings {
             ));
         }
         self.set_options().check_ranges()?;
-        self.solve.check()
+        self.solve.check(Criterion::Likelihood)
     }
 
     fn set_options(&self) -> SetOptions {

@@ -32,6 +32,7 @@ def diagonalize(
     C: ArrayLike | os.PathLike[str],
     *,
     weights: ArrayLike | None = None,
+    criterion: str = "likelihood",
     method: str = "newton",
     start: str | os.PathLike[str] | ArrayLike = "spectral",
     orthogonal: bool = False,
@@ -67,9 +68,14 @@ def diagonalize(
         arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
         How much each matrix counts; equally by default. They are normalized to sum to 1.
-    method : {"newton", "quasi-newton", "pham"}
+    criterion : {"likelihood", "frobenius"}
+        What is minimized: the likelihood above, for positive definite matrices; or the share of the
+        energy :math:`\sum_i w_i \|C^i\|^2` that is off the diagonals, over orthogonal B, for any
+        symmetric matrices, such as whitened lagged covariances or cumulant matrices [3]_.
+    method : {"newton", "quasi-newton", "pham", "jacobi"}
         Newton's method; Algorithm 1 of [2]_, which from ``start="whitener"`` is followed to the
-        letter; or Pham's own algorithm.
+        letter; Pham's own algorithm, for the likelihood; or Jacobi rotations [3]_, for the
+        Frobenius criterion.
     start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
         Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
     orthogonal : bool
@@ -142,6 +148,8 @@ def diagonalize(
        SIAM J. Matrix Anal. Appl. 22(4), 2001.
     .. [2] P. Ablin, J.-F. Cardoso and A. Gramfort, "Beyond Pham's algorithm for joint
        diagonalization", ESANN 2019.
+    .. [3] J.-F. Cardoso and A. Souloumiac, "Jacobi angles for simultaneous diagonalization",
+       SIAM J. Matrix Anal. Appl. 17(1), 1996.
 
     Examples
     --------
@@ -155,6 +163,7 @@ def diagonalize(
     """
     check_choice(on_failure)
     options = {
+        "criterion": criterion,
         "method": method,
         "start": start_choice(start),
         "orthogonal": orthogonal,

@@ -42,7 +42,7 @@ pub fn solve_parts<'py>(
     let clock = Instant::now();
     let solved = py.detach(|| {
         let answer = diagonalize_working(&mut set, &options.settings, &mut watch)?;
-        Ok((answer, set.summary().mean_log_det))
+        Ok((answer, set.summary().constant))
     });
     let raised = through_python.raised.into_inner();
     if let Some(raised) = raised.unwrap_or_else(PoisonError::into_inner) {

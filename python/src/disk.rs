@@ -51,13 +51,13 @@ pub fn solve_file<'py>(
             None => {
                 let set = file.read_set(&for_set)?;
                 let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
-                (answer, set.mean_log_det())
+                (answer, set.constant())
             }
             Some(memory) => {
                 let watcher = |reading: &Reading| follow(reading, progress.as_ref(), &raised);
                 let mut set = OnDisk::new_watched(file, memory, &for_set, &watcher)?;
                 let answer = diagonalize_working(&mut set, &options.settings, &mut watch)?;
-                (answer, set.summary().mean_log_det)
+                (answer, set.summary().constant)
             }
         };
         Ok::<_, Error>((answer, mean_log_det, clock.elapsed()))

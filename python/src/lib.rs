@@ -45,7 +45,7 @@ fn solve<'py>(
     let solved = py.detach(|| {
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
         let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
-        Ok((answer, set.mean_log_det()))
+        Ok((answer, set.constant()))
     });
     finished(py, watch, solved, clock.elapsed())
 }

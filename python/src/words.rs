@@ -121,6 +121,12 @@ fn words(error: &Error, given: &str) -> String {
             choices(*expected)
         ),
         Error::Conflict(conflict) => conflict_words(*conflict),
+        Error::Method { criterion, method } => format!(
+            "criterion={:?} has the methods {}, not {:?}",
+            criterion.name(),
+            codiag::error::methods(*criterion),
+            method.name()
+        ),
         Error::Memory { smallest, given } => {
             format!("memory must be at least {smallest} for matrices of this size, got {given}")
         }
@@ -149,9 +155,11 @@ fn conflict_words(conflict: Conflict) -> String {
         Conflict::OrthogonalReduced => "orthogonal=True is not for a set reduced by rank=, whose \
              axes are not those of the channels"
             .to_owned(),
-        Conflict::PhamNotInMemory => "method=\"pham\" is only for matrices in memory: choose \
-             \"newton\" or \"quasi-newton\""
-            .to_owned(),
+        Conflict::PairsNotInMemory => {
+            "method=\"pham\" and method=\"jacobi\" are only for matrices in memory: \
+             choose \"newton\" or \"quasi-newton\""
+                .to_owned()
+        }
         other => other.to_string(),
     }
 }

@@ -179,7 +179,7 @@ fn from_disk(
     let name = file.path().display().to_string();
     // Said before the whole file is read and checked.
     if settings.method == Method::Pham {
-        return Err(codiag::Error::Conflict(Conflict::PhamNotInMemory).into());
+        return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
     }
     let clock = Instant::now();
     let display = Display::new(session);

@@ -78,6 +78,12 @@ pub fn sentence(error: &Error) -> String {
             format!("{} must be {choices}, got {value}", option(*setting))
         }
         Error::Conflict(conflict) => contradiction(*conflict),
+        Error::Method { criterion, method } => format!(
+            "the criterion {} has the methods {}, not --method {}",
+            criterion.name(),
+            codiag::error::methods(*criterion),
+            method.name()
+        ),
         Error::SampleNotFinite {
             channel,
             sample,
@@ -188,7 +194,7 @@ fn contradiction(conflict: Conflict) -> String {
             "--orthogonal is not for a set reduced by --rank, whose axes are not those of the channels"
                 .to_owned()
         }
-        Conflict::PhamNotInMemory => {
+        Conflict::PairsNotInMemory => {
             "--method pham would read the file p²/2 times in each iteration: choose newton or \
              quasi-newton, or leave out --memory"
                 .to_owned()

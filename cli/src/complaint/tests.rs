@@ -205,7 +205,7 @@ fn every_error_is_said_in_the_programs_words() {
     let conflicts = [
         (Conflict::OrthogonalPham, "--method pham"),
         (Conflict::OrthogonalReduced, "--rank"),
-        (Conflict::PhamNotInMemory, "--memory"),
+        (Conflict::PairsNotInMemory, "--memory"),
     ]
     .map(|(conflict, part)| (Error::Conflict(conflict), vec![part]));
     let examples = examples().into_iter().map(|(e, parts)| (e, parts.to_vec()));

@@ -207,20 +207,20 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
             return Ok(None);
         }
         let answers = self.answers(&Question::Tables { b: self.b()? }, self.step)?;
-        let (mut powers, mut log_dets) = (vec![0.0; n * p], vec![0.0; n]);
+        let (mut powers, mut constants) = (vec![0.0; n * p], vec![0.0; n]);
         for (answer, runs) in answers.iter().zip(&self.runs) {
             let len: usize = runs.iter().map(|(_, len)| len).sum();
             let numbers = answer.numbers(len * (p + 1))?;
-            let (own_powers, own_log_dets) = numbers.split_at(len * p);
+            let (own_powers, own_constants) = numbers.split_at(len * p);
             let mut at = 0;
             for &(first, len) in runs {
                 powers[first * p..(first + len) * p]
                     .copy_from_slice(&own_powers[at * p..(at + len) * p]);
-                log_dets[first..first + len].copy_from_slice(&own_log_dets[at..at + len]);
+                constants[first..first + len].copy_from_slice(&own_constants[at..at + len]);
                 at += len;
             }
         }
-        Ok(Some(Tables { powers, log_dets }))
+        Ok(Some(Tables { powers, constants }))
     }
 }
 
@@ -271,7 +271,7 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
                 criterion: self.summary.criterion,
                 len,
                 mean,
-                mean_log_det: 0.0,
+                constant: 0.0,
                 reduction: None,
             };
             parts.push((weight, summary));
@@ -298,8 +298,14 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
     }
 
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
+        let p = self.summary.dimension();
         let question = Question::Correlate {
-            metric: self.here.metric.clone().ok_or(Error::Question)?,
+            // Zero: the matrices are not balanced.
+            metric: self
+                .here
+                .metric
+                .clone()
+                .unwrap_or_else(|| Matrix::zeros(p, p)),
             eight: eight.to_vec(),
         };
         let [sums] = self.sums(&question, [eight.len()])?;

@@ -87,7 +87,7 @@ impl Part {
         let Summary {
             criterion,
             mean,
-            mean_log_det,
+            constant,
             ..
         } = &self.summary;
         let runs: Vec<f64> = self
@@ -101,7 +101,7 @@ impl Part {
             count: (2 + mean.as_slice().len() + runs.len()) as u64,
         };
         Writer::new(header)
-            .numbers(&[self.weight, *mean_log_det])
+            .numbers(&[self.weight, *constant])
             .numbers(mean.as_slice())
             .numbers(&runs)
             .text(criterion.name())
@@ -255,7 +255,8 @@ impl Standing {
             Question::Sample => return Err(Error::Question),
             Question::Balance { metric } => self.balance(metric)?.into_vec(),
             Question::Correlate { metric, eight } => {
-                if self.metric.as_ref() != Some(metric) {
+                // Zero: the matrices are not balanced.
+                if metric.norm() > 0.0 && self.metric.as_ref() != Some(metric) {
                     self.balance(metric)?;
                 }
                 self.set.correlate(eight)?
@@ -270,7 +271,7 @@ impl Standing {
             Question::Statistics { b } => flat(self.at(b)?.statistics()?),
             Question::Hessian { b } => {
                 let set = self.at(b)?;
-                let mut hessian = Hessian::zeros(b.rows());
+                let mut hessian = Hessian::zeros(set.summary().criterion, b.rows());
                 set.hessian(&mut hessian)?;
                 hessian.triangles()
             }
@@ -316,7 +317,7 @@ impl Standing {
                 let sums = self.at(b)?.final_sums(&vec![1.0; b.rows()])?;
                 let tables = sums.tables.ok_or(Error::Question)?;
                 let mut answer = tables.powers;
-                answer.extend(tables.log_dets);
+                answer.extend(tables.constants);
                 answer
             }
         })

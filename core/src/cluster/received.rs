@@ -78,7 +78,7 @@ pub fn described(bytes: &[u8]) -> Result<Described, Error> {
             criterion,
             len: runs.iter().map(|(_, len)| len).sum(),
             mean: Matrix::from_rows(p, p, mean.to_vec()),
-            mean_log_det: figures[1],
+            constant: figures[1],
             reduction: None,
         },
         runs,

@@ -10,6 +10,7 @@
 //! the term ½⟨G, E²⟩, and the Hessian's product the term ½(G Eᵀ + Eᵀ G), which vanishes with G.
 
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
 use crate::statistics::Statistics;
 
@@ -59,6 +60,7 @@ pub(crate) struct Effort {
 /// along it as if the curvature were positive, and the search ends. `product` multiplies by the
 /// Hessian in the chart I + E; `curved` adds the term that makes it that of exp(E).
 pub(crate) fn direction(
+    criterion: Criterion,
     statistics: &Statistics,
     group: Group,
     effort: Effort,
@@ -67,7 +69,7 @@ pub(crate) fn direction(
 ) -> Result<Direction, Error> {
     let gradient = &statistics.gradient;
     let p = gradient.rows();
-    let preconditioner = Preconditioner::new(statistics, group);
+    let preconditioner = Preconditioner::new(criterion, statistics, group);
     let mut e = Matrix::zeros(p, p);
     let mut residual = group.project(gradient.clone());
     residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
@@ -140,7 +142,7 @@ struct Preconditioner {
 }
 
 impl Preconditioner {
-    fn new(statistics: &Statistics, group: Group) -> Self {
+    fn new(criterion: Criterion, statistics: &Statistics, group: Group) -> Self {
         let gamma = &statistics.gamma;
         let p = gamma.rows();
         let (mut own, mut other) = (Matrix::zeros(p, p), Matrix::zeros(p, p));
@@ -149,13 +151,15 @@ impl Preconditioner {
                 if a == b {
                     continue;
                 }
-                let mean = 0.5 * (gamma[(a, b)] + gamma[(b, a)]);
-                let half = 0.5 * (gamma[(a, b)] - gamma[(b, a)]);
                 if group == Group::Rotations {
-                    // Only antisymmetric matrices are met: their curvature is mean − 1.
-                    own[(a, b)] = 1.0 / (mean - 1.0).max(FLOOR * (mean + 1.0));
+                    // Only antisymmetric matrices are met.
+                    let curvature = 0.5 * criterion.rotation_curvature(gamma, a, b);
+                    let unit = 0.5 * criterion.curvature_unit(gamma, a, b);
+                    own[(a, b)] = 1.0 / curvature.max((FLOOR * unit).max(f64::MIN_POSITIVE));
                     continue;
                 }
+                let mean = 0.5 * (gamma[(a, b)] + gamma[(b, a)]);
+                let half = 0.5 * (gamma[(a, b)] - gamma[(b, a)]);
                 let radius = (half * half + 1.0).sqrt();
                 let large = mean + radius;
                 let small = (mean - radius).max(FLOOR * large);
@@ -245,7 +249,7 @@ mod tests {
             gradient: gradient.clone(),
             gamma,
         };
-        let e = Preconditioner::new(&s, Group::Linear).solve(&gradient);
+        let e = Preconditioner::new(Criterion::Likelihood, &s, Group::Linear).solve(&gradient);
         assert!((3.0 * e[(0, 1)] + e[(1, 0)] - 0.7).abs() < 1e-14);
         assert!((e[(0, 1)] + 1.5 * e[(1, 0)] + 0.3).abs() < 1e-14);
     }
@@ -261,9 +265,14 @@ mod tests {
         let here = Evaluation::at(&set, &b).unwrap();
         let mut hessian = Hessian::at(&set, &b).unwrap();
         let s = statistics(&here);
-        let found = direction(&s, Group::Linear, effort(1e-10), false, |e| {
-            Ok(hessian.product(e))
-        });
+        let found = direction(
+            Criterion::Likelihood,
+            &s,
+            Group::Linear,
+            effort(1e-10),
+            false,
+            |e| Ok(hessian.product(e)),
+        );
         let product = hessian.product(&found.unwrap().e);
         for (x, g) in product.as_slice().iter().zip(s.gradient.as_slice()) {
             assert!((x + g).abs() < 1e-7 * s.gradient.norm());
@@ -280,7 +289,15 @@ mod tests {
             let product = hessian.product(e);
             Ok(Matrix::from_fn(5, 5, |a, b| -product[(a, b)]))
         };
-        let found = direction(&s, Group::Linear, effort(0.1), false, minus).unwrap();
+        let found = direction(
+            Criterion::Likelihood,
+            &s,
+            Group::Linear,
+            effort(0.1),
+            false,
+            minus,
+        )
+        .unwrap();
         assert_eq!(found.iterations, 1);
         assert!(found.e.is_finite() && found.e.dot(&s.gradient) < 0.0);
     }

@@ -1,6 +1,7 @@
 //! The quasi-Newton direction: the approximate Hessian falls apart into a 2×2 block for each pair,
 //! \[\[Γ_ab, 1\], \[1, Γ_ba\]\] acting on (E_ab, E_ba), and is solved pair by pair.
 
+use crate::criterion::Criterion;
 use crate::linalg::Matrix;
 use crate::statistics::Statistics;
 
@@ -17,12 +18,13 @@ pub(crate) fn direction(statistics: &Statistics, floor: f64) -> Matrix {
     })
 }
 
-/// The same over rotations: E antisymmetric, −(G_ab − G_ba) / (Γ_ab + Γ_ba − 2).
-pub(crate) fn rotation(statistics: &Statistics, floor: f64) -> Matrix {
+/// The same over rotations: E antisymmetric, −(G_ab − G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
+pub(crate) fn rotation(criterion: Criterion, statistics: &Statistics, floor: f64) -> Matrix {
     let Statistics { gradient, gamma } = statistics;
     let p = gradient.rows();
     Matrix::from_fn(p, p, |a, b| {
-        let curvature = gamma[(a, b)] + gamma[(b, a)] - 2.0;
+        let curvature = criterion.rotation_curvature(gamma, a, b);
+        let floor = criterion.curvature_floor(floor, gamma, a, b);
         -(gradient[(a, b)] - gradient[(b, a)]) / curvature.max(floor)
     })
 }
@@ -64,7 +66,7 @@ mod tests {
     #[test]
     fn rotations_are_antisymmetric_descent_directions() {
         let s = statistics();
-        let e = rotation(&s, 1e-4);
+        let e = rotation(Criterion::Likelihood, &s, 1e-4);
         assert_eq!(e[(0, 1)], -e[(1, 0)]);
         assert!(e.dot(&s.rotation_gradient()) < 0.0);
     }

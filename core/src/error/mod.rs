@@ -23,7 +23,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::Memory;
+use crate::criterion::Criterion;
 use crate::npy::NpyError;
+use crate::settings::Method;
 
 /// Bad input, or input that cannot be reached any more.
 ///
@@ -170,6 +172,17 @@ pub enum Error {
     /// Two choices that exclude each other.
     #[error("{0}")]
     Conflict(Conflict),
+    /// A method that the criterion does not have.
+    #[error(
+        "the criterion {:?} has the methods {}, not {:?}",
+        criterion.name(), methods(*criterion), method.name()
+    )]
+    Method {
+        /// The criterion.
+        criterion: Criterion,
+        /// The method.
+        method: Method,
+    },
     /// A recording has no channels or no samples, or epochs none of one of the three.
     #[error(
         "expected {}channels x samples, none of them 0, got shape {shape:?}",
@@ -307,6 +320,16 @@ impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Io(IoError(Arc::new(error)))
     }
+}
+
+/// The names of a criterion's methods, as they are listed in a sentence.
+pub fn methods(criterion: Criterion) -> String {
+    let names = criterion
+        .methods()
+        .iter()
+        .map(|method| format!("{:?}", method.name()));
+    let names: Vec<String> = names.collect();
+    names.join(", ")
 }
 
 fn matrix_or_mean(matrix: Option<usize>) -> String {

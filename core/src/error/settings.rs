@@ -155,9 +155,10 @@ pub enum Conflict {
         "Settings::orthogonal is not for a set reduced in rank, whose axes are not those of the channels"
     )]
     OrthogonalReduced,
-    /// Pham's method would take p²/2 passes over matrices that are not in memory.
+    /// Pham's method and Jacobi's would take p²/2 passes over matrices that are not in memory.
     #[error(
-        "Method::Pham is only for matrices in memory: choose Method::Newton or Method::QuasiNewton"
+        "Method::Pham and Method::Jacobi are only for matrices in memory: choose Method::Newton or \
+         Method::QuasiNewton"
     )]
-    PhamNotInMemory,
+    PairsNotInMemory,
 }

@@ -7,6 +7,7 @@ use super::{
     Block, MatrixSet, RANK_TOLERANCE, Rank, Reduction, SetOptions, Summary, groups, reduction,
 };
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::threads::Workers;
@@ -106,18 +107,20 @@ impl MatrixSet {
         if let Some(reduction) = &reduction {
             mean = weighted_mean(reduction.rank(), &blocks, &workers);
         }
-        let log_dets = factorize(&mean, &blocks, &workers)?;
+        let constants = constants(options.criterion, &mean, &blocks, &workers)?;
+        let constant = linalg::dot(&weights, &constants);
+        check_constant(options.criterion, constant)?;
         Ok(Self {
             summary: Summary {
                 criterion: options.criterion,
                 len: n,
                 mean,
-                mean_log_det: linalg::dot(&weights, &log_dets),
+                constant,
                 reduction,
             },
             blocks: blocks.into_iter().map(Arc::new).collect(),
             weights,
-            log_dets: log_dets.into(),
+            constants: constants.into(),
             threads: options.threads,
         })
     }
@@ -189,6 +192,17 @@ pub(crate) fn check_range(mean: &Matrix) -> Result<(), Error> {
     }
 }
 
+/// The same for the energy of a set, by which the Frobenius criterion divides.
+pub(super) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
+    let within = constant == 0.0 || (1e-250..=1e250).contains(&constant);
+    if criterion == Criterion::Likelihood || within {
+        return Ok(());
+    }
+    Err(Error::Range {
+        power: constant.sqrt(),
+    })
+}
+
 /// Brings the blocks to the leading dimensions of the mean.
 fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
     let reduction = Reduction::of_mean(mean, rank)?;
@@ -234,22 +248,43 @@ pub(super) fn reduce_blocks(blocks: &mut [Block], filters: &Matrix) {
     }
 }
 
-/// log det of every matrix, or the first that is not positive definite.
-pub(super) fn factorize(
+/// The constants of all matrices, or the first that the criterion does not take.
+pub(super) fn constants(
+    criterion: Criterion,
     mean: &Matrix,
     blocks: &[Block],
     workers: &Workers,
 ) -> Result<Vec<f64>, Error> {
-    let factorized = workers.map(blocks, |_, block| factorize_block(block));
+    let factorized = workers.map(blocks, |_, block| block_constants(criterion, block));
     let mut all = Vec::new();
-    for (block, (log_dets, singular)) in blocks.iter().zip(factorized) {
+    for (block, (constants, singular)) in blocks.iter().zip(factorized) {
         if let Some(lane) = singular {
             let found = Indefinite::new(block, lane, all.len() + lane);
             return Err(found.error(mean));
         }
-        all.extend(log_dets);
+        all.extend(constants);
     }
     Ok(all)
+}
+
+/// The constants of the matrices of a block, and the first lane whose matrix the criterion does not
+/// take.
+pub(super) fn block_constants(criterion: Criterion, block: &Block) -> (Vec<f64>, Option<usize>) {
+    match criterion {
+        Criterion::Likelihood => factorize_block(block),
+        Criterion::Frobenius => (squared_norms(block), None),
+    }
+}
+
+/// ‖C‖² of every matrix of a block.
+fn squared_norms(block: &Block) -> Vec<f64> {
+    let mut norms = vec![0.0; block.matrices];
+    for ((a, b), row) in Triangle::new(block.size()).pairs().zip(block.batch.rows()) {
+        let times = if a == b { 1.0 } else { 2.0 };
+        let numbers = norms.iter_mut().zip(row);
+        numbers.for_each(|(norm, x)| *norm += times * x * x);
+    }
+    norms
 }
 
 /// log det of every matrix of a block, and the first lane whose matrix is not positive definite.
@@ -260,13 +295,13 @@ pub(crate) fn factorize_block(block: &Block) -> (Vec<f64>, Option<usize>) {
     let lanes = block.lanes();
     let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
     kernels::cholesky_pivots(p, block.entries(), lanes, floor, &mut pivots, &mut smallest);
-    let mut log_dets = vec![0.0; lanes];
-    kernels::sum_of_logs(&pivots, lanes, &mut log_dets);
-    log_dets.truncate(block.matrices);
+    let mut constants = vec![0.0; lanes];
+    kernels::sum_of_logs(&pivots, lanes, &mut constants);
+    constants.truncate(block.matrices);
     // Written so that a share that is NaN does not pass either.
     let definite = |l: usize| smallest[l] > floor;
     let singular = (0..block.matrices).find(|&l| !definite(l));
-    (log_dets, singular)
+    (constants, singular)
 }
 
 /// A matrix that is not positive definite.

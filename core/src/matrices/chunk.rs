@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::build::{
-    check_range, check_semidefinite, check_shape, deal_out, factorize, gather, reduce_blocks,
+    self, check_range, check_semidefinite, check_shape, deal_out, gather, reduce_blocks,
     weighted_mean,
 };
 use super::{Block, InMemory, Reduction, SetOptions, Summary};
@@ -166,19 +166,20 @@ impl InMemory {
             reduce_blocks(&mut blocks, filters);
             mean = weighted_mean(filters.rows(), &blocks, &workers);
         }
-        let log_dets = factorize(&mean, &blocks, &workers).map_err(|e| named(e, &firsts))?;
+        let constants =
+            build::constants(criterion, &mean, &blocks, &workers).map_err(|e| named(e, &firsts))?;
         let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
-        let mean_log_det = weights.zip(&log_dets).map(|(w, x)| w * x).sum();
+        let constant = weights.zip(&constants).map(|(w, x)| w * x).sum();
         let summary = Summary {
             criterion,
             len: n,
             mean,
-            mean_log_det,
+            constant,
             // Known to whoever reduced the whole set.
             reduction: None,
         };
         let blocks: Vec<Arc<Block>> = blocks.into_iter().map(Arc::new).collect();
-        Ok(Self::of_blocks(&blocks, summary, log_dets.into(), workers))
+        Ok(Self::of_blocks(&blocks, summary, constants.into(), workers))
     }
 
     /// The matrices Cⁱ, row after row, and their weights: what makes the part anew elsewhere.
@@ -240,9 +241,9 @@ impl Summary {
             criterion,
             len: parts.iter().map(|(_, part)| part.len).sum(),
             mean,
-            mean_log_det: parts
+            constant: parts
                 .iter()
-                .map(|(share, part)| share * part.mean_log_det)
+                .map(|(share, part)| share * part.constant)
                 .sum(),
             reduction,
         }
@@ -283,7 +284,7 @@ mod tests {
             (0.0, 1, 270)
         );
         let mut part = InMemory::of_chunks(chunks, None, Some(1)).unwrap();
-        assert!((part.summary().mean_log_det - whole.mean_log_det()).abs() < 1e-12);
+        assert!((part.summary().constant - whole.constant()).abs() < 1e-12);
         let mut expected = InMemory::new(&whole);
         let b = Matrix::from_fn(p, p, |a, c| f64::from(u8::from(a == c)) + 0.1 * a as f64);
         assert!((part.reset(&b).unwrap() - expected.reset(&b).unwrap()).abs() < 1e-12);
@@ -369,7 +370,7 @@ mod tests {
             (summary.len, summary.dimension(), summary.channels()),
             (n, 2, 3)
         );
-        assert!((summary.mean_log_det - whole.mean_log_det()).abs() < 1e-10);
+        assert!((summary.constant - whole.constant()).abs() < 1e-10);
         for (x, y) in summary.mean.as_slice().iter().zip(whole.mean().as_slice()) {
             assert!((x - y).abs() < 1e-10);
         }

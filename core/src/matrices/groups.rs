@@ -39,18 +39,23 @@ pub fn diagonal_sum(criterion: Criterion, p: usize, entries: &[f64], weights: &[
     linalg::dot(weights, &sums)
 }
 
-/// Adds Σ_i w_i (Dⁱ_aa / m_a − 1)² over a block, for the mean powers m_a.
+/// Adds what orders the components of an answer over a block: for the likelihood how much their powers
+/// vary, Σ_i w_i (Dⁱ_aa / m_a − 1)² with the mean powers m_a; else their energy, Σ_i w_i (Dⁱ_aa)².
 pub fn add_variations<S: Deref<Target = [f64]>>(
+    criterion: Criterion,
     batch: &SymmetricBatch<S>,
     weights: &[f64],
     mean_powers: &[f64],
     sums: &mut [f64],
 ) {
     for (a, (sum, mean)) in sums.iter_mut().zip(mean_powers).enumerate() {
-        let squares = batch.diagonal(a).iter().zip(weights);
-        *sum += squares
-            .map(|(x, w)| w * (x / mean - 1.0).powi(2))
-            .sum::<f64>();
+        let powers = batch.diagonal(a).iter().zip(weights);
+        *sum += match criterion {
+            Criterion::Likelihood => powers
+                .map(|(x, w)| w * (x / mean - 1.0).powi(2))
+                .sum::<f64>(),
+            Criterion::Frobenius => powers.map(|(x, w)| w * x * x).sum(),
+        };
     }
 }
 

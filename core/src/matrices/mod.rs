@@ -54,7 +54,7 @@ pub struct MatrixSet {
     /// Shared with the working sets.
     blocks: Vec<Arc<Block>>,
     weights: Vec<f64>,
-    log_dets: Arc<[f64]>,
+    constants: Arc<[f64]>,
     summary: Summary,
     threads: Option<usize>,
 }
@@ -91,9 +91,10 @@ impl MatrixSet {
         &self.summary.mean
     }
 
-    /// log det of each (reduced) matrix.
-    pub fn log_dets(&self) -> &[f64] {
-        &self.log_dets
+    /// What the criterion takes from each (reduced) matrix itself: log det Cⁱ for the likelihood, ‖Cⁱ‖²
+    /// for the Frobenius criterion.
+    pub fn constants(&self) -> &[f64] {
+        &self.constants
     }
 
     /// How the set was reduced, if it was.
@@ -101,9 +102,9 @@ impl MatrixSet {
         self.summary.reduction.as_ref()
     }
 
-    /// Σ_i w_i log det Cⁱ.
-    pub fn mean_log_det(&self) -> f64 {
-        self.summary.mean_log_det
+    /// The weighted mean of the [`constants`](Self::constants).
+    pub fn constant(&self) -> f64 {
+        self.summary.constant
     }
 
     /// The same matrices, to be worked on by at most that many threads; as many as pay for None.

@@ -46,14 +46,15 @@ pub fn add_scaled(block: &Block, factors: &[f64], sums: &mut [f64]) {
     kernels::combine(block.entries(), &coefficients, sums);
 }
 
-/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for eight S as rows of weights.
+/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for eight S as rows of weights; without factors, f_i = 1.
 pub fn add_correlations(block: &Block, factors: &[f64], eight: &[f64], sums: &mut [f64]) {
     let lanes = block.lanes();
     let mut products = vec![0.0; LANES * lanes];
     kernels::correlate_eight(block.entries(), eight, &mut products);
     let mut coefficients = vec![0.0; LANES * lanes];
     let rows = coefficients.chunks_exact_mut(LANES);
-    for (i, (row, f)) in rows.zip(factors).enumerate() {
+    for (i, row) in rows.take(block.matrices).enumerate() {
+        let f = factors.get(i).copied().unwrap_or(1.0);
         let weight = block.weights[i] * f * f;
         for (k, x) in row.iter_mut().enumerate() {
             *x = weight * products[k * lanes + i];

@@ -26,8 +26,8 @@ pub struct Summary {
     pub len: usize,
     /// Their weighted mean, after reduction.
     pub mean: Matrix,
-    /// Σ_i w_i log det Cⁱ.
-    pub mean_log_det: f64,
+    /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the Frobenius criterion.
+    pub constant: f64,
     /// How the set was reduced, if it was.
     pub reduction: Option<Reduction>,
 }
@@ -42,12 +42,12 @@ impl Summary {
     /// let summary = Summary::new(10, Matrix::identity(3), 0.0);
     /// assert_eq!((summary.dimension(), summary.channels()), (3, 3));
     /// ```
-    pub fn new(len: usize, mean: Matrix, mean_log_det: f64) -> Self {
+    pub fn new(len: usize, mean: Matrix, constant: f64) -> Self {
         Self {
             criterion: Criterion::Likelihood,
             len,
             mean,
-            mean_log_det,
+            constant,
             reduction: None,
         }
     }

@@ -51,7 +51,8 @@ pub struct Probe {
 /// ```
 #[derive(Clone, Debug)]
 pub struct FinalSums {
-    /// Σ_i w_i Σ_a log Dⁱ_aa.
+    /// What the criterion sums over the diagonals: Σ_i w_i Σ_a log Dⁱ_aa for the likelihood, the same of
+    /// (Dⁱ_aa)² for the Frobenius criterion.
     pub diagonal_sum: f64,
     /// Σ_i w_i (Dⁱ_aa / m_a − 1)² for the mean powers m_a.
     pub variations: Vec<f64>,
@@ -69,15 +70,15 @@ pub struct FinalSums {
 /// working.reset(&Matrix::identity(2))?;
 /// let tables = working.final_sums(&[1.0, 1.0])?.tables.expect("two matrices are not too many");
 /// assert_eq!(tables.powers, [2.0, 1.0, 3.0, 4.0]);
-/// assert!((tables.log_dets[1] - 12_f64.ln()).abs() < 1e-12);
+/// assert!((tables.constants[1] - 12_f64.ln()).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// Dⁱ_aa, one row per matrix.
     pub powers: Vec<f64>,
-    /// log det Cⁱ.
-    pub log_dets: Vec<f64>,
+    /// log det Cⁱ for the likelihood, ‖Cⁱ‖² for the Frobenius criterion.
+    pub constants: Vec<f64>,
 }
 
 /// Checked matrices Cⁱ and the transformed Dⁱ = B Cⁱ Bᵀ, wherever they are.
@@ -125,7 +126,7 @@ pub trait WorkingSet {
     fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error>;
 
     /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for eight symmetric S at once, with the sizes of
-    /// [`balance`](Self::balance). Both sides are lower triangles, row after row, each entry being
+    /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are lower triangles, row after row, each entry being
     /// eight numbers.
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error>;
 

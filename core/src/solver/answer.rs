@@ -2,9 +2,8 @@
 
 use super::Outcome;
 use crate::Error;
-use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
-use crate::matrices::{Tables, WorkingSet};
+use crate::matrices::{Summary, Tables, WorkingSet};
 use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
 
@@ -53,7 +52,7 @@ pub(super) fn assemble<S: WorkingSet>(
     };
     let residuals = tables
         .as_ref()
-        .map_or(Vec::new(), |t| residuals(criterion, t, log_det));
+        .map_or(Vec::new(), |t| residuals(set.summary(), t, log_det));
     let powers = tables.map_or(Matrix::zeros(0, p), |tables| {
         arranged(tables, &order, &scale)
     });
@@ -88,7 +87,7 @@ pub(super) fn assemble<S: WorkingSet>(
         iterations: last.iteration,
         loss,
         gradient_norm: statistics.as_ref().map_or(last.gradient_norm, |s| {
-            s.stopping_measure(settings.orthogonal)
+            criterion.stopping_measure(s, settings.orthogonal, summary)
         }),
         history,
         residuals,
@@ -109,7 +108,7 @@ fn unless_interrupted<T>(asked: Result<T, Error>) -> Result<Option<T>, Error> {
 
 /// The powers of the components in their order and scale; in place, for there may be many.
 fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
-    let (n, mut powers) = (tables.log_dets.len(), tables.powers);
+    let (n, mut powers) = (tables.constants.len(), tables.powers);
     let mut row = vec![0.0; order.len()];
     for out in powers.chunks_exact_mut(order.len()) {
         row.copy_from_slice(out);
@@ -120,11 +119,14 @@ fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
 }
 
 /// Each matrix's share of the loss, at a B of that log |det|.
-fn residuals(criterion: Criterion, tables: &Tables, log_det: f64) -> Vec<f64> {
-    let p = tables.powers.len() / tables.log_dets.len();
-    let matrices = tables.powers.chunks_exact(p).zip(&tables.log_dets);
+fn residuals(summary: &Summary, tables: &Tables, log_det: f64) -> Vec<f64> {
+    let p = tables.powers.len() / tables.constants.len();
+    let matrices = tables.powers.chunks_exact(p).zip(&tables.constants);
     matrices
-        .map(|(powers, log_det_c)| criterion.residual(powers, *log_det_c, log_det))
+        .map(|(powers, constant)| {
+            let criterion = summary.criterion;
+            criterion.residual(summary, powers, *constant, log_det)
+        })
         .collect()
 }
 

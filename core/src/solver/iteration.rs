@@ -103,7 +103,9 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
 
     /// ĝ here; over rotations, that of the antisymmetric part.
     pub fn gradient_norm(&self) -> f64 {
-        self.statistics.stopping_measure(self.settings.orthogonal)
+        let summary = self.set.summary();
+        let criterion = summary.criterion;
+        criterion.stopping_measure(&self.statistics, self.settings.orthogonal, summary)
     }
 
     /// Counts work, in transforms of the set.
@@ -157,8 +159,11 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
     fn decrement(&self) -> f64 {
         let floor = self.settings.lambda_min;
         if self.settings.orthogonal {
-            let e = quasi_newton::rotation(&self.statistics, floor);
-            -0.25 * e.dot(&self.statistics.rotation_gradient())
+            let summary = self.set.summary();
+            let criterion = summary.criterion;
+            let e = quasi_newton::rotation(criterion, &self.statistics, floor);
+            let decrement = -0.25 * e.dot(&self.statistics.rotation_gradient());
+            decrement * criterion.loss_unit(summary)
         } else {
             let e = quasi_newton::direction(&self.statistics, floor);
             -0.5 * e.dot(&self.statistics.gradient)

@@ -3,6 +3,7 @@
 mod answer;
 mod coarse;
 mod iteration;
+mod jacobi;
 mod newton;
 mod pham;
 mod progress;
@@ -95,8 +96,11 @@ pub fn diagonalize_working<S: WorkingSet>(
     settings: &Settings,
     observer: &mut dyn Observer,
 ) -> Result<Diagonalization, Error> {
-    settings.check()?;
-    if settings.orthogonal && set.summary().reduction.is_some() {
+    let criterion = set.summary().criterion;
+    settings.check(criterion)?;
+    let orthogonal = settings.orthogonal || criterion.requires_rotations();
+    let settings = &settings.clone().orthogonal(orthogonal);
+    if orthogonal && set.summary().reduction.is_some() {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(set.summary(), observer);
@@ -206,6 +210,7 @@ fn stepper<S: WorkingSet>(set: &mut S, settings: &Settings) -> Box<dyn Stepper<S
         Method::Newton => Box::new(newton::Newton::new(set, settings)),
         Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),
         Method::Pham => Box::new(pham::Pham),
+        Method::Jacobi => Box::new(jacobi::Jacobi),
     }
 }
 

@@ -46,7 +46,7 @@ impl Newton {
         iteration: &mut Iteration<'_, '_, S>,
     ) -> Result<Direction, Error> {
         let summary = iteration.set.summary();
-        let (n, p) = (summary.len, summary.dimension());
+        let (n, p, criterion) = (summary.len, summary.dimension(), summary.criterion);
         let gradient_norm = iteration.gradient_norm();
         let effort = Effort {
             forcing: gradient_norm.min(FORCING),
@@ -63,14 +63,16 @@ impl Newton {
         if !self.stored {
             let set = &mut *iteration.set;
             let product = |e: &Matrix| set.hessian_product(e);
-            let found = newton::direction(statistics, group, effort, curved, product)?;
+            let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
             iteration.count(found.iterations as f64 * 2.0 / 3.0);
             return Ok(found);
         }
-        let hessian = self.hessian.get_or_insert_with(|| Hessian::zeros(p));
+        let hessian = self
+            .hessian
+            .get_or_insert_with(|| Hessian::zeros(criterion, p));
         iteration.set.hessian(hessian)?;
         let product = |e: &Matrix| Ok(hessian.product(e));
-        let found = newton::direction(statistics, group, effort, curved, product)?;
+        let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
         iteration.count(2.0 / 3.0);
         Ok(found)
     }

@@ -17,7 +17,7 @@ impl<S: WorkingSet> Stepper<S> for Pham {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
         let mut b = iteration.b.clone();
         let Some(pairs) = iteration.set.pairs() else {
-            return Err(Error::Conflict(Conflict::PhamNotInMemory));
+            return Err(Error::Conflict(Conflict::PairsNotInMemory));
         };
         let decrement = pham::sweep(pairs, &mut b);
         let diagonal_sum = pairs.diagonal_sum();

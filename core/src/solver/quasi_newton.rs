@@ -15,7 +15,9 @@ pub(super) struct QuasiNewton;
 impl<S: WorkingSet> Stepper<S> for QuasiNewton {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
         let length = if iteration.settings.orthogonal {
-            let e = quasi_newton::rotation(&iteration.statistics, iteration.settings.lambda_min);
+            let criterion = iteration.set.summary().criterion;
+            let floor = iteration.settings.lambda_min;
+            let e = quasi_newton::rotation(criterion, &iteration.statistics, floor);
             rotation::rotate(iteration, &e)?
         } else {
             shear(iteration)?

@@ -18,6 +18,7 @@ pub(crate) fn start<S: WorkingSet>(
     match choice {
         Start::Given(b) => given(summary, b, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
+        Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
         Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(summary),
         Start::Whitener => whitener(summary),
@@ -31,6 +32,9 @@ pub(crate) fn restart<S: WorkingSet>(
     k: usize,
     orthogonal: bool,
 ) -> Result<Matrix, Error> {
+    if set.summary().criterion.requires_rotations() {
+        return spectral::rotation(set, k as u64);
+    }
     if !orthogonal {
         return spectral::start(set, k as u64);
     }
@@ -66,7 +70,14 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
     }
     let b = set.to_reduced(b);
     // Rows and channels may differ in unit: only what is left once both are scaled counts.
-    let scale: Vec<f64> = (0..p).map(|a| set.mean[(a, a)].sqrt()).collect();
+    let unit = |power: f64| {
+        if power == 0.0 {
+            1.0
+        } else {
+            power.abs().sqrt()
+        }
+    };
+    let scale: Vec<f64> = (0..p).map(|a| unit(set.mean[(a, a)])).collect();
     let mut balanced = Matrix::from_fn(p, p, |a, c| b[(a, c)] * scale[c]);
     for a in 0..p {
         let norm = linalg::dot(balanced.row(a), balanced.row(a)).sqrt();

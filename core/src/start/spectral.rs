@@ -25,14 +25,29 @@ const ANGLE: f64 = 0.01;
 
 /// The start; other seeds end in other combinations.
 pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
-    let (n, p) = (set.summary().len, set.summary().dimension());
     let factor = linalg::cholesky(&set.summary().mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
     let inverse_mean = linalg::product(&whitener.transpose(), &whitener);
     let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
+    let rotation = common_rotation(set, Some(&whitener), seed)?;
+    Ok(linalg::product(&rotation, &whitener))
+}
 
+/// The start over rotations: the same without whitening, for sets that need not be positive definite.
+pub(super) fn rotation<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
+    common_rotation(set, None, seed)
+}
+
+/// The rotation that makes a few principal combinations of the (whitened) matrices most diagonal
+/// together.
+fn common_rotation<S: WorkingSet>(
+    set: &mut S,
+    whitener: Option<&Matrix>,
+    seed: u64,
+) -> Result<Matrix, Error> {
+    let (n, p) = (set.summary().len, set.summary().dimension());
     // As many as a set of n matrices can tell apart.
     let count = LANES.min(p).min(n / 6).max(1);
     let mut random = SplitMix(seed);
@@ -42,19 +57,26 @@ pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Err
     }
     let scratch = &mut Vec::new();
     for _ in 0..ITERATIONS {
-        // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᵀ / s_i has the mean I. The Dⁱ
-        // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᵀ S W⟩ / s_i.
-        let traces = traces(&combinations);
-        let pulled = congruent(&combinations, &whitener.transpose(), scratch);
-        let sums = set.correlate(pulled.entries())?;
-        let sums = SymmetricBatch::from_parts(p, LANES, sums);
-        combinations = congruent(&sums, &whitener, scratch);
-        subtract_from_diagonal(&mut combinations, &traces);
+        if let Some(whitener) = whitener {
+            // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᵀ / s_i has the mean I. The Dⁱ
+            // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᵀ S W⟩ / s_i.
+            let traces = traces(&combinations);
+            let pulled = congruent(&combinations, &whitener.transpose(), scratch);
+            let sums = SymmetricBatch::from_parts(p, LANES, set.correlate(pulled.entries())?);
+            combinations = congruent(&sums, whitener, scratch);
+            subtract_from_diagonal(&mut combinations, &traces);
+        } else {
+            // S_k ← Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ.
+            let sums = set.correlate(combinations.entries())?;
+            combinations = SymmetricBatch::from_parts(p, LANES, sums);
+        }
         orthonormalize(&mut combinations);
     }
     let (_, vectors) = eigen(&combinations.matrix(0))?;
-    let rotation = rotated(congruent(&combinations, &vectors, scratch), vectors);
-    Ok(linalg::product(&rotation, &whitener))
+    Ok(rotated(
+        congruent(&combinations, &vectors, scratch),
+        vectors,
+    ))
 }
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already rotated by it, most

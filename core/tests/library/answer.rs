@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use codiag::synthetic::{Sensors, Synthetic, meg, noisy};
 use codiag::{
-    Matrix, MatrixSet, Method, Rank, Record, SetOptions, Settings, Start, Status, StepKind,
+    Criterion, Matrix, MatrixSet, Rank, Record, SetOptions, Settings, Start, Status, StepKind,
     diagonalize, diagonalize_with,
 };
 
@@ -116,7 +116,7 @@ fn the_pair_hardest_to_tell_apart_is_named() {
 #[test]
 fn a_warm_start_at_the_answer_returns_it_at_once() {
     let set = noisy(50, 9, 0.2, 1);
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default().method(method);
         let cold = diagonalize(&set, &settings).unwrap();
         let warm = settings
@@ -132,7 +132,7 @@ fn a_warm_start_at_the_answer_returns_it_at_once() {
 #[test]
 fn the_observer_sees_every_iteration_and_can_stop() {
     let set = noisy(50, 9, 0.2, 1);
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default().method(method);
         let mut seen: Vec<Record> = Vec::new();
         let answer = diagonalize_with(&set, &settings, &mut |record: &Record, b: &Matrix| {
@@ -164,7 +164,7 @@ fn the_observer_sees_every_iteration_and_can_stop() {
 #[test]
 fn limits_are_kept() {
     let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         for max_iterations in [0, 2] {
             let settings = Settings::default()
                 .method(method)
@@ -178,7 +178,7 @@ fn limits_are_kept() {
 
 #[test]
 fn rounding_is_told_from_the_iteration_limit() {
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default()
             .method(method)
             .tolerance(1e-300)
@@ -285,7 +285,7 @@ fn one_matrix_and_one_dimension_are_solved_by_the_start() {
     let single = diagonalize(&noisy(1, 6, 0.5, 0), &Settings::default()).unwrap();
     assert_eq!((single.status, single.iterations), (Status::Converged, 0));
     assert!(single.loss.abs() < 1e-12);
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default().method(method);
         let scalar = diagonalize(&MatrixSet::new(&[2.0, 3.0], 2, 1).unwrap(), &settings).unwrap();
         assert!(scalar.status.converged() && scalar.identifiability.is_none());

@@ -2,7 +2,7 @@
 
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Diagonalization, Error, Matrix, MatrixSet, Method, SetOptions, Settings, Start, Status,
+    Criterion, Diagonalization, Error, Matrix, MatrixSet, SetOptions, Settings, Start, Status,
     diagonalize,
 };
 
@@ -81,7 +81,7 @@ fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
         0.2 * ((a * 5 + b * 3) % 7) as f64 + 2.0 * f64::from(u8::from(a == b))
     });
     let moved = MatrixSet::new(&transformed(&made, &t), 40, 7).unwrap();
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         let settings = |start| {
             Settings::default()
                 .method(method)
@@ -138,7 +138,7 @@ fn order_duplication_and_weights_do_not_matter() {
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
     let set = noisy(700, 20, 0.2, 0);
-    for method in Method::ALL {
+    for &method in Criterion::Likelihood.methods() {
         let run = |threads| {
             let settings = Settings::default().method(method).max_iterations(40);
             let set = set.clone().with_threads(threads);

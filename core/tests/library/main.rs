@@ -3,6 +3,7 @@
 mod answer;
 mod bad_input;
 mod convergence;
+mod frobenius;
 mod invariance;
 mod observers;
 mod on_disk;

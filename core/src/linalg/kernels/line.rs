@@ -112,11 +112,31 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
-/// For each matrix of a block, what the criterion sums over its diagonal: Σ_a log D_aa.
+/// For each matrix of a block, what the criterion sums over its diagonal: Σ_a log D_aa or Σ_a D_aa².
 pub fn diagonal_sums(criterion: Criterion, p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     match criterion {
         Criterion::Likelihood => diagonal_logs(p, block, lanes, out),
+        Criterion::Frobenius => diagonal_squares(p, block, lanes, out),
     }
+}
+
+/// For each matrix of a block, Σ_a D_aa².
+fn diagonal_squares(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
+    let triangle = Triangle::new(p);
+    assert_eq!(block.len(), triangle.len() * lanes);
+    assert_eq!(out.len(), lanes);
+    out.fill(0.0);
+    dispatch(
+        #[inline(always)]
+        || {
+            for a in 0..p {
+                let row = &block[triangle.diagonal(a) * lanes..][..lanes];
+                for (sum, x) in out.iter_mut().zip(row) {
+                    *sum += x * x;
+                }
+            }
+        },
+    );
 }
 
 /// For each matrix of a block, Σ_a log D_aa.
@@ -158,31 +178,74 @@ pub fn line_point(
     };
     match criterion {
         Criterion::Likelihood => logs_along(p, weights, alpha, rows),
+        Criterion::Frobenius => squares_along(p, weights, alpha, rows),
     }
 }
 
-/// As [`line_point`], from `ratios` to D_aa of the p diagonals of `cross` and then of `square`: what the
-/// logarithms add to those at α = 0.
-pub fn line_point_of_ratios(
+/// As [`line_point`], from the p diagonals of D, then of `cross` and of `square`.
+pub fn line_point_of_diagonals(
     criterion: Criterion,
     p: usize,
-    ratios: &[f64],
+    diagonals: &[f64],
     weights: &[f64],
     alpha: f64,
 ) -> LinePoint {
     let lanes = weights.len();
+    assert_eq!(diagonals.len(), 3 * p * lanes);
+    let rows = |a, at| [0, 1, 2].map(|k: usize| group(diagonals, (k * p + a) * lanes + at));
+    match criterion {
+        Criterion::Likelihood => logs_along(p, weights, alpha, rows),
+        Criterion::Frobenius => squares_along(p, weights, alpha, rows),
+    }
+}
+
+/// As [`line_point`] for the likelihood, from `ratios` to D_aa of the p diagonals of `cross` and then of
+/// `square`: what the logarithms add to those at α = 0.
+pub fn line_point_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> LinePoint {
+    let lanes = weights.len();
     assert_eq!(ratios.len(), 2 * p * lanes);
-    let rows = |a, at| {
+    logs_along(p, weights, alpha, |a, at| {
         let row = a * lanes + at;
         [
             &[1.0; LANES],
             group(ratios, row),
             group(ratios, p * lanes + row),
         ]
-    };
-    match criterion {
-        Criterion::Likelihood => logs_along(p, weights, alpha, rows),
-    }
+    })
+}
+
+/// The sums of the squares of the quadratics whose three coefficients, for eight matrices, are
+/// `rows(a, at)`.
+#[inline(always)]
+fn squares_along<'a>(
+    p: usize,
+    weights: &[f64],
+    alpha: f64,
+    rows: impl Fn(usize, usize) -> [&'a [f64; LANES]; 3],
+) -> LinePoint {
+    let lanes = weights.len();
+    assert_eq!(lanes % LANES, 0);
+    let mut sums = [[0.0; LANES]; 3];
+    dispatch(
+        #[inline(always)]
+        || {
+            for at in (0..lanes).step_by(LANES) {
+                let w = group(weights, at);
+                for a in 0..p {
+                    let [d, c, s] = rows(a, at);
+                    for l in 0..LANES {
+                        let x = d[l] + alpha * (c[l] + alpha * s[l]);
+                        let slope = c[l] + 2.0 * alpha * s[l];
+                        sums[0][l] += w[l] * x * x;
+                        sums[1][l] += w[l] * 2.0 * x * slope;
+                        sums[2][l] += w[l] * (2.0 * slope * slope + 4.0 * x * s[l]);
+                    }
+                }
+            }
+        },
+    );
+    let [sum, first, second] = sums.map(|s| s.iter().sum());
+    LinePoint { sum, first, second }
 }
 
 /// The sums of the logarithms of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.

@@ -26,7 +26,10 @@ pub use cholesky::cholesky_pivots;
 pub use combine::{combine, combine_eight, correlate, correlate_eight};
 pub use diagonals::line_diagonals;
 pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
-pub use line::{LinePoint, advance, diagonal_sums, line_point, line_point_of_ratios, sum_of_logs};
+pub use line::{
+    LinePoint, advance, diagonal_sums, line_point, line_point_of_diagonals, line_point_of_ratios,
+    sum_of_logs,
+};
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use transform::{Congruence, accumulate_product, congruence};

@@ -318,7 +318,7 @@ fn diagonals_of_a_line_are_those_of_the_congruences() {
         let start = line_point(Criterion::Likelihood, p, &d, &cross, &square, &w, 0.0);
         for alpha in [0.0, 0.7] {
             let whole = line_point(Criterion::Likelihood, p, &d, &cross, &square, &w, alpha);
-            let ratios = line_point_of_ratios(Criterion::Likelihood, p, ratios, &w, alpha);
+            let ratios = line_point_of_ratios(p, ratios, &w, alpha);
             assert_close(start.sum + ratios.sum, whole.sum);
             assert_close(ratios.first, whole.first);
             assert_close(ratios.second, whole.second);

@@ -9,7 +9,7 @@ use crate::matrices::groups::{self, add_slices, symmetric};
 use crate::matrices::{
     FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
 };
-use crate::statistics::{Hessian, Statistics, add_transposed};
+use crate::statistics::{Hessian, Statistics};
 
 /// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
 const SLICE: usize = 2048;
@@ -128,7 +128,7 @@ impl WorkingSet for InMemory {
                 linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice());
             },
         );
-        add_transposed(&mut product, e);
+        criterion.add_determinant(&mut product, e);
         Ok(product)
     }
 
@@ -174,13 +174,14 @@ impl WorkingSet for InMemory {
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
-        let p = self.dimension();
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
         let variations = self.sum(
             Work::Diagonals,
             |group| {
                 let mut sums = vec![0.0; p];
                 for block in &group.blocks {
-                    groups::add_variations(block.d(), block.weights(), mean_powers, &mut sums);
+                    let (d, weights) = (block.d(), block.weights());
+                    groups::add_variations(criterion, d, weights, mean_powers, &mut sums);
                 }
                 sums
             },
@@ -198,7 +199,7 @@ impl WorkingSet for InMemory {
             variations,
             tables: Some(Tables {
                 powers,
-                log_dets: self.log_dets.to_vec(),
+                constants: self.constants.to_vec(),
             }),
         })
     }

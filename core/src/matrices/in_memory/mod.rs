@@ -31,7 +31,7 @@ use crate::threads::Workers;
 /// ```
 pub struct InMemory {
     summary: Summary,
-    log_dets: Arc<[f64]>,
+    constants: Arc<[f64]>,
     groups: Vec<Group>,
     workers: Workers,
 }
@@ -174,14 +174,14 @@ impl InMemory {
     /// concerns D.
     pub fn new(set: &MatrixSet) -> Self {
         let workers = Workers::new(set.threads, set.len(), set.dimension());
-        let log_dets = Arc::clone(&set.log_dets);
-        Self::of_blocks(set.blocks(), set.summary().clone(), log_dets, workers)
+        let constants = Arc::clone(&set.constants);
+        Self::of_blocks(set.blocks(), set.summary().clone(), constants, workers)
     }
 
     pub(super) fn of_blocks(
         blocks: &[Arc<Block>],
         summary: Summary,
-        log_dets: Arc<[f64]>,
+        constants: Arc<[f64]>,
         workers: Workers,
     ) -> Self {
         let lanes = blocks.iter().map(|b| b.lanes()).sum();
@@ -198,7 +198,7 @@ impl InMemory {
         Self {
             groups: groups.collect(),
             summary,
-            log_dets,
+            constants,
             workers,
         }
     }
@@ -234,12 +234,12 @@ impl InMemory {
             criterion: self.summary.criterion,
             len: places.len(),
             mean: weighted_mean(p, &blocks, &self.workers),
-            mean_log_det: 0.0,
+            constant: 0.0,
             reduction: None,
         };
-        let log_dets = vec![0.0; places.len()].into();
+        let constants = vec![0.0; places.len()].into();
         let workers = self.workers.clone();
-        Some((total, Self::of_blocks(&blocks, summary, log_dets, workers)))
+        Some((total, Self::of_blocks(&blocks, summary, constants, workers)))
     }
 
     fn blocks(&self) -> impl Iterator<Item = &TransformedBlock> {
@@ -290,9 +290,6 @@ impl InMemory {
             },
             MomentSums::add,
         );
-        Statistics {
-            gradient: sums.gradient,
-            gamma: sums.gamma,
-        }
+        Statistics::new(criterion, sums.gradient, sums.gamma)
     }
 }

@@ -6,10 +6,10 @@ use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, Watcher, transform};
 use crate::Error;
 use crate::linalg::{self, Matrix, Triangle, kernels};
-use crate::matrices::build::factorize_block;
+use crate::matrices::build::block_constants;
 use crate::matrices::groups::{self, add_slices, symmetric};
 use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, start_sums};
-use crate::statistics::{Hessian, Statistics, add_transposed};
+use crate::statistics::{Hessian, Statistics};
 use crate::update;
 
 impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
@@ -44,7 +44,11 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
             || vec![0.0; eight.len()],
             |sums, block, _| {
                 // n sizes are too many to keep, and cost next to nothing beside the reading.
-                let sizes = start_sums::inverse_sizes(p, block, metric);
+                let sizes = if metric.is_empty() {
+                    Vec::new()
+                } else {
+                    start_sums::inverse_sizes(p, block, metric)
+                };
                 start_sums::add_correlations(block, &sizes, &eight, sums);
             },
             add_slices,
@@ -62,7 +66,8 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
     }
 
     fn statistics(&mut self) -> Result<Statistics, Error> {
-        Ok(self.here()?.statistics())
+        let criterion = self.summary.criterion;
+        Ok(self.here()?.statistics(criterion))
     }
 
     fn expect_hessian(&mut self) -> bool {
@@ -89,7 +94,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
             },
             |total, sums| linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice()),
         )?;
-        add_transposed(&mut product, e);
+        criterion.add_determinant(&mut product, e);
         Ok(product)
     }
 
@@ -104,7 +109,8 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
         let line = self.line.as_ref().expect("a line was probed");
         let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
-        Ok(self.move_to(b)?.statistics())
+        let criterion = self.summary.criterion;
+        Ok(self.move_to(b)?.statistics(criterion))
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
@@ -118,11 +124,11 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         }
         let b = &self.b;
         let rows = if wanted { self.summary.len } else { 0 };
-        let (mut powers, mut log_dets) = (vec![0.0; rows * p], vec![0.0; rows]);
+        let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
         let capacity = self.blocks.recipe.capacity;
         let places = powers.chunks_mut(capacity * p);
         let places: Vec<Mutex<(&mut [f64], &mut [f64])>> = places
-            .zip(log_dets.chunks_mut(capacity))
+            .zip(constants.chunks_mut(capacity))
             .map(Mutex::new)
             .collect();
         let sums = Sums {
@@ -135,11 +141,13 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
                 transform(b, block, workspace);
                 let (d, weights) = (workspace.d(), &block.weights);
                 sums.0 += groups::diagonal_sum(criterion, p, d.entries(), weights);
-                groups::add_variations(&d, weights, mean_powers, &mut sums.1);
+                groups::add_variations(criterion, &d, weights, mean_powers, &mut sums.1);
                 let Some(place) = places.get(k) else { return };
                 let mut place = place.lock().expect("each block comes once");
                 groups::write_powers(&d, place.0);
-                place.1.copy_from_slice(&factorize_block(block).0);
+                place
+                    .1
+                    .copy_from_slice(&block_constants(criterion, block).0);
             },
             add: |total: &mut (f64, Vec<f64>), part: &(f64, Vec<f64>)| {
                 total.0 += part.0;
@@ -151,7 +159,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         Ok(FinalSums {
             diagonal_sum,
             variations,
-            tables: wanted.then_some(Tables { powers, log_dets }),
+            tables: wanted.then_some(Tables { powers, constants }),
         })
     }
 }

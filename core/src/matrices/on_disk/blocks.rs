@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::file::MatrixFile;
 use super::plan::{Needs, Plan};
+use crate::criterion::Criterion;
 use crate::linalg::Matrix;
 use crate::linalg::kernels::LANES;
 use crate::matrices::build::{Indefinite, negative_lane};
@@ -18,6 +19,7 @@ const LARGEST_STEP: usize = 8;
 #[derive(Clone)]
 pub struct Recipe {
     pub file: Arc<MatrixFile>,
+    pub criterion: Criterion,
     /// Every so many-th matrix of the file.
     pub step: usize,
     /// Normalized weights of all matrices of the file; None if all are alike.

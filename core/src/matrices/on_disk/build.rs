@@ -6,7 +6,7 @@ use super::blocks::{Blocks, Recipe};
 use super::pass::{Sums, Unwatched, Watcher, pass};
 use super::{MatrixFile, OnDisk};
 use crate::linalg::{self, Matrix, Triangle, kernels};
-use crate::matrices::build::{Indefinite, check_range, factorize_block};
+use crate::matrices::build::{Indefinite, block_constants, check_constant, check_range};
 use crate::matrices::groups::{add_slices, symmetric};
 use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
@@ -15,7 +15,7 @@ use crate::{Error, Memory};
 /// What the first pass sums.
 struct First {
     mean: Vec<f64>,
-    mean_log_det: f64,
+    constant: f64,
     /// The first matrix that is not positive definite.
     indefinite: Option<Indefinite>,
 }
@@ -23,7 +23,7 @@ struct First {
 impl First {
     fn add(&mut self, other: &Self) {
         add_slices(&mut self.mean, &other.mean);
-        self.mean_log_det += other.mean_log_det;
+        self.constant += other.constant;
         self.indefinite = self.indefinite.or(other.indefinite);
     }
 }
@@ -69,6 +69,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         let recipe = Recipe {
             file: Arc::clone(file),
             step: 1,
+            criterion: options.criterion,
             weights: weights.map(|_| options.normalized_weights(n).into()),
             total: 1.0,
             shrinkage: options.shrinkage,
@@ -98,11 +99,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
         if let Some(indefinite) = first.indefinite {
             return Err(indefinite.error(&mean));
         }
+        check_constant(options.criterion, first.constant)?;
         let summary = Summary {
             criterion: options.criterion,
             len: n,
             mean,
-            mean_log_det: first.mean_log_det,
+            constant: first.constant,
             reduction,
         };
         Ok(Self::at_no_point(blocks, summary, memory, threads, watcher))
@@ -161,7 +163,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             criterion: self.summary.criterion,
             len: blocks.recipe.len(),
             mean: symmetric(p, &mean),
-            mean_log_det: 0.0,
+            constant: 0.0,
             reduction: None,
         };
         let (memory, threads, watcher) = (self.memory, self.threads, self.watcher.clone());
@@ -173,12 +175,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
 
 /// Sums the mean; and, if they are to be diagonalized as they are, factorizes the matrices.
 fn first_pass(blocks: &Blocks, watcher: &dyn Watcher, factorize: bool) -> Result<First, Error> {
-    let p = blocks.recipe.dimension();
+    let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
     let capacity = blocks.recipe.capacity;
     let sums = Sums {
         zero: || First {
             mean: vec![0.0; Triangle::new(p).len()],
-            mean_log_det: 0.0,
+            constant: 0.0,
             indefinite: None,
         },
         work: |sums: &mut First, k: usize, block: Option<&Block>, _: &mut _| {
@@ -187,8 +189,8 @@ fn first_pass(blocks: &Blocks, watcher: &dyn Watcher, factorize: bool) -> Result
             if !factorize {
                 return;
             }
-            let (log_dets, singular) = factorize_block(block);
-            sums.mean_log_det += linalg::dot(&block.weights[..log_dets.len()], &log_dets);
+            let (constants, singular) = block_constants(criterion, block);
+            sums.constant += linalg::dot(&block.weights[..constants.len()], &constants);
             if let Some(lane) = singular.filter(|_| sums.indefinite.is_none()) {
                 let matrix = k * capacity + lane;
                 sums.indefinite = Some(Indefinite::new(block, lane, matrix));

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, Watcher};
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, kernels};
 use crate::matrices::{LinePoint, Probe};
 
@@ -18,12 +19,12 @@ pub struct LineTables {
     /// E, and F = E B.
     pub e: Matrix,
     f: Matrix,
-    /// Σ_i w_i Σ_a log Dⁱ_aa at α = 0.
+    /// What the tables leave out: Σ_i w_i Σ_a log Dⁱ_aa at α = 0 for the likelihood.
     diagonal_sum: f64,
     /// What the search is known to ask for.
     known: [(f64, LinePoint); 2],
-    /// The ratios of each block for which there is room, and its weights.
-    ratios: Vec<OnceLock<(Vec<f64>, Vec<f64>)>>,
+    /// The table of each block for which there is room, and its weights.
+    tables: Vec<OnceLock<(Vec<f64>, Vec<f64>)>>,
 }
 
 /// What a probe sums.
@@ -50,8 +51,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
         self.line = None;
         let b = &self.b;
         let f = linalg::product(e, b);
-        let room = self.blocks.plan.lines;
-        let ratios: Vec<OnceLock<_>> = (0..room).map(|_| OnceLock::new()).collect();
+        // Rotations ask for α = 0 and 1 alone: no tables are kept for them.
+        let room = match criterion {
+            Criterion::Likelihood => self.blocks.plan.lines,
+            Criterion::Frobenius => 0,
+        };
+        let tables: Vec<OnceLock<_>> = (0..room).map(|_| OnceLock::new()).collect();
         let sums = Sums {
             zero: || ProbeSums {
                 probe: Probe {
@@ -73,14 +78,13 @@ impl<W: Watcher + Clone> OnDisk<W> {
                     sums.probe.linear[a] += linalg::dot(&linear[row.clone()], weights);
                     sums.probe.quadratic[a] += linalg::dot(&quadratic[row], weights);
                 }
-                let ratios_here = ratios_of(p, lanes, workspace);
+                let table = table_of(criterion, p, lanes, workspace);
                 for (sum, alpha) in sums.at.iter_mut().zip(KNOWN) {
-                    *sum +=
-                        kernels::line_point_of_ratios(criterion, p, ratios_here, weights, alpha);
+                    *sum += point_of(criterion, p, table, weights, alpha);
                 }
-                if let Some(place) = ratios.get(k) {
+                if let Some(place) = tables.get(k) {
                     // Each block comes once.
-                    let _ = place.set((ratios_here.to_vec(), weights.clone()));
+                    let _ = place.set((table.to_vec(), weights.clone()));
                 }
             },
             add: ProbeSums::add,
@@ -89,9 +93,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
         self.line = Some(LineTables {
             e: e.clone(),
             f,
-            diagonal_sum,
+            diagonal_sum: match criterion {
+                Criterion::Likelihood => diagonal_sum,
+                Criterion::Frobenius => 0.0,
+            },
             known: [(KNOWN[0], found.at[0]), (KNOWN[1], found.at[1])],
-            ratios,
+            tables,
         });
         Ok(found.probe)
     }
@@ -106,7 +113,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         Ok(point)
     }
 
-    /// The point at an α that the probe did not foresee, but for the logarithms at 0.
+    /// The point at an α that the probe did not foresee, but for what the tables leave out.
     fn point_elsewhere(&self, line: &LineTables, alpha: f64) -> Result<LinePoint, Error> {
         let (p, b) = (self.dimension(), &self.b);
         let criterion = self.summary.criterion;
@@ -116,19 +123,18 @@ impl<W: Watcher + Clone> OnDisk<W> {
                    k: usize,
                    block: Option<&Block>,
                    workspace: &mut Workspace| {
-                if let Some((ratios, weights)) = line.ratios.get(k).and_then(OnceLock::get) {
-                    *sum += kernels::line_point_of_ratios(criterion, p, ratios, weights, alpha);
+                if let Some((table, weights)) = line.tables.get(k).and_then(OnceLock::get) {
+                    *sum += point_of(criterion, p, table, weights, alpha);
                 } else {
                     let block = block.expect("a block without a table is needed");
                     diagonals(b, &line.f, block, workspace);
-                    let ratios = ratios_of(p, block.lanes(), workspace);
-                    *sum +=
-                        kernels::line_point_of_ratios(criterion, p, ratios, &block.weights, alpha);
+                    let table = table_of(criterion, p, block.lanes(), workspace);
+                    *sum += point_of(criterion, p, table, &block.weights, alpha);
                 }
             },
             add: |total: &mut LinePoint, part: &LinePoint| *total += *part,
         };
-        let needed = |k: usize| line.ratios.len() <= k;
+        let needed = |k: usize| line.tables.len() <= k;
         pass(&self.blocks, &self.watcher, needed, &sums)
     }
 }
@@ -141,11 +147,33 @@ fn diagonals(b: &Matrix, f: &Matrix, block: &Block, workspace: &mut Workspace) {
     kernels::line_diagonals(b, f, block.entries(), lanes, out, scratch);
 }
 
-/// Makes ratios of the diagonals.
-fn ratios_of(p: usize, lanes: usize, workspace: &mut Workspace) -> &[f64] {
-    let (powers, ratios) = workspace.diagonals.split_at_mut(p * lanes);
-    for rows in ratios.chunks_exact_mut(p * lanes) {
-        rows.iter_mut().zip(&*powers).for_each(|(x, d)| *x /= d);
+/// Makes a table of the diagonals: for the likelihood their ratios to Dⁱ_aa, two per matrix and
+/// component.
+fn table_of(criterion: Criterion, p: usize, lanes: usize, workspace: &mut Workspace) -> &[f64] {
+    match criterion {
+        Criterion::Likelihood => {
+            let (powers, ratios) = workspace.diagonals.split_at_mut(p * lanes);
+            for rows in ratios.chunks_exact_mut(p * lanes) {
+                rows.iter_mut().zip(&*powers).for_each(|(x, d)| *x /= d);
+            }
+            ratios
+        }
+        Criterion::Frobenius => &workspace.diagonals,
     }
-    ratios
+}
+
+/// A block's share of the point at α, from its table.
+fn point_of(
+    criterion: Criterion,
+    p: usize,
+    table: &[f64],
+    weights: &[f64],
+    alpha: f64,
+) -> LinePoint {
+    match criterion {
+        Criterion::Likelihood => kernels::line_point_of_ratios(p, table, weights, alpha),
+        Criterion::Frobenius => {
+            kernels::line_point_of_diagonals(criterion, p, table, weights, alpha)
+        }
+    }
 }

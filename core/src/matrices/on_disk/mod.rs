@@ -21,6 +21,7 @@ pub use file::MatrixFile;
 pub use pass::{Reading, Unwatched, Watcher};
 
 use super::{Block, Summary};
+use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{self, Matrix};
 use crate::statistics::Statistics;
@@ -83,11 +84,9 @@ impl PointSums {
         linalg::add_multiple(&mut self.hessian, 1.0, &other.hessian);
     }
 
-    fn statistics(&self) -> Statistics {
-        Statistics {
-            gradient: self.moments.gradient.clone(),
-            gamma: self.moments.gamma.clone(),
-        }
+    fn statistics(&self, criterion: Criterion) -> Statistics {
+        let MomentSums { gradient, gamma } = &self.moments;
+        Statistics::new(criterion, gradient.clone(), gamma.clone())
     }
 }
 

@@ -107,7 +107,7 @@ fn pham_is_refused_with_a_reason() {
     let mut set = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).unwrap();
     let settings = Settings::default().method(Method::Pham);
     let error = diagonalize_working(&mut set, &settings, &mut silent).unwrap_err();
-    assert_eq!(error, Error::Conflict(Conflict::PhamNotInMemory));
+    assert_eq!(error, Error::Conflict(Conflict::PairsNotInMemory));
 }
 
 #[test]

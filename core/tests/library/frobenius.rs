@@ -1,0 +1,218 @@
+//! The Frobenius criterion over rotations, for matrices that need not be positive definite.
+
+use std::ops::ControlFlow;
+
+use codiag::cluster::{ClusterSet, Part};
+use codiag::synthetic::{amari_distance, indefinite};
+use codiag::working::{Chunk, diagonalize_working};
+use codiag::{
+    Criterion, Diagonalization, Error, Evaluation, Hessian, Matrix, MatrixSet, Memory, Method,
+    OnDisk, Record, SetOptions, Settings, Start, diagonalize,
+};
+
+use crate::on_disk::Npy;
+
+const METHODS: [Method; 3] = [Method::Newton, Method::QuasiNewton, Method::Jacobi];
+
+fn options() -> SetOptions {
+    SetOptions::default().criterion(Criterion::Frobenius)
+}
+
+fn set(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
+    let (data, _) = indefinite(n, p, sigma, seed);
+    MatrixSet::with_options(&data, n, p, &options()).unwrap()
+}
+
+fn solve(set: &MatrixSet, method: Method) -> Diagonalization {
+    diagonalize(set, &Settings::default().method(method)).unwrap()
+}
+
+/// exp(tE), by its series.
+fn exponential(e: &Matrix, t: f64) -> Matrix {
+    let p = e.rows();
+    let mut power = Matrix::identity(p);
+    let mut sum: Matrix = Matrix::identity(p);
+    for k in 1..=24 {
+        power = &power * e;
+        power
+            .as_mut_slice()
+            .iter_mut()
+            .for_each(|x| *x *= t / f64::from(k));
+        for (x, y) in sum.as_mut_slice().iter_mut().zip(power.as_slice()) {
+            *x += y;
+        }
+    }
+    sum
+}
+
+fn antisymmetric(p: usize, seed: usize) -> Matrix {
+    let number = |a: usize, b: usize| ((seed + a * 37 + b * 11) % 23) as f64 / 23.0 - 0.5;
+    Matrix::from_fn(p, p, |a, b| number(a, b) - number(b, a))
+}
+
+#[test]
+fn gradient_and_hessian_are_derivatives_along_rotations() {
+    let (n, p) = (12, 5);
+    let set = set(n, p, 0.5, 3);
+    let b = exponential(&antisymmetric(p, 5), 0.7);
+    let e = antisymmetric(p, 2);
+    let loss = |t: f64| {
+        let here = Evaluation::at(&set, &(&exponential(&e, t) * &b)).unwrap();
+        here.loss
+    };
+    // The loss is 1 − Σ d² / energy; gradient and Hessian are those of −¼ Σ d².
+    let unit = 4.0 / set.constant();
+    let here = Evaluation::at(&set, &b).unwrap();
+    let h = 1e-4;
+    let slope = (loss(h) - loss(-h)) / (2.0 * h);
+    assert!((slope - unit * here.gradient.dot(&e)).abs() < 1e-7);
+    let curvature = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
+    let product = Hessian::at(&set, &b).unwrap().product(&e);
+    // exp(tE) is curved itself: ½⟨G, E²⟩ twice.
+    let chart = here.gradient.dot(&(&e * &e));
+    assert!((curvature - unit * (e.dot(&product) + chart)).abs() < 1e-5);
+}
+
+#[test]
+fn exact_sets_are_recovered() {
+    for method in METHODS {
+        let (data, q) = indefinite(30, 8, 0.0, 1);
+        let set = MatrixSet::with_options(&data, 30, 8, &options()).unwrap();
+        let answer = solve(&set, method);
+        assert!(answer.status.converged(), "{method:?}");
+        assert!(answer.loss.abs() < 1e-12 && amari_distance(&answer.b, &q.transpose()) < 1e-10);
+        // By energy, in descending order, rows of unit norm.
+        let energy = |a: usize| -> f64 { (0..30).map(|i| answer.powers[(i, a)].powi(2)).sum() };
+        assert!((1..8).all(|a| energy(a - 1) >= energy(a)));
+    }
+}
+
+#[test]
+fn all_methods_reach_one_loss_and_stay_orthogonal() {
+    for seed in 0..3 {
+        let set = set(60, 12, 0.3, seed);
+        let losses = METHODS.map(|method| {
+            let answer = solve(&set, method);
+            assert!(answer.status.converged(), "{method:?} {}", answer.status);
+            let gram = &answer.b * &answer.b.transpose();
+            for a in 0..12 {
+                for b in 0..12 {
+                    let expected = f64::from(u8::from(a == b));
+                    assert!((gram[(a, b)] - expected).abs() < 1e-12);
+                }
+            }
+            let mean: f64 = answer.residuals.iter().sum::<f64>() / 60.0;
+            assert!((mean - answer.loss).abs() < 1e-12);
+            answer.loss
+        });
+        for loss in losses {
+            assert!((loss - losses[0]).abs() < 1e-9 && (0.0..1.0).contains(&loss));
+        }
+    }
+}
+
+#[test]
+fn newton_converges_quadratically_on_noisy_sets() {
+    let set = set(100, 20, 0.6, 4);
+    let settings = Settings::default().tolerance(1e-12);
+    let answer = diagonalize(&set, &settings).unwrap();
+    assert!(answer.status.converged());
+    let norms: Vec<f64> = answer.history.iter().map(|r| r.gradient_norm).collect();
+    let last = norms.len() - 1;
+    // From below 10⁻³ the exponent at least nearly doubles.
+    let start = norms.iter().position(|g| *g < 1e-3).unwrap();
+    for k in start..last {
+        assert!(
+            norms[k + 1] < 1e2 * norms[k].powf(1.8).max(1e-15),
+            "{norms:?}"
+        );
+    }
+}
+
+#[test]
+fn units_rotations_singular_and_zero_matrices_change_nothing() {
+    let (n, p) = (20, 6);
+    let (data, _) = indefinite(n, p, 0.3, 2);
+    let plain = MatrixSet::with_options(&data, n, p, &options()).unwrap();
+    let expected = solve(&plain, Method::Newton);
+    for unit in [1e-24, 1e12] {
+        let scaled: Vec<f64> = data.iter().map(|x| unit * x).collect();
+        let set = MatrixSet::with_options(&scaled, n, p, &options()).unwrap();
+        let answer = solve(&set, Method::Newton);
+        assert_eq!(answer.iterations, expected.iterations);
+        assert!((answer.loss - expected.loss).abs() < 1e-12);
+    }
+    // C ↦ Q C Qᵀ is undone by B Qᵀ: from there the way is the same.
+    let q = exponential(&antisymmetric(p, 9), 0.5);
+    let set = MatrixSet::with_options(&plain.transform(&q), n, p, &options()).unwrap();
+    let from = |start| Settings::default().start(start);
+    let straight = diagonalize(&plain, &from(Start::Identity)).unwrap();
+    let turned = diagonalize(&set, &from(Start::Given(q.transpose()))).unwrap();
+    assert_eq!(turned.iterations, straight.iterations);
+    assert!((turned.loss - straight.loss).abs() < 1e-10);
+    let mut more = data.clone();
+    more.extend([0.0; 36]);
+    let mut singular = Matrix::zeros(p, p);
+    singular[(0, 0)] = 1e-3;
+    more.extend_from_slice(singular.as_slice());
+    let set = MatrixSet::with_options(&more, n + 2, p, &options()).unwrap();
+    assert!(solve(&set, Method::Newton).status.converged());
+    let zeros = MatrixSet::with_options(&[0.0; 18], 2, 3, &options()).unwrap();
+    let nothing = solve(&zeros, Method::Newton);
+    assert!(nothing.status.converged() && nothing.loss == 0.0);
+}
+
+#[test]
+fn from_disk_and_from_two_parts_as_from_memory() {
+    let (n, p) = (300, 8);
+    let (data, _) = indefinite(n, p, 0.4, 5);
+    let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    let memory = MatrixSet::with_options(&data, n, p, &options()).unwrap();
+    let npy = Npy::double(&data, n, p);
+    for method in [Method::Newton, Method::QuasiNewton] {
+        let settings = Settings::default().method(method);
+        let expected = diagonalize(&memory, &settings).unwrap();
+        let mut disk = OnDisk::new(npy.open(), Memory(4_000_000), &options()).unwrap();
+        let from_disk = diagonalize_working(&mut disk, &settings, &mut silent).unwrap();
+        let parts = [0, 120].map(|first| {
+            let end = if first == 0 { 120 } else { n };
+            let own = &data[first * p * p..end * p * p];
+            let chunk = Chunk::new(own, end - first, p, first, &options()).unwrap();
+            Part::of_chunks(vec![chunk], None, Some(1)).unwrap()
+        });
+        let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
+        let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
+        let mut cluster = ClusterSet::new(&ask, &described, None).unwrap();
+        let of_parts = diagonalize_working(&mut cluster, &settings, &mut silent).unwrap();
+        for answer in [from_disk, of_parts] {
+            assert_eq!(answer.iterations, expected.iterations);
+            assert!((answer.loss - expected.loss).abs() < 1e-12);
+            assert_eq!(answer.residuals.len(), n);
+        }
+    }
+}
+
+#[test]
+fn methods_and_starts_of_the_criterion() {
+    let set = set(20, 4, 0.2, 1);
+    let refused = diagonalize(&set, &Settings::default().method(Method::Pham)).unwrap_err();
+    let (criterion, method) = (Criterion::Frobenius, Method::Pham);
+    assert_eq!(refused, Error::Method { criterion, method });
+    assert!(refused.to_string().contains("\"jacobi\""), "{refused}");
+    let likelihood = codiag::synthetic::noisy(20, 4, 0.1, 0);
+    let jacobi = Settings::default().method(Method::Jacobi);
+    assert!(diagonalize(&likelihood, &jacobi).is_err());
+    let answer = solve(&set, Method::Newton);
+    for start in [
+        Start::Identity,
+        Start::Whitener,
+        Start::Given(answer.b.clone()),
+    ] {
+        let again = diagonalize(&set, &Settings::default().start(start)).unwrap();
+        assert!(again.status.converged() && again.loss >= answer.loss - 1e-9);
+    }
+    let skewed = Start::Given(Matrix::diagonal(&[1.0, 2.0, 1.0, 1.0]));
+    assert!(diagonalize(&set, &Settings::default().start(skewed)).is_err());
+    let several = diagonalize(&set, &Settings::default().restarts(2)).unwrap();
+    assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
+}
