@@ -248,7 +248,8 @@ fn squares_along<'a>(
     LinePoint { sum, first, second }
 }
 
-/// The sums of the logarithms of the quadratics whose three coefficients, for eight matrices, are `rows(a, at)`.
+/// The sums of the logarithms of the quadratics whose three coefficients, for eight matrices, are
+/// `rows(a, at)`.
 #[inline(always)]
 fn logs_along<'a>(
     p: usize,
