@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use codiag::signals::Components;
-use codiag::{Memory, Rank, Settings, Start};
+use codiag::{Criterion, Memory, Method, Rank, Settings, Start};
 
 use crate::complaint;
 
@@ -20,7 +21,7 @@ Examples:
 
 Exit codes: 0 done, 1 not converged, 2 bad input, 130 Ctrl-C.";
 
-/// Finds the one basis in which many positive definite matrices are as diagonal as they can be.
+/// Finds the one basis in which many symmetric matrices are as diagonal as they can be.
 #[derive(Debug, Parser)]
 #[command(name = "codiag", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
@@ -115,6 +116,7 @@ pub struct Source {
 Examples:
   codiag diagonalize covs.npy -o result
   codiag diagonalize subject1/ -o result --rank auto --restarts 5
+  codiag diagonalize lagged.npy -o result --criterion frobenius    # need not be positive definite
   codiag diagonalize big.npy -o result --checkpoint b.npy
   codiag diagonalize big.npy -o result --start b.npy    # and on from there
   codiag diagonalize huge.npy -o result --memory 2GB    # larger than memory
@@ -133,8 +135,10 @@ pub struct Diagonalize {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub weights: Option<PathBuf>,
     #[command(flatten)]
+    pub criterion: Minimized,
+    #[command(flatten)]
     pub solver: Solver,
-    /// Keep B orthogonal: common principal components.
+    /// Keep B orthogonal: common principal components. Always so with --criterion frobenius.
     #[arg(long)]
     pub orthogonal: bool,
     /// Reduce to this many dimensions first, or to as many as the mean has: "auto".
@@ -160,12 +164,22 @@ pub struct Diagonalize {
     pub json: bool,
 }
 
+/// What is minimized.
+#[derive(Debug, Args)]
+pub struct Minimized {
+    /// What is minimized: the likelihood, for positive definite matrices, or the energy off the
+    /// diagonals over rotations (frobenius), for any symmetric matrices.
+    #[arg(long, default_value = "likelihood", value_parser = criteria())]
+    pub criterion: Criterion,
+}
+
 /// How matrices are diagonalized.
 #[derive(Debug, Args)]
 pub struct Solver {
-    /// The method.
-    #[arg(long, default_value = "newton", value_parser = ["newton", "quasi-newton", "pham"])]
-    pub method: String,
+    /// The method: newton and quasi-newton for any criterion, pham for the likelihood, jacobi for
+    /// frobenius.
+    #[arg(long, default_value = "newton", value_parser = methods())]
+    pub method: Method,
     /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
     pub start: String,
@@ -198,7 +212,7 @@ impl Solver {
             Start::Given(crate::input::matrix_file(path)?)
         };
         Ok(Settings::default()
-            .method(self.method.parse().unwrap_or_default())
+            .method(self.method)
             .start(start)
             .tolerance(self.tol)
             .max_iterations(self.max_iter)
@@ -315,12 +329,15 @@ fn parse_components(text: &str) -> Result<Components, String> {
 Examples:
   codiag check covs.npy
   codiag check subject1/ --json
+  codiag check lagged.npy --criterion frobenius
 
 Exit codes: 0 if the set can be diagonalized as it is, 2 if not."
 )]
 pub struct Check {
     #[command(flatten)]
     pub source: Source,
+    #[command(flatten)]
+    pub criterion: Minimized,
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
@@ -381,6 +398,16 @@ pub struct Bench {
     /// Print the measurements as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+fn criteria() -> impl TypedValueParser<Value = Criterion> {
+    let names = Criterion::ALL.map(Criterion::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Criterion>())
+}
+
+fn methods() -> impl TypedValueParser<Value = Method> {
+    let names = Method::ALL.map(Method::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Method>())
 }
 
 fn parse_rank(text: &str) -> Result<Rank, String> {

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use codiag::{Memory, Reading};
+use codiag::{Criterion, Memory, Reading};
 
 /// 3.2 ms, 1.25 s, 4 min 10 s.
 pub fn seconds(value: f64) -> String {
@@ -66,6 +66,14 @@ pub fn two_digits(value: f64) -> String {
 pub fn loss(value: f64, decimals: usize) -> String {
     let negligible = value.abs() < 0.5 * 10_f64.powi(-(decimals as i32));
     format!("{:.decimals$}", if negligible { 0.0 } else { value })
+}
+
+/// What the number of a loss is a share of, if it is one.
+pub fn loss_unit(criterion: Criterion) -> &'static str {
+    match criterion {
+        Criterion::Likelihood => "",
+        _ => " of the energy",
+    }
 }
 
 /// 10⁻⁸, as tick labels have it.

@@ -82,6 +82,18 @@ impl Criterion {
         self == Self::Likelihood
     }
 
+    /// Those that take any symmetric matrices.
+    ///
+    /// ```
+    /// use codiag::Criterion;
+    /// assert!(Criterion::for_any_symmetric().any(|criterion| criterion == Criterion::Frobenius));
+    /// ```
+    pub fn for_any_symmetric() -> impl Iterator<Item = Self> {
+        let mut all = Self::ALL.to_vec();
+        all.retain(|criterion| !criterion.requires_definite());
+        all.into_iter()
+    }
+
     /// u = w 2φ'(d), the weight of a matrix whose diagonal entry is d.
     #[inline(always)]
     pub(crate) fn first_weight(self, w: f64, d: f64) -> f64 {

@@ -22,8 +22,8 @@ pub struct Evaluation {
     /// The loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all
     /// Dⁱ = B Cⁱ Bᵀ are diagonal.
     pub loss: f64,
-    /// The relative gradient: G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_ab
-    /// for the Frobenius criterion, whose loss is 1 + 4L / Σ_i w_i ‖Cⁱ‖² for the L of this gradient.
+    /// The relative gradient, L((I + E)B) = L(B) + ⟨G, E⟩ + O(E²): G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the
+    /// likelihood, −4 Σ_i w_i Dⁱ_aa Dⁱ_ab / Σ_i w_i ‖Cⁱ‖² for the Frobenius criterion.
     pub gradient: Matrix,
     /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion.
     pub gamma: Matrix,
@@ -37,7 +37,12 @@ impl Evaluation {
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         let diagonal_sum = working.reset(&b)?;
-        let Statistics { gradient, gamma } = working.statistics()?;
+        let Statistics {
+            mut gradient,
+            gamma,
+        } = working.statistics()?;
+        let unit = set.criterion().loss_unit(set.summary());
+        gradient.as_mut_slice().iter_mut().for_each(|x| *x *= unit);
         let log_det = linalg::log_abs_det(&b);
         Ok(Self {
             loss: set.criterion().loss(set.summary(), diagonal_sum, log_det),

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
+use crate::criterion::Criterion;
 use crate::error::Remedy;
 use crate::linalg::{self, Matrix};
 use crate::matrices::{self, Block, Indefinite, RANK_TOLERANCE, SYMMETRY_TOLERANCE};
@@ -49,6 +50,8 @@ pub struct Inspection {
     /// A diagonal entry of the mean outside of the range in which products of entries can be
     /// computed.
     pub out_of_range: Option<f64>,
+    /// The mean of ‖C‖², of which criteria other than the likelihood take shares.
+    pub energy: f64,
     /// The median of the condition numbers of all positive definite matrices.
     pub median_condition_number: Option<f64>,
     /// The largest of them.
@@ -62,12 +65,25 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Whether the matrices can be diagonalized as they are.
+    /// Whether the matrices can be diagonalized as they are, by the likelihood.
     pub fn is_suitable(&self) -> bool {
+        self.suits(Criterion::Likelihood)
+    }
+
+    /// Whether they can be diagonalized as they are by this criterion.
+    ///
+    /// ```
+    /// let found = codiag::inspect(&[1.0, 0.0, 0.0, -3.0], 1, 2)?;
+    /// assert!(!found.suits(codiag::Criterion::Likelihood));
+    /// assert!(found.suits(codiag::Criterion::Frobenius));
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    pub fn suits(&self, criterion: Criterion) -> bool {
         self.not_finite.is_empty()
             && self.asymmetric.is_empty()
-            && self.not_positive_definite.is_empty()
             && self.out_of_range.is_none()
+            && matrices::check_constant(criterion, self.energy).is_ok()
+            && (self.not_positive_definite.is_empty() || !criterion.requires_definite())
     }
 }
 
@@ -193,6 +209,7 @@ impl Inspector {
         block.batch.unpack(0, &mut entries);
         let matrix = Matrix::from_rows(p, p, entries);
         linalg::add_multiple(self.sum.as_mut_slice(), 1.0, matrix.as_slice());
+        self.found.energy += linalg::dot(matrix.as_slice(), matrix.as_slice());
         let trace: f64 = (0..p).map(|a| matrix[(a, a)]).sum();
         self.smallest_trace = self.smallest_trace.min(trace);
         self.largest_trace = self.largest_trace.max(trace);
@@ -231,6 +248,7 @@ impl Inspector {
         let mut mean = self.sum;
         let count = (found.matrices - refused).max(1) as f64;
         mean.as_mut_slice().iter_mut().for_each(|x| *x /= count);
+        found.energy /= count;
         found.mean_rank = matrices::numerical_rank(&mean).unwrap_or(0);
         if let Err(Error::Range { power }) = matrices::check_range(&mean) {
             found.out_of_range = Some(power);
@@ -268,7 +286,8 @@ fn stronger(x: Remedy, y: Remedy) -> Remedy {
     }
 }
 
-/// All but the remedy, which each interface puts in words of its own.
+/// All but the remedy, which each interface puts in words of its own, and whether the set is suitable,
+/// which depends on the criterion.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Inspection {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -276,7 +295,6 @@ impl serde::Serialize for Inspection {
         let mut fields = serializer.serialize_struct("Inspection", 16)?;
         fields.serialize_field("matrices", &self.matrices)?;
         fields.serialize_field("size", &self.size)?;
-        fields.serialize_field("suitable", &self.is_suitable())?;
         fields.serialize_field("not_finite", &self.not_finite)?;
         fields.serialize_field("asymmetric", &self.asymmetric)?;
         fields.serialize_field("largest_asymmetry", &self.largest_asymmetry)?;
@@ -285,6 +303,7 @@ impl serde::Serialize for Inspection {
         fields.serialize_field("smallest_rank", &self.smallest_rank)?;
         fields.serialize_field("mean_rank", &self.mean_rank)?;
         fields.serialize_field("out_of_range", &self.out_of_range)?;
+        fields.serialize_field("energy", &self.energy)?;
         fields.serialize_field("median_condition_number", &self.median_condition_number)?;
         fields.serialize_field("largest_condition_number", &self.largest_condition_number)?;
         fields.serialize_field("worst_conditioned", &self.worst_conditioned)?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix};
 
 /// Why a solve ended.
@@ -71,7 +72,7 @@ pub enum StepKind {
     QuasiNewton,
     /// A Newton step.
     Newton,
-    /// A sweep of Pham's algorithm over all pairs.
+    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs.
     Sweep,
 }
 
@@ -122,7 +123,7 @@ pub struct Record {
     pub decrement: f64,
     /// The kind of step that led here.
     pub kind: StepKind,
-    /// Its length α (0 for the start).
+    /// Its length: α; the largest sine of the angles of a sweep of rotations; 0 for the start.
     pub step: f64,
     /// The conjugate gradient iterations it took.
     pub cg_iterations: usize,
@@ -241,7 +242,8 @@ mod serialized {
     /// Everything, matrices as lists of rows.
     impl Serialize for Diagonalization {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut fields = serializer.serialize_struct("Diagonalization", 13)?;
+            let mut fields = serializer.serialize_struct("Diagonalization", 14)?;
+            fields.serialize_field("criterion", self.criterion.name())?;
             fields.serialize_field("status", &self.status)?;
             fields.serialize_field("converged", &self.status.converged())?;
             fields.serialize_field("iterations", &self.iterations)?;
@@ -299,8 +301,9 @@ impl<F: FnMut(&Record, &Matrix) -> ControlFlow<()>> Observer for F {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identifiability {
-    /// Γ_ab Γ_ba − 1: zero if the powers of the two are proportional over the set, when any
-    /// mixture of them serves as well.
+    /// Zero if any mixture of the two serves as well: Γ_ab Γ_ba − 1 for the likelihood, if their powers
+    /// are proportional over the set; Σ_i w_i (Dⁱ_aa − Dⁱ_bb)² as a share of their energies for the
+    /// Frobenius criterion, if their diagonal entries are equal in all matrices.
     pub margin: f64,
     /// The two components, as rows of B.
     pub pair: (usize, usize),
@@ -329,6 +332,8 @@ pub struct Diagonalization {
     pub b: Matrix,
     /// The patterns, one per column: B A = I.
     pub a: Matrix,
+    /// What was minimized.
+    pub criterion: Criterion,
     /// Why the solve ended.
     pub status: Status,
     /// How many iterations it took.
@@ -339,8 +344,8 @@ pub struct Diagonalization {
     pub gradient_norm: f64,
     /// One record for the start and one per iteration.
     pub history: Vec<Record>,
-    /// Each matrix's own share of the loss, ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their weighted mean
-    /// is the loss.
+    /// Each matrix's own share of the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their
+    /// weighted mean is the loss.
     pub residuals: Vec<f64>,
     /// The powers Dⁱ_aa, one row per matrix, one column per component.
     pub powers: Matrix,

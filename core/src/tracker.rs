@@ -30,6 +30,8 @@ pub struct TrackerSettings {
     /// λ, above 0 and at most 1: how much less a matrix counts for each one that came after it.
     /// About 1/(1 − λ) matrices count; with 1, all of the window alike.
     pub forgetting: f64,
+    /// As for a set.
+    pub criterion: Criterion,
     /// As for a set. [`Rank::Auto`] is decided by the first push.
     pub rank: Rank,
     /// As for a set.
@@ -47,6 +49,7 @@ impl Default for TrackerSettings {
         Self {
             window: 200,
             forgetting: 0.98,
+            criterion: Criterion::Likelihood,
             rank: Rank::Full,
             shrinkage: 0.0,
             symmetrize: false,
@@ -71,11 +74,12 @@ impl TrackerSettings {
             ));
         }
         self.set_options().check_ranges()?;
-        self.solve.check(Criterion::Likelihood)
+        self.solve.check(self.criterion)
     }
 
     fn set_options(&self) -> SetOptions {
         SetOptions::default()
+            .criterion(self.criterion)
             .rank(self.rank)
             .shrinkage(self.shrinkage)
             .symmetrize(self.symmetrize)
@@ -311,15 +315,19 @@ impl Tracker {
 }
 
 /// Gives each component the row and the sign of the one before whose output it correlates most with,
-/// over the window: the best pair first, then the best of what is left.
+/// over the window: the best pair first, then the best of what is left. Where the mean of the window
+/// need not be positive definite, the filters themselves are compared.
 fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet) {
     let unit = |b: &Matrix| {
         let b = set.summary().to_reduced(b);
         let gauge = set.criterion().gauge(&b, set.mean());
         b.scale_rows(&gauge)
     };
-    let half = linalg::product(&unit(&answer.b), set.mean());
-    let correlations = linalg::product_transposed(&half, &unit(before));
+    let mut fresh = unit(&answer.b);
+    if set.criterion().requires_definite() {
+        fresh = linalg::product(&fresh, set.mean());
+    }
+    let correlations = linalg::product_transposed(&fresh, &unit(before));
     let r = correlations.rows();
     let mut order = vec![usize::MAX; r];
     let mut taken = vec![false; r];

@@ -117,6 +117,7 @@ def criterion(
     c: NDArray[np.float64],
     b: NDArray[np.float64],
     weights: Sequence[float] | NDArray[np.float64] | None,
+    name: str,
     threads: int | None,
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the loss and the relative gradient at B."""

@@ -22,7 +22,7 @@ def result_html(result: Result) -> str:
             f"{len(result.residuals) or 'many'} of {p} × {p}" + (f", rank {r}" if r < p else ""),
         ),
         ("iterations", str(result.n_iter)),
-        ("loss", f"{result.loss:.6g}"),
+        ("loss", f"{result.loss:.6g}{result._loss_unit()}"),
         ("gradient norm", f"{result.gradient_norm:.2e}"),
         ("condition number", f"{result.condition_number:.3g}"),
     ]

@@ -19,6 +19,7 @@ def diagonalize_many(
     sets: Iterable[ArrayLike],
     *,
     weights: Sequence[ArrayLike | None] | None = None,
+    criterion: str = "likelihood",
     method: str = "newton",
     start: str | ArrayLike = "spectral",
     orthogonal: bool = False,
@@ -42,7 +43,9 @@ def diagonalize_many(
         The sets; n and p may differ between them.
     weights : sequence of array-like or None, optional
         The weights of each set's matrices.
-    method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts, canonical
+    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
+        As in :func:`codiag.diagonalize`, the same for all sets.
+    canonical
         As in :func:`codiag.diagonalize`, the same for all sets.
     threads : int, optional
         How many sets are solved at a time; as many as the machine has threads by default.
@@ -71,6 +74,7 @@ def diagonalize_many(
         if len(vectors) != len(data):
             raise ValueError(f"expected weights for {len(data)} sets, got {len(vectors)}")
     options = {
+        "criterion": criterion,
         "method": method,
         "start": start_choice(start),
         "orthogonal": orthogonal,
@@ -151,6 +155,7 @@ def bootstrap(
     *,
     weights: ArrayLike | None = None,
     seed: int | np.random.Generator = 0,
+    criterion: str = "likelihood",
     method: str = "newton",
     start: str | ArrayLike = "spectral",
     orthogonal: bool = False,
@@ -165,7 +170,8 @@ def bootstrap(
     """Find out which components can be trusted, by solving resamples of the matrices.
 
     Each resample draws the matrices with replacement and is solved from the answer of the whole
-    set. Components are compared by the correlation of their filters' outputs under the mean matrix.
+    set. Components are compared by the correlation of their filters' outputs under the mean matrix;
+    for criteria whose matrices need not be positive definite, by the cosine of their patterns.
 
     Parameters
     ----------
@@ -177,7 +183,7 @@ def bootstrap(
         How much each matrix counts.
     seed : int or numpy Generator
         Chooses the resamples.
-    method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, on_failure
+    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, on_failure
         As in :func:`codiag.diagonalize`.
     threads : int, optional
         How many resamples are solved at a time. The answer does not depend on it.
@@ -203,6 +209,7 @@ def bootstrap(
     data = matrix_set(C)
     vector = weight_vector(weights)
     shared = {
+        "criterion": criterion,
         "method": method,
         "orthogonal": orthogonal,
         "rank": rank,
@@ -227,21 +234,39 @@ def bootstrap(
         # A resample may span other dimensions: it starts on its own.
         again["start"] = "spectral"
     results = solve_many([data] * n, draws, again, threads, on_failure)
-    mean = np.average(data, axis=0, weights=vector)
-    similarity = np.array([_match(whole.B, other.B, mean) for other in results])
+    if criterion == "likelihood":
+        mean = np.average(data, axis=0, weights=vector)
+        likeness = [_correlations(whole.B, other.B, mean) for other in results]
+    else:
+        likeness = [_cosines(whole.A, other.A) for other in results]
+    similarity = np.array([_matched(likenesses) for likenesses in likeness])
     return BootstrapResult(whole, similarity, similarity.mean(axis=0), results)
 
 
-def _match(B: Floats, other: Floats, mean: Floats) -> Floats:
-    """Return, for each row of B, its correlation with the row of `other` that matches it."""
+def _correlations(B: Floats, other: Floats, mean: Floats) -> Floats:
+    """Return the correlations of the filters' outputs, without their signs."""
 
     def outputs(filters: Floats) -> Floats:
         powers = np.einsum("ac,cd,ad->a", filters, mean, filters)
         scaled: Floats = filters / np.sqrt(powers)[:, None]
         return scaled
 
-    left = np.abs(outputs(B) @ mean @ outputs(other).T)
-    found = np.zeros(len(B))
+    found: Floats = np.abs(outputs(B) @ mean @ outputs(other).T)
+    return found
+
+
+def _cosines(A: Floats, other: Floats) -> Floats:
+    """Return the cosines of the angles between the patterns, without their signs."""
+    found: Floats = np.abs(
+        (A / np.linalg.norm(A, axis=0)).T @ (other / np.linalg.norm(other, axis=0))
+    )
+    return found
+
+
+def _matched(likenesses: Floats) -> Floats:
+    """Return, for each row, the likeness of the column that matches it; each matches once."""
+    left = likenesses.copy()
+    found = np.zeros(len(left))
     # The best pair first, then the best of what is left, and so on.
     for _ in range(min(left.shape)):
         a, b = np.unravel_index(np.argmax(left), left.shape)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FORMAT = 1
-_SCALARS = ("converged", "status", "n_iter", "loss", "gradient_norm")
+_SCALARS = ("criterion", "converged", "status", "n_iter", "loss", "gradient_norm")
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
 
 
@@ -65,6 +65,8 @@ class Result:
 
     Attributes
     ----------
+    criterion : str
+        What was minimized, as in :func:`codiag.diagonalize`.
     B : ndarray, shape (r, p)
         The filters, one per row: ``B @ C[i] @ B.T`` is as diagonal as can be. r is p, unless the
         set was reduced in rank.
@@ -77,7 +79,8 @@ class Result:
     n_iter : int
         The number of iterations.
     loss : float
-        Zero if all ``B @ C[i] @ B.T`` are diagonal.
+        Zero if all ``B @ C[i] @ B.T`` are diagonal; for "frobenius" the share of the energy that is
+        off the diagonals.
     gradient_norm : float
         The norm of the relative gradient divided by the square root of r, in the gauge of unit mean
         powers: it depends neither on units nor on n.
@@ -107,6 +110,7 @@ class Result:
     powers: Floats
     identifiability: Identifiability | None
     start_losses: Floats = field(default_factory=lambda: np.empty(0))
+    criterion: str = "likelihood"
 
     @property
     def condition_number(self) -> float:
@@ -190,7 +194,7 @@ class Result:
         lines = [
             f"<codiag.Result: {self.status} after {self.n_iter} iterations>",
             f"  matrices          {n} of {p} x {p}{reduced}",
-            f"  loss              {self.loss:.6g}",
+            f"  loss              {self.loss:.6g}{self._loss_unit()}",
             f"  gradient norm     {self.gradient_norm:.2e}",
             f"  condition number  {self.condition_number:.3g}",
         ]
@@ -198,6 +202,10 @@ class Result:
             margin, (a, b) = self.identifiability
             lines.append(f"  hardest to tell   components {a} and {b} (margin {margin:.2g})")
         return "\n".join(lines)
+
+    def _loss_unit(self) -> str:
+        """Return what the loss is a share of, if it is one."""
+        return "" if self.criterion == "likelihood" else " of the energy"
 
     def _repr_html_(self) -> str:
         return result_html(self)
@@ -208,6 +216,7 @@ def from_fields(fields: dict[str, Any]) -> Result:
     history = {name: np.array(column) for name, column in fields["history"].items()}
     hardest = fields["identifiability"]
     return Result(
+        criterion=fields["criterion"],
         B=fields["B"],
         A=fields["A"],
         converged=fields["converged"],
@@ -265,7 +274,8 @@ def load(path: str | os.PathLike[str]) -> Result:
         hardest = Identifiability(stored["margin"].item(), (a, b))
     return Result(
         **{name: stored[name] for name in _ARRAYS},
-        **{name: stored[name].item() for name in _SCALARS},
+        # Results of the first versions were all of the likelihood.
+        **{name: stored[name].item() for name in _SCALARS if name in stored},
         history={name.removeprefix(prefix): stored[name] for name in names},
         identifiability=hardest,
     )

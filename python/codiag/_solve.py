@@ -51,19 +51,20 @@ def diagonalize(
     verbose: bool = False,
     on_failure: OnFailure = "warn",
 ) -> Result:
-    r"""Find the one basis in which many positive definite matrices are as diagonal as can be.
+    r"""Find the one basis in which many symmetric matrices are as diagonal as can be.
 
-    Minimizes the criterion of Pham [1]_ over B,
+    Minimizes over B, for positive definite matrices, the criterion of Pham [1]_,
 
     .. math:: L(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
         \quad D^i = B C^i B^T,
 
-    which is zero exactly when all :math:`D^i` are diagonal.
+    which is zero exactly when all :math:`D^i` are diagonal. Other criteria take any symmetric
+    matrices.
 
     Parameters
     ----------
     C : array-like, shape (n, p, p), or path of a .npy file
-        The matrices, symmetric and positive definite. A contiguous float64 array is read in place;
+        The matrices, symmetric and, for the likelihood, positive definite. A contiguous float64 array is read in place;
         it is never changed. A dask array chunked along its first axis, or a list of futures of
         arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
@@ -79,7 +80,8 @@ def diagonalize(
     start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
         Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
     orthogonal : bool
-        Whether B is kept orthogonal: common principal components.
+        Whether B is kept orthogonal: common principal components. Always so with
+        ``criterion="frobenius"``.
     rank : {"full", "auto"} or int
         Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
         null space; a number to that many leading dimensions.
@@ -96,14 +98,15 @@ def diagonalize(
         How many further, deterministic starts to try; the answer of lowest loss is returned.
     canonical : bool
         Whether B comes in canonical form: unit mean powers, components ordered by how much their
-        power varies over the set (descending), the largest entry of each pattern positive.
+        power varies over the set (descending), the largest entry of each pattern positive. With
+        ``criterion="frobenius"``: ordered by the energy of their diagonals (descending).
     threads : int, optional
         The number of threads, as many as pay by default. The answer does not depend on it.
     memory : int or str, optional
         How much memory to use for matrices in a file, in bytes or as "500MB", "2GB", "1GiB": C is
         the path of a .npy file or a :class:`numpy.memmap`, of any size, and is read again in every
         iteration, unless there is memory enough for all of it. ``residuals`` and ``powers`` are
-        empty if they do not fit. Not for ``method="pham"``. Without ``memory``, a file is read
+        empty if they do not fit. Not for ``method="pham"`` and ``"jacobi"``. Without ``memory``, a file is read
         whole.
     callback : callable, optional
         Called with a :class:`Record` at the start and after each iteration, also while a start is
@@ -241,7 +244,13 @@ def _recorded(callback: Callable[[Record], object]) -> Callable[..., object]:
     return lambda **fields: callback(Record(**fields))
 
 
-def loss(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def loss(
+    C: ArrayLike,
+    B: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    criterion: str = "likelihood",
+) -> float:
     """Return the criterion at any B: zero if all ``B @ C[i] @ B.T`` are diagonal.
 
     Parameters
@@ -252,6 +261,8 @@ def loss(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> flo
         Where.
     weights : array-like, shape (n,), optional
         How much each matrix counts.
+    criterion : {"likelihood", "frobenius"}
+        As in :func:`codiag.diagonalize`; for the latter B should be orthogonal.
 
     Returns
     -------
@@ -263,13 +274,19 @@ def loss(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> flo
     >>> codiag.loss([[[2, 0], [0, 1]], [[1, 0], [0, 3]]], [[1, 0], [0, 1]])
     0.0
     """
-    return _criterion(C, B, weights)[0]
+    return _criterion(C, B, weights, criterion)[0]
 
 
-def gradient(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
+def gradient(
+    C: ArrayLike,
+    B: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    criterion: str = "likelihood",
+) -> Floats:
     """Return the relative gradient of the criterion at any B.
 
-    That is G with L((I + E) B) = L(B) + <G, E> + O(E²); its diagonal is zero.
+    That is G with L((I + E) B) = L(B) + <G, E> + O(E²); for the likelihood its diagonal is zero.
 
     Parameters
     ----------
@@ -279,6 +296,8 @@ def gradient(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) ->
         Where. It is not rescaled, and G depends on the scale of its rows.
     weights : array-like, shape (n,), optional
         How much each matrix counts.
+    criterion : {"likelihood", "frobenius"}
+        As in :func:`codiag.diagonalize`.
 
     Returns
     -------
@@ -291,12 +310,14 @@ def gradient(C: ArrayLike, B: ArrayLike, *, weights: ArrayLike | None = None) ->
     array([[0. , 0.5],
            [1. , 0. ]])
     """
-    return _criterion(C, B, weights)[1]
+    return _criterion(C, B, weights, criterion)[1]
 
 
-def _criterion(C: ArrayLike, B: ArrayLike, weights: ArrayLike | None) -> tuple[float, Floats]:
+def _criterion(
+    C: ArrayLike, B: ArrayLike, weights: ArrayLike | None, name: str
+) -> tuple[float, Floats]:
     data, vector = matrix_set(C), weight_vector(weights)
-    return _core.criterion(data, matrix(B, "B"), vector, usable_threads(None))
+    return _core.criterion(data, matrix(B, "B"), vector, name, usable_threads(None))
 
 
 def amari_distance(B: ArrayLike, A: ArrayLike) -> float:

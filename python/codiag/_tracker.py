@@ -38,7 +38,7 @@ class Tracker:
         Above 0 and at most 1: how much less a matrix counts for each one that came after it. About
         ``1 / (1 - forgetting)`` matrices count. The more do, the less noise there is in B, and the
         later B follows.
-    method, start, orthogonal, rank, shrinkage, symmetrize, threads
+    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, threads
         As in :func:`codiag.diagonalize`. `start` is that of the first push; ``rank="auto"`` is
         decided there. With a matrix for `start`, components come in the order of its rows.
     tol : float
@@ -74,6 +74,7 @@ class Tracker:
         *,
         window: int = 200,
         forgetting: float = 0.98,
+        criterion: str = "likelihood",
         method: str = "newton",
         start: str | ArrayLike = "spectral",
         orthogonal: bool = False,
@@ -89,6 +90,7 @@ class Tracker:
         self._options: dict[str, Any] = {
             "window": window,
             "forgetting": forgetting,
+            "criterion": criterion,
             "method": method,
             "start": start_choice(start),
             "orthogonal": orthogonal,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ._errors import OnFailure
 from ._input import Floats, matrix_set, real_array, start_choice, weight_vector
 from ._result import Result
-from ._solve import diagonalize
+from ._solve import diagonalize, loss
 from ._tracker import Tracker
 
 try:
@@ -28,15 +28,16 @@ __all__ = ["JointDiagonalizer"]
 
 
 class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Joint diagonalization as a transformer of positive definite matrices.
+    """Joint diagonalization as a transformer of symmetric matrices.
 
     Learns the filters that make a set of matrices as diagonal as can be; turns each matrix into the
-    logarithms of its diagonal in that basis. With pyRiemann's ``Covariances`` before it and any
+    logarithms of its diagonal in that basis or, for criteria whose matrices need not be positive
+    definite, into the diagonal itself. With pyRiemann's ``Covariances`` before it and any
     classifier after it, it makes a pipeline from epochs to labels.
 
     Parameters
     ----------
-    method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
+    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
         As in :func:`codiag.diagonalize`.
     threads, on_failure
         As in :func:`codiag.diagonalize`.
@@ -80,6 +81,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def __init__(
         self,
         *,
+        criterion: str = "likelihood",
         method: str = "newton",
         start: str | ArrayLike = "spectral",
         orthogonal: bool = False,
@@ -94,6 +96,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         threads: int | None = None,
         on_failure: OnFailure = "warn",
     ) -> None:
+        self.criterion = criterion
         self.method = method
         self.start = start
         self.orthogonal = orthogonal
@@ -192,6 +195,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _options(self) -> dict[str, Any]:
         return {
+            "criterion": self.criterion,
             "method": self.method,
             "start": start_choice(self.start),
             "orthogonal": self.orthogonal,
@@ -214,6 +218,9 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def transform(self, X: ArrayLike) -> Floats:
         """Return the logarithms of the matrices' diagonals in the basis found.
 
+        With another criterion than the likelihood, diagonals may be negative: it is they that are
+        returned.
+
         Parameters
         ----------
         X : array-like, shape (n, p, p)
@@ -225,7 +232,9 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         data = self._check_size(matrix_set(X, "X"))
-        powers = ((self.B_ @ data) * self.B_).sum(axis=-1)
+        powers: Floats = ((self.B_ @ data) * self.B_).sum(axis=-1)
+        if not self._logarithmic:
+            return powers
         if not (powers > 0).all():
             i, a = np.argwhere(~(powers > 0))[0]
             raise ValueError(
@@ -236,7 +245,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return logs
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Return the matrices that are diagonal in the basis found, with these log-diagonals.
+        """Return the matrices that are diagonal in the basis found, with these diagonals.
 
         Parameters
         ----------
@@ -248,15 +257,17 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         ndarray, shape (n, p, p)
         """
         check_is_fitted(self)
-        logs = real_array(X, "X")
+        diagonals = real_array(X, "X")
         r = self._n_features_out
-        if logs.ndim != 2 or logs.shape[1] != r:
-            raise ValueError(f"expected X of shape (n, {r}), got shape {logs.shape}")
-        matrices: Floats = (self.A_ * np.exp(logs)[:, None, :]) @ self.A_.T
+        if diagonals.ndim != 2 or diagonals.shape[1] != r:
+            raise ValueError(f"expected X of shape (n, {r}), got shape {diagonals.shape}")
+        if self._logarithmic:
+            diagonals = np.exp(diagonals)
+        matrices: Floats = (self.A_ * diagonals[:, None, :]) @ self.A_.T
         return matrices
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Return minus the mean loss of these matrices in the basis found: at most zero.
+        """Return minus the loss of these matrices in the basis found: at most zero.
 
         Parameters
         ----------
@@ -270,7 +281,10 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         float
         """
         check_is_fitted(self)
-        transformed = self.result_.transform(self._check_size(matrix_set(X, "X")))
+        data = self._check_size(matrix_set(X, "X"))
+        if not self._logarithmic:
+            return -loss(data, self.B_, criterion=self.criterion)
+        transformed = self.result_.transform(data)
         logs = np.log(np.diagonal(transformed, axis1=1, axis2=2)).sum(axis=1)
         return float(-0.5 * np.mean(logs - np.linalg.slogdet(transformed)[1]))
 
@@ -281,6 +295,11 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 f"{self.n_features_in_} features as input"
             )
         return data
+
+    @property
+    def _logarithmic(self) -> bool:
+        """Whether diagonals are positive, so that their logarithms are the features."""
+        return self.criterion == "likelihood"
 
     @property
     def _n_features_out(self) -> int:

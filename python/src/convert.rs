@@ -58,6 +58,7 @@ pub fn cube(
 /// The fields of a result by name.
 pub fn results(py: Python<'_>, answer: Diagonalization) -> PyResult<Bound<'_, PyDict>> {
     let fields = PyDict::new(py);
+    fields.set_item("criterion", answer.criterion.name())?;
     fields.set_item("status", answer.status.name())?;
     fields.set_item("converged", answer.status.converged())?;
     fields.set_item("n_iter", answer.iterations)?;

@@ -16,7 +16,9 @@ mod words;
 use std::time::{Duration, Instant};
 
 use codiag::synthetic::{self, Sensors, Synthetic};
-use codiag::{Diagonalization, Error, Evaluation, MatrixSet, SetOptions, diagonalize_with};
+use codiag::{
+    Criterion, Diagonalization, Error, Evaluation, MatrixSet, SetOptions, diagonalize_with,
+};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -79,12 +81,17 @@ fn criterion<'py>(
     c: PyReadonlyArray3<'py, f64>,
     b: PyReadonlyArray2<'py, f64>,
     weights: Option<Vec<f64>>,
+    name: &str,
     threads: Option<usize>,
 ) -> PyResult<(f64, Bound<'py, PyArray2<f64>>)> {
+    let criterion: Criterion = name.parse().map_err(bad_input)?;
     let (n, p) = shape(&c);
     let (data, b) = (c.as_slice()?, matrix_from(&b)?);
     let here = py.detach(|| {
-        let options = SetOptions::default().weights(weights).threads(threads);
+        let options = SetOptions::default()
+            .weights(weights)
+            .criterion(criterion)
+            .threads(threads);
         let set = MatrixSet::with_options(data, n, p, &options)?;
         Evaluation::at(&set, &b)
     });

@@ -18,6 +18,7 @@ pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Watch {
     callback: Option<Py<PyAny>>,
     stop_decrement: Option<f64>,
+    stop_step: Option<f64>,
     iterates: Option<Vec<Matrix>>,
     error: Option<PyErr>,
     looked: Instant,
@@ -33,6 +34,7 @@ impl Watch {
         Self {
             callback,
             stop_decrement: options.stop_decrement,
+            stop_step: options.stop_step,
             iterates: options.keep_iterates.then(Vec::new),
             checkpoint,
             ..Self::for_signals()
@@ -44,6 +46,7 @@ impl Watch {
         Self {
             callback: None,
             stop_decrement: None,
+            stop_step: None,
             iterates: None,
             error: None,
             looked: Instant::now(),
@@ -99,8 +102,11 @@ impl Observer for Watch {
             if let Some(iterates) = &mut self.iterates {
                 iterates.push(b.clone());
             }
-            let small = |threshold| record.iteration > 0 && record.decrement < threshold;
-            stop = self.stop_decrement.is_some_and(small);
+            let by_decrement = |threshold| record.decrement < threshold;
+            let by_step = |threshold| record.step <= threshold;
+            stop = record.iteration > 0
+                && (self.stop_decrement.is_some_and(by_decrement)
+                    || self.stop_step.is_some_and(by_step));
         }
         if self.callback.is_some() || self.looked.elapsed() >= SIGNAL_INTERVAL {
             let asked = Python::attach(|py| self.ask(py, record));

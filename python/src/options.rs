@@ -80,6 +80,9 @@ pub struct Options {
     /// Ends the solve when a sweep's decrement falls below this: the stopping rule of Pham's method
     /// in other packages.
     pub stop_decrement: Option<f64>,
+    /// Ends the solve when the largest sine of a sweep's rotations is at most this: the stopping rule
+    /// of Jacobi's method in other packages.
+    pub stop_step: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,
     /// Called with B every so often.
@@ -99,6 +102,7 @@ impl Options {
             settings: settings(keywords)?,
             set: set_options(keywords)?,
             stop_decrement: keywords.get("stop_decrement")?,
+            stop_step: keywords.get("stop_step")?,
             keep_iterates: keywords.get("keep_iterates")?.unwrap_or(false),
             checkpoint: checkpoint(keywords)?,
         })
@@ -118,6 +122,7 @@ pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
     tracker.window = keywords.count("window")?.unwrap_or(tracker.window);
     tracker.forgetting = keywords.get("forgetting")?.unwrap_or(tracker.forgetting);
     keywords.finish()?;
+    tracker.criterion = set.criterion;
     tracker.rank = set.rank;
     tracker.shrinkage = set.shrinkage;
     tracker.symmetrize = set.symmetrize;

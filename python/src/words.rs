@@ -145,7 +145,10 @@ fn advice(remedy: Remedy) -> String {
             "; its companions do not share its null space: lift it with shrinkage, for instance \
              shrinkage={shrinkage:e}"
         ),
-        _ => String::new(),
+        _ => format!(
+            "; only {} can take a set that is not positive definite",
+            codiag::error::listed(|criterion| format!("criterion={:?}", criterion.name()))
+        ),
     }
 }
 

@@ -1,6 +1,8 @@
 """Side by side with pyRiemann and MNE."""
 
 import inspect
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -53,7 +55,7 @@ def test_warns_when_theirs_does(noisy):
 
 
 def test_signatures():
-    for name in ("ajd_pham", "ajd"):
+    for name in ("ajd_pham", "rjd", "ajd"):
         own = inspect.signature(getattr(ours, name)).parameters.values()
         other = inspect.signature(getattr(theirs, name)).parameters.values()
         assert [(p.name, p.default, p.kind) for p in own] == [
@@ -77,7 +79,8 @@ def test_integers_are_not_truncated():
 
 
 def test_ajd(noisy):
-    for method in ("ajd_pham", ours.ajd_pham, "rjd", "uwedge"):
+    same_columns(ours.ajd(noisy, method="rjd")[0], theirs.ajd(noisy, method="rjd")[0])
+    for method in ("ajd_pham", ours.ajd_pham, "uwedge"):
         named = method if isinstance(method, str) else "ajd_pham"
         V, D = ours.ajd(noisy, method=method)
         other_V, other_D = theirs.ajd(noisy, method=named)
@@ -186,6 +189,90 @@ class TestAccelerate:
             warnings.simplefilter("ignore")
             V, _ = theirs.ajd_pham(X)
         assert V.dtype == complex
+
+    def test_what_ran_before_still_runs(self):
+        # A singular one: taken by theirs, refused by ours.
+        X = np.array([[[1.0, 1.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]])
+        expected = theirs.ajd_pham(X)
+        with accelerate("pyriemann"), pytest.warns(RuntimeWarning, match="refuses its input"):
+            V, D = theirs.ajd_pham(X)
+        np.testing.assert_array_equal(V, expected[0])
+        np.testing.assert_array_equal(D, expected[1])
+
+    def test_weights_that_are_not_positive_raise_as_before(self, noisy):
+        weights = np.ones(len(noisy))
+        weights[0] = 0
+        with pytest.raises(ValueError, match="strictly positive") as before:
+            theirs.ajd_pham(noisy, sample_weight=weights)
+        with accelerate(), pytest.raises(ValueError) as after:
+            theirs.ajd_pham(noisy, sample_weight=weights)
+        assert str(after.value) == str(before.value)
+
+    def test_rjd(self):
+        X = symmetric(30, 6)
+        before = theirs.rjd, theirs.ajd_functions["rjd"]
+        plain = theirs.rjd(X)
+        with accelerate("pyriemann"):
+            assert theirs.rjd is not before[0]
+            fast = theirs.ajd(X, method="rjd", eps=1e-8)
+        assert (theirs.rjd, theirs.ajd_functions["rjd"]) == before
+        same_columns(fast[0], plain[0])
+
+    def test_qndiag_wherever_it_was_imported(self, noisy):
+        qndiag = pytest.importorskip("qndiag")
+        user = types.ModuleType("uses_qndiag")
+        user.qndiag = qndiag.qndiag
+        sys.modules["uses_qndiag"] = user
+        try:
+            original = qndiag.qndiag
+            plain, _ = original(noisy)
+            with accelerate("qndiag"):
+                assert qndiag.qndiag is not original and user.qndiag is not original
+                B, infos = user.qndiag(C=noisy)
+                assert len(infos["gradient_list"]) > 0
+            assert qndiag.qndiag is original and user.qndiag is original
+        finally:
+            del sys.modules["uses_qndiag"]
+        np.testing.assert_allclose(B, plain, rtol=1e-6, atol=1e-8)
+
+
+def symmetric(n, p, seed=0):
+    """Matrices that are not positive definite, and nearly diagonal in one rotation."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    noise = 0.1 * rng.standard_normal((n, p, p))
+    return (Q * rng.standard_normal((n, 1, p))) @ Q.T + noise + noise.transpose(0, 2, 1)
+
+
+def same_columns(V, W):
+    """Up to order and sign."""
+    likeness = np.abs(V.T @ W)
+    np.testing.assert_allclose(np.sort(likeness, axis=0)[-1], 1, atol=1e-9)
+    assert sorted(likeness.argmax(axis=0)) == list(range(len(V)))
+
+
+def test_rjd():
+    X = symmetric(40, 7)
+    V, D = ours.rjd(X)
+    expected, _ = theirs.rjd(X)
+    same_columns(V, expected)
+    np.testing.assert_allclose(V.T @ X @ V, D, atol=1e-12)
+    np.testing.assert_allclose(V.T @ V, np.eye(7), atol=1e-12)
+    # One more rotation than none: its own answer, given as the start, is kept.
+    again, _ = ours.rjd(X, init=V, n_iter_max=1)
+    np.testing.assert_allclose(again, V, atol=1e-8)
+
+
+def test_rjd_warns_at_its_limit():
+    with pytest.warns(UserWarning, match="Convergence not reached"):
+        ours.rjd(symmetric(20, 6), n_iter_max=1)
+
+
+def test_jade_has_components_in_rows():
+    X = symmetric(20, 5)
+    V, D = ours.jade(X)
+    np.testing.assert_array_equal(V, ours.rjd(X)[0].T)
+    np.testing.assert_allclose(V @ X @ V.T, D, atol=1e-12)
 
 
 @pytest.mark.parametrize("norm_trace", [False, True])

@@ -54,5 +54,80 @@ def test_what_the_criterion_does_not_have_is_refused():
         codiag.diagonalize(C, criterion="frobenius", method="pham")
     with pytest.raises(ValueError, match="criterion must be"):
         codiag.diagonalize(C, criterion="varimax")
-    with pytest.raises(ValueError, match="not positive definite"):
+    with pytest.raises(ValueError, match='not positive definite.*criterion="frobenius"'):
         codiag.diagonalize(C)
+
+
+def test_loss_and_gradient_at_any_rotation():
+    C, Q = rotated(20, 5, 0.2, 4)
+    B = np.linalg.qr(np.random.default_rng(5).standard_normal((5, 5)))[0]
+    assert codiag.loss(C, B, criterion="frobenius") == pytest.approx(off_share(C, B))
+    G = codiag.gradient(C, B, criterion="frobenius")
+    E = np.random.default_rng(6).standard_normal((5, 5))
+    E -= E.T
+    step = 1e-6
+
+    def at(t):
+        return 1 - np.sum(np.diagonal(moved(t), axis1=1, axis2=2) ** 2) / np.sum(C**2)
+
+    def moved(t):
+        M = (np.eye(5) + t * E) @ B
+        return M @ C @ M.T
+
+    assert np.sum(G * E) == pytest.approx((at(step) - at(-step)) / (2 * step), rel=1e-6)
+
+
+def test_result_says_what_was_minimized(tmp_path):
+    C, _ = rotated(20, 4, 0.2, 7)
+    result = codiag.diagonalize(C, criterion="frobenius")
+    assert result.criterion == "frobenius" and "of the energy" in repr(result)
+    assert "of the energy" in result._repr_html_()
+    result.save(tmp_path / "result.npz")
+    assert codiag.load(tmp_path / "result.npz").criterion == "frobenius"
+    C, _ = codiag.datasets.synthetic(20, 4)
+    assert codiag.diagonalize(C).criterion == "likelihood"
+
+
+def test_many_and_bootstrap():
+    sets = [rotated(40, 5, 0.2, seed)[0] for seed in range(3)]
+    for C, result in zip(sets, codiag.diagonalize_many(sets, criterion="frobenius")):
+        np.testing.assert_array_equal(result.B, codiag.diagonalize(C, criterion="frobenius").B)
+    stable = codiag.bootstrap(sets[0], n=10, criterion="frobenius")
+    assert stable.confidence.shape == (5,) and stable.confidence.min() > 0.9
+    assert stable.result.criterion == "frobenius"
+
+
+def test_estimator():
+    C, _ = rotated(40, 5, 0.2, 8)
+    model = codiag.JointDiagonalizer(criterion="frobenius")
+    features = model.fit_transform(C)
+    np.testing.assert_allclose(features, model.result_.powers, atol=1e-12)
+    assert (features < 0).any()
+    assert model.score(C) == pytest.approx(-model.result_.loss)
+    again = model.inverse_transform(features)
+    np.testing.assert_allclose(model.transform(again), features, atol=1e-12)
+    # One more matrix moves the rotation a little, and its components keep their rows.
+    before = model.B_
+    model.partial_fit(rotated(1, 5, 0.2, 9)[0])
+    assert (np.abs(np.sum(before * model.B_, axis=1)) > 0.8).all()
+
+
+def test_tracker_follows_a_rotation():
+    C, Q = rotated(60, 4, 0.0, 10)
+    tracker = codiag.Tracker(criterion="frobenius", window=30)
+    for matrix in C:
+        tracker.push(matrix)
+    assert codiag.amari_distance(tracker.B, Q) < 1e-6
+
+
+def test_on_a_cluster():
+    distributed = pytest.importorskip("distributed")
+    array = pytest.importorskip("dask.array")
+    C, _ = rotated(90, 5, 0.3, 11)
+    expected = codiag.diagonalize(C, criterion="frobenius")
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ):
+        result = codiag.diagonalize(array.from_array(C, chunks=(30, 5, 5)), criterion="frobenius")
+    np.testing.assert_allclose(result.B, expected.B, atol=1e-10)
+    assert result.criterion == "frobenius"

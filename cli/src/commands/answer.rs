@@ -50,7 +50,8 @@ pub fn start_at_fault<'a>(solver: &'a Solver, error: &codiag::Error) -> Option<&
 /// What the result's user should know, in plain words.
 pub fn warnings(answer: &Diagonalization, names: &Names) -> Vec<String> {
     let mut warnings = Vec::new();
-    if answer.powers.rows() == 1 {
+    let rotations = answer.criterion.requires_rotations();
+    if answer.powers.rows() == 1 && !rotations {
         warnings.push(
             "there is only one matrix: many bases diagonalize it, and this one is arbitrary"
                 .to_owned(),
@@ -60,9 +61,14 @@ pub fn warnings(answer: &Diagonalization, names: &Names) -> Vec<String> {
     {
         let (first, second) = found.pair;
         warnings.push(format!(
-            "components {first} and {second} can hardly be told apart (margin {}): their powers rise and \
-             fall together over the set, so any mixture of the two fits as well; trust their span, not each",
-            small(found.margin)
+            "components {first} and {second} can hardly be told apart (margin {}): {}, so any mixture \
+             of the two fits as well; trust their span, not each",
+            small(found.margin),
+            if rotations {
+                "their diagonal entries are almost the same in all matrices"
+            } else {
+                "their powers rise and fall together over the set"
+            }
         ));
     }
     let condition_number = answer.condition_number();
@@ -155,7 +161,10 @@ impl Ended<'_> {
             ("status".to_owned(), status),
             ("iterations".to_owned(), answer.iterations.to_string()),
             ("time".to_owned(), words::seconds(self.seconds)),
-            ("loss".to_owned(), words::loss(answer.loss, 9)),
+            (
+                "loss".to_owned(),
+                words::loss(answer.loss, 9) + words::loss_unit(answer.criterion),
+            ),
             (
                 "gradient norm".to_owned(),
                 format!("{:.1e}", answer.gradient_norm),
@@ -223,7 +232,7 @@ mod tests {
     #[test]
     fn only_a_given_start_is_blamed() {
         let solver = Solver {
-            method: "newton".to_owned(),
+            method: codiag::Method::Newton,
             start: "b.npy".to_owned(),
             tol: 1e-8,
             max_iter: 10,

@@ -2,10 +2,11 @@
 
 use anyhow::{Result, ensure};
 use codiag::error::Remedy;
-use codiag::{Inspection, Inspector};
+use codiag::{Criterion, Inspection, Inspector};
 use serde::Serialize;
 
 use crate::args::Check;
+use crate::complaint;
 use crate::export;
 use crate::input::Matrices;
 use crate::words::{count, small};
@@ -20,6 +21,8 @@ const UNEVEN: f64 = 1e4;
 #[derive(Serialize)]
 struct Findings {
     input: String,
+    criterion: &'static str,
+    suitable: bool,
     #[serde(flatten)]
     found: Inspection,
     advice: Vec<String>,
@@ -27,20 +30,21 @@ struct Findings {
 
 /// Looks at a file.
 pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
-    let findings = examine(Matrices::of_session(&args.source, session)?)?;
+    let criterion = args.criterion.criterion;
+    let findings = examine(Matrices::of_session(&args.source, session)?, criterion)?;
     if args.json {
         export::print_json(session.out, &findings)?;
     } else {
         print(&findings, session)?;
     }
-    Ok(if findings.found.is_suitable() {
+    Ok(if findings.suitable {
         Outcome::Done
     } else {
         Outcome::Unsuitable
     })
 }
 
-fn examine(mut matrices: Matrices<'_>) -> Result<Findings> {
+fn examine(mut matrices: Matrices<'_>, criterion: Criterion) -> Result<Findings> {
     let input = matrices.name.clone();
     let mut inspector = Inspector::new(matrices.p)?;
     let mut some = false;
@@ -50,16 +54,18 @@ fn examine(mut matrices: Matrices<'_>) -> Result<Findings> {
     }
     ensure!(some, "{input}: no matrices in it");
     let found = inspector.finish()?;
-    let advice = advice(&found);
+    let advice = advice(&found, criterion);
     Ok(Findings {
         input,
+        criterion: criterion.name(),
+        suitable: found.suits(criterion),
         found,
         advice,
     })
 }
 
 /// What to do about each finding.
-fn advice(found: &Inspection) -> Vec<String> {
+fn advice(found: &Inspection, criterion: Criterion) -> Vec<String> {
     let mut advice = Vec::new();
     if !found.not_finite.is_empty() {
         advice.push(format!(
@@ -79,7 +85,9 @@ fn advice(found: &Inspection) -> Vec<String> {
              between 1e-250 and 1e250"
         ));
     }
-    if let Some(remedy) = found.remedy {
+    if let Some(remedy) = found.remedy
+        && criterion.requires_definite()
+    {
         let singular = list(&found.not_positive_definite);
         let help = match remedy {
             Remedy::Reduce { rank } => {
@@ -88,13 +96,16 @@ fn advice(found: &Inspection) -> Vec<String> {
             Remedy::Shrink { shrinkage } => format!(
                 "estimated from too few samples? Use --shrinkage {shrinkage:e}, or leave them out"
             ),
-            _ => "neither --rank nor --shrinkage would help; are they covariances? If so, leave them out"
-                .to_owned(),
+            _ => format!(
+                "neither --rank nor --shrinkage would help; if they are covariances, leave them out; if not, {}",
+                complaint::takers()
+            ),
         };
         advice.push(format!("not positive definite: {singular}; {help}"));
     }
     if let (Some(worst), Some(i)) = (found.largest_condition_number, found.worst_conditioned)
         && worst > ILL_CONDITIONED
+        && criterion.requires_definite()
     {
         advice.push(format!(
             "matrix {i} is ill-conditioned ({worst:.0e}): digits are lost; --rank or a little \
@@ -105,8 +116,12 @@ fn advice(found: &Inspection) -> Vec<String> {
         && ratio > UNEVEN
     {
         advice.push(format!(
-            "the largest trace is {ratio:.0e} times the smallest: the loss does not mind, but look \
-             for artefacts or mixed units"
+            "the largest trace is {ratio:.0e} times the smallest: {} look for artefacts or mixed units",
+            if criterion.requires_definite() {
+                "the loss does not mind, but"
+            } else {
+                "the large ones decide the answer;"
+            }
         ));
     }
     if let [(second, first), ..] = found.duplicates[..] {
@@ -116,7 +131,7 @@ fn advice(found: &Inspection) -> Vec<String> {
             count(found.duplicates.len(), "matrix is", "matrices are")
         ));
     }
-    if found.matrices == 1 {
+    if found.matrices == 1 && !criterion.requires_rotations() {
         advice.push(
             "one matrix alone is diagonalized by any whitener: more are needed to find \
                      components"
@@ -202,7 +217,7 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     for advice in &findings.advice {
         writeln!(out, "{} {advice}", paint.yellow("note:"))?;
     }
-    if found.is_suitable() {
+    if findings.suitable {
         writeln!(out, "{}", paint.green("can be diagonalized as it is"))?;
     } else {
         writeln!(out, "{}", paint.red("cannot be diagonalized as it is"))?;

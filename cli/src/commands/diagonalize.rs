@@ -50,6 +50,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         export::try_place(path)?;
     }
     let options = SetOptions::default()
+        .criterion(args.criterion.criterion)
         .weights(args.weights.as_deref().map(input::list_file).transpose()?)
         .rank(args.rank.unwrap_or_default())
         .shrinkage(args.shrinkage)
@@ -61,7 +62,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     };
 
     let warnings = warnings(&solved.answer, &NAMES);
-    let report = report(args, &settings, &mut solved, &warnings)?;
+    let report = report(args, &settings, &options, &mut solved, &warnings)?;
     let ended = Ended {
         names: &NAMES,
         answer: &solved.answer,
@@ -178,7 +179,7 @@ fn from_disk(
 ) -> Result<Solved> {
     let name = file.path().display().to_string();
     // Said before the whole file is read and checked.
-    if settings.method == Method::Pham {
+    if matches!(settings.method, Method::Pham | Method::Jacobi) {
         return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
     }
     let clock = Instant::now();
@@ -232,6 +233,7 @@ fn followed(
 fn report(
     args: &Diagonalize,
     settings: &Settings,
+    options: &SetOptions,
     solved: &mut Solved,
     warnings: &[String],
 ) -> Result<Value> {
@@ -250,9 +252,10 @@ fn report(
     own.insert(
         "settings".to_owned(),
         json!({
+            "criterion": options.criterion.name(),
             "method": settings.method.name(),
             "start": args.solver.start,
-            "orthogonal": settings.orthogonal,
+            "orthogonal": settings.orthogonal || options.criterion.requires_rotations(),
             "rank": rank(args.rank),
             "shrinkage": args.shrinkage,
             "symmetrize": args.symmetrize,

@@ -79,7 +79,7 @@ pub fn sentence(error: &Error) -> String {
         }
         Error::Conflict(conflict) => contradiction(*conflict),
         Error::Method { criterion, method } => format!(
-            "the criterion {} has the methods {}, not --method {}",
+            "--criterion {} has the methods {}, not --method {}",
             criterion.name(),
             codiag::error::methods(*criterion),
             method.name()
@@ -141,8 +141,17 @@ pub fn advice(remedy: Remedy) -> String {
             "the others do not share its null space: was it estimated from too few samples? Use --shrinkage \
              {shrinkage:e}, or leave it out"
         ),
-        _ => "neither --rank nor --shrinkage would help: is it a covariance?".to_owned(),
+        _ => format!(
+            "neither --rank nor --shrinkage would help; if it is no covariance, {}",
+            takers()
+        ),
     }
+}
+
+/// The criteria that take any symmetric matrices.
+pub fn takers() -> String {
+    let listed = codiag::error::listed(|criterion| format!("--criterion {}", criterion.name()));
+    format!("only {listed} can take it")
 }
 
 /// The option of a setting; what the program has no option for has the library's name.
@@ -150,6 +159,7 @@ fn option(setting: Setting) -> String {
     let option = match setting {
         Setting::Bands => "--bands",
         Setting::Components => "--components",
+        Setting::Criterion => "--criterion",
         // What is excluded by --exclude is checked by the program; these are spans of samples.
         Setting::Exclude => "the bad spans",
         Setting::Memory => "--memory",
@@ -195,7 +205,7 @@ fn contradiction(conflict: Conflict) -> String {
                 .to_owned()
         }
         Conflict::PairsNotInMemory => {
-            "--method pham would read the file p²/2 times in each iteration: choose newton or \
+            "--method pham and jacobi would read the file p²/2 times in each iteration: choose newton or \
              quasi-newton, or leave out --memory"
                 .to_owned()
         }

@@ -1,6 +1,7 @@
 //! Report pages: one self-contained file each, with nothing to fetch and nothing to run. Templates
 //! escape all text by themselves.
 
+mod components;
 mod convergence;
 pub mod paper;
 pub mod separate;

@@ -1,19 +1,18 @@
 //! The report of `codiag diagonalize`.
 
 use codiag::working::Summary;
-use codiag::{Diagonalization, Matrix};
+use codiag::{Criterion, Diagonalization, Matrix};
 use maud::{Markup, html};
 
+use super::components::components;
 use super::convergence::{convergence, verdict};
-use super::{drawing, facts, heat_map, page, section, sparkline, table, warnings};
+use super::{drawing, facts, heat_map, page, section, warnings};
 use crate::figure::chart::{Chart, Curve};
 use crate::figure::scale::Scale;
 use crate::words::{self, small};
 
-/// Components shown with their own line.
-const SHOWN: usize = 40;
 /// Bars that fit side by side.
-const MOST_BARS: usize = 500;
+pub(super) const MOST_BARS: usize = 500;
 
 /// What the page tells of.
 pub struct Solve<'a> {
@@ -41,24 +40,38 @@ pub fn render(solve: &Solve<'_>) -> String {
             ("matrices", solve.set.len.to_string()),
             ("size", format!("{p} × {p}")),
             ("components", answer.b.rows().to_string()),
+            ("criterion", answer.criterion.name().to_owned()),
             ("method", solve.method.to_owned()),
             ("iterations", answer.iterations.to_string()),
             ("time", words::seconds(solve.seconds)),
-            ("loss", words::loss(answer.loss, 6)),
+            ("loss", words::loss(answer.loss, 6) + words::loss_unit(answer.criterion)),
             ("gradient norm", small(answer.gradient_norm)),
         ]))
         (warnings(solve.warnings))
         (section("Convergence", &convergence(answer, solve.tolerance)))
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
-        (section("Components", &components(solve)))
+        (section("Components", &components(answer, solve.weights)))
         (section("The files", &files()))
         footer {
-            "codiag " (env!("CARGO_PKG_VERSION")) ". The loss is ½ Σ w (Σ log diag D − log det D) for D = B C Bᵀ: \
-             zero when every D is diagonal. Pham (2001); Ablin, Cardoso & Gramfort (2019)."
+            "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning(answer.criterion))
         }
     };
     page(&format!("codiag: {}", solve.input), &body)
+}
+
+/// What the loss is, and who proposed it.
+fn meaning(criterion: Criterion) -> &'static str {
+    match criterion {
+        Criterion::Frobenius => {
+            "The loss is the share of the energy Σ w ‖C‖² that is off the diagonals of D = B C Bᵀ, over \
+             orthogonal B: zero when every D is diagonal, at most 1. Cardoso & Souloumiac (1996)."
+        }
+        _ => {
+            "The loss is ½ Σ w (Σ log diag D − log det D) for D = B C Bᵀ: zero when every D is diagonal. \
+             Pham (2001); Ablin, Cardoso & Gramfort (2019)."
+        }
+    }
 }
 
 fn files() -> Markup {
@@ -66,19 +79,19 @@ fn files() -> Markup {
         p {
             code { "B.npy" } " holds the filters, one per row; " code { "A.npy" }
             " the patterns, one per column (B A = I); " code { "diagonals.npy" }
-            " the power of each component (columns) in each matrix (rows); " code { "report.json" }
+            " the power (the diagonal entry of B C Bᵀ) of each component (columns) in each matrix (rows); " code { "report.json" }
             " all numbers and settings of this page; " code { "history.csv" } " one row per iteration."
         }
     }
 }
 
-fn left_out() -> Markup {
+pub(super) fn left_out() -> Markup {
     html! {
         p { "Left out: what is known of each matrix did not fit into the memory that was allowed." }
     }
 }
 
-/// Correlations of the mean: between channels, and between components.
+/// The mean in the channels, and in the components.
 fn before_and_after(solve: &Solve<'_>) -> Markup {
     let mean = &solve.set.mean;
     let reduction = solve.set.reduction.as_ref();
@@ -86,11 +99,18 @@ fn before_and_after(solve: &Solve<'_>) -> Markup {
     let before = reduction.map(|reduction| congruence(reduction.patterns(), mean));
     let before = before.as_ref().unwrap_or(mean);
     let after = congruence(&solve.answer.b, before);
+    // A mean that need not be positive definite has no correlations.
+    let (shown, unit): (fn(&Matrix, &str) -> Markup, _) =
+        if solve.answer.criterion.requires_definite() {
+            (correlations, "As correlations, so that units do not matter")
+        } else {
+            (shares, "As shares of the largest entry")
+        };
     html! {
-        p { "As correlations, so that units do not matter: red is positive, blue negative, no colour is zero." }
+        p { (unit) ": red is positive, blue negative, no colour is zero." }
         div.panels.two.heat-pair {
-            (correlations(before, "Before: the mean of the matrices"))
-            (correlations(&after, "After: the mean of B C Bᵀ"))
+            (shown(before, "Before: the mean of the matrices"))
+            (shown(&after, "After: the mean of B C Bᵀ"))
         }
     }
 }
@@ -100,21 +120,43 @@ fn congruence(m: &Matrix, c: &Matrix) -> Matrix {
     &(m * c) * &m.transpose()
 }
 
+/// Entries as shares of the largest.
+fn shares(m: &Matrix, caption: &str) -> Markup {
+    let size = |x: &f64| x.abs();
+    let largest = m
+        .as_slice()
+        .iter()
+        .map(size)
+        .fold(f64::MIN_POSITIVE, f64::max);
+    let share = |a: usize, b: usize| m[(a, b)] / largest;
+    relative(m.rows(), caption, "largest entry off the diagonal", share)
+}
+
 fn correlations(m: &Matrix, caption: &str) -> Markup {
     let scale: Vec<f64> = (0..m.rows())
         .map(|a| m[(a, a)].max(f64::MIN_POSITIVE).sqrt())
         .collect();
     let correlation = |a: usize, b: usize| m[(a, b)] / (scale[a] * scale[b]);
+    relative(
+        m.rows(),
+        caption,
+        "largest correlation off the diagonal",
+        correlation,
+    )
+}
+
+/// A p×p map of numbers from −1 to 1, and what is largest off its diagonal.
+fn relative(p: usize, caption: &str, off: &str, value: impl Fn(usize, usize) -> f64) -> Markup {
     let mut largest = 0.0_f64;
-    for a in 0..m.rows() {
+    for a in 0..p {
         for b in 0..a {
-            largest = largest.max(correlation(a, b).abs());
+            largest = largest.max(value(a, b).abs());
         }
     }
     html! {
         figure {
-            (heat_map(m.rows(), m.rows(), caption, correlation))
-            figcaption { (caption) "; largest correlation off the diagonal " (small(largest)) "." }
+            (heat_map(p, p, caption, value))
+            figcaption { (caption) "; " (off) " " (small(largest)) "." }
         }
     }
 }
@@ -163,72 +205,5 @@ fn residuals(answer: &Diagonalization) -> Markup {
             }
         }
         div.wide.scroll { div style="min-width:34rem" { (drawing(&chart.title, &chart)) } }
-    }
-}
-
-fn components(solve: &Solve<'_>) -> Markup {
-    let powers = &solve.answer.powers;
-    let (n, r) = (powers.rows(), powers.columns());
-    if n == 0 {
-        return left_out();
-    }
-    let weight = |i: usize| solve.weights.map_or(1.0, |weights| weights[i]);
-    let total: f64 = (0..n).map(weight).sum();
-    let mean = |c: usize| {
-        let sum: f64 = (0..n).map(|i| weight(i) * powers[(i, c)]).sum();
-        sum / total
-    };
-    let means: Vec<f64> = (0..r).map(mean).collect();
-    // More matrices than pixels are averaged, so that the picture stays true in the large.
-    let columns = n.min(MOST_BARS);
-    let described = "power of each component in each matrix";
-    let map = heat_map(r, columns, described, |c, k| {
-        let bin = k * n / columns..((k + 1) * n / columns);
-        let count = bin.len() as f64;
-        bin.map(|i| (powers[(i, c)] / means[c]).log2()).sum::<f64>() / count / 3.0
-    });
-    let relative = |c: usize| {
-        let values: Vec<f64> = (0..n).map(|i| powers[(i, c)] / means[c]).collect();
-        values
-    };
-    let rows = html! {
-        tbody {
-            @for c in 0..r.min(SHOWN) { (component(c, &relative(c))) }
-        }
-    };
-    let headings: [&[&str]; 5] = [
-        &["component"],
-        &["power over the set"],
-        &["least"],
-        &["most"],
-        &["typical", "deviation"],
-    ];
-    html! {
-        p {
-            "Components come in the order of how much their power varies over the set: the first are the \
-             best told apart. Below, one row per component, one column per matrix; red is above the component's \
-             mean, blue below, full colour a factor of eight."
-        }
-        div.heat-wide { (map) }
-        (table(None, &headings, &rows))
-        @if r > SHOWN {
-            p { "The other " (r - SHOWN) " are in diagonals.npy." }
-        }
-    }
-}
-
-/// One row of the table, from the powers relative to their mean.
-fn component(c: usize, relative: &[f64]) -> Markup {
-    let low = relative.iter().fold(f64::INFINITY, |m, x| m.min(*x));
-    let high = relative.iter().fold(0.0_f64, |m, x| m.max(*x));
-    let deviations: Vec<f64> = relative.iter().map(|x| (x - 1.0).abs()).collect();
-    html! {
-        tr {
-            td { (c) }
-            td { (sparkline(relative.iter().copied(), 180.0, 26.0)) }
-            td { (small(low)) }
-            td { (small(high)) }
-            td { (small(words::median(&deviations))) }
-        }
     }
 }

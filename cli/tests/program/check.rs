@@ -57,7 +57,7 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
         (
             "indefinite",
             |c| c[5 * 25] = -100.0,
-            "neither --rank nor --shrinkage would help",
+            "if not, only --criterion frobenius",
         ),
         (
             "tiny",
@@ -116,4 +116,29 @@ fn oddities_are_noted_without_refusing() {
             .and(contains("ill-conditioned")),
     );
     place.codiag("diagonalize odd.npy").assert().success();
+}
+
+#[test]
+fn a_set_is_checked_for_its_criterion() {
+    let place = Place::with_set();
+    let mut data = place.array("covs.npy").data;
+    data[5 * 25] = -100.0;
+    place.write("indefinite.npy", Array::of("(20, 5, 5)", &data));
+    place
+        .codiag("check indefinite.npy --criterion frobenius")
+        .assert()
+        .success()
+        .stdout(contains("can be diagonalized as it is"));
+    data[6 * 25 + 1] = f64::NAN;
+    place.write("nan.npy", Array::of("(20, 5, 5)", &data));
+    let out = place
+        .codiag("check nan.npy --criterion frobenius --json")
+        .assert()
+        .code(2)
+        .get_output()
+        .stdout
+        .clone();
+    let found: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(found["suitable"], false);
+    assert_eq!(found["criterion"], "frobenius");
 }

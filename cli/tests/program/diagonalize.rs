@@ -283,3 +283,49 @@ fn checkpoints_are_whole_and_resume_to_the_same_answer() {
     let (whole, resumed) = (place.array("whole3/B.npy"), place.array("resumed3/B.npy"));
     assert!(largest_difference(&whole.data, &resumed.data) < 1e-6);
 }
+
+#[test]
+fn any_symmetric_set_by_the_frobenius_criterion() {
+    let place = Place::with_set();
+    let mut data = place.array("covs.npy").data;
+    // No longer positive definite.
+    for matrix in data.chunks_exact_mut(25) {
+        (0..5).for_each(|a| matrix[a * 6] -= 1.0);
+    }
+    place.write("symmetric.npy", Array::of("(20, 5, 5)", &data));
+    place
+        .codiag("diagonalize symmetric.npy")
+        .assert()
+        .code(2)
+        .stderr(contains("--criterion frobenius"));
+    place
+        .codiag("diagonalize symmetric.npy --criterion frobenius -o result")
+        .assert()
+        .success()
+        .stdout(contains("of the energy"));
+    let report = place.json("result/report.json");
+    assert_eq!(report["criterion"], "frobenius");
+    assert_eq!(report["settings"]["criterion"], "frobenius");
+    assert_eq!(report["settings"]["orthogonal"], true);
+    let b = place.array("result/B.npy").data;
+    for a in 0..5 {
+        for c in 0..5 {
+            let dot: f64 = (0..5).map(|k| b[a * 5 + k] * b[c * 5 + k]).sum();
+            assert!((dot - f64::from(a == c)).abs() < 1e-12);
+        }
+    }
+    let page = std::fs::read_to_string(place.path("result/report.html")).unwrap();
+    for words in ["share of the energy", "Cardoso", "of the largest entry"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("log det") && !page.contains("NaN"));
+    place
+        .codiag("diagonalize symmetric.npy --criterion frobenius --method jacobi")
+        .assert()
+        .success();
+    place
+        .codiag("diagonalize symmetric.npy --criterion frobenius --method pham")
+        .assert()
+        .code(2)
+        .stderr(contains("--criterion frobenius has the methods"));
+}

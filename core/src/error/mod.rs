@@ -332,6 +332,15 @@ pub fn methods(criterion: Criterion) -> String {
     names.join(", ")
 }
 
+/// The criteria that take any symmetric matrices, each as `named`, as they are listed in a sentence.
+pub fn listed(named: impl Fn(Criterion) -> String) -> String {
+    let names: Vec<String> = Criterion::for_any_symmetric().map(named).collect();
+    match &names[..] {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
+    }
+}
+
 fn matrix_or_mean(matrix: Option<usize>) -> String {
     matrix.map_or_else(
         || "the mean of the matrices".to_owned(),
@@ -349,6 +358,9 @@ fn rust_advice(remedy: Remedy) -> String {
             "; its companions do not share its null space: lift it with SetOptions::shrinkage, for \
              instance {shrinkage:e}"
         ),
-        Remedy::None => String::new(),
+        Remedy::None => format!(
+            "; only {} can take a set that is not positive definite",
+            listed(|criterion| format!("Criterion::{criterion:?}"))
+        ),
     }
 }

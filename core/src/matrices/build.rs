@@ -193,7 +193,7 @@ pub(crate) fn check_range(mean: &Matrix) -> Result<(), Error> {
 }
 
 /// The same for the energy of a set, by which the Frobenius criterion divides.
-pub(super) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
+pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
     let within = constant == 0.0 || (1e-250..=1e250).contains(&constant);
     if criterion == Criterion::Likelihood || within {
         return Ok(());

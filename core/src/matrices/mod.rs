@@ -15,7 +15,9 @@ mod working_set;
 
 pub use blocks::Block;
 pub(crate) use blocks::{SYMMETRY_TOLERANCE, asymmetry};
-pub(crate) use build::{Indefinite, check_range, check_shape, checked_count, factorize_block};
+pub(crate) use build::{
+    Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
+};
 pub use chunk::Chunk;
 pub(crate) use groups::diagonal_sum;
 pub use in_memory::InMemory;

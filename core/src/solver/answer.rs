@@ -83,6 +83,7 @@ pub(super) fn assemble<S: WorkingSet>(
                     pair: (x.min(y), x.max(y)),
                 }
             }),
+        criterion,
         status,
         iterations: last.iteration,
         loss,

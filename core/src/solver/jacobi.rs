@@ -21,7 +21,8 @@ impl<S: WorkingSet> Stepper<S> for Jacobi {
         let Some(pairs) = iteration.set.pairs() else {
             return Err(Error::Conflict(Conflict::PairsNotInMemory));
         };
-        if !jacobi::sweep(pairs, &mut b, SMALLEST) {
+        let sine = jacobi::sweep(pairs, &mut b, SMALLEST);
+        if sine == 0.0 {
             return Ok(None);
         }
         let diagonal_sum = pairs.diagonal_sum();
@@ -32,6 +33,6 @@ impl<S: WorkingSet> Stepper<S> for Jacobi {
         let noise = summary.criterion.rounding(b.rows(), diagonal_sum);
         let change = loss - iteration.loss;
         iteration.replace(linalg::reorthogonalize(&b), statistics, change, noise);
-        Ok(Some(Step::new(StepKind::Sweep, 1.0)))
+        Ok(Some(Step::new(StepKind::Sweep, sine)))
     }
 }

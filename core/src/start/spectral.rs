@@ -83,7 +83,7 @@ fn common_rotation<S: WorkingSet>(
 /// diagonal together.
 fn rotated(mut matrices: SymmetricBatch, mut rotation: Matrix) -> Matrix {
     for _ in 0..SWEEPS {
-        if !jacobi::sweep(&mut matrices, &mut rotation, ANGLE) {
+        if jacobi::sweep(&mut matrices, &mut rotation, ANGLE) == 0.0 {
             break;
         }
     }

@@ -1,63 +1,81 @@
-"""Replace the joint diagonalization inside pyRiemann and MNE."""
+"""Replace the joint diagonalization inside pyRiemann, MNE, and packages that use qndiag."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import partial
-from types import TracebackType
+from functools import partial, wraps
+from types import ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from .._errors import ConvergenceWarning
+from . import _qndiag
 from . import pyriemann as ours
 
-# Where pyRiemann keeps the name of the function: "geometry" was called "utils" up to 0.11.
+_PACKAGES = ("pyriemann", "mne", "qndiag")
+# Where pyRiemann keeps the functions: "geometry" was called "utils" up to 0.11.
 _PYRIEMANN = ("pyriemann.{}.ajd", "pyriemann.{}.mean", "pyriemann.spatialfilters")
 _MNE = ("mne.decoding.csp",)
 
-
-def _is_ours(X: Any) -> bool:
-    # Other arrays (tensors on a device) and Hermitian matrices stay with the original.
-    return isinstance(X, np.ndarray) and X.dtype.kind in "fiu"
+_Function = Callable[..., Any]
 
 
-def _for_pyriemann(original: Callable[..., Any]) -> Callable[..., Any]:
-    def ajd_pham(X: Any, **kwargs: Any) -> Any:
-        return ours.ajd_pham(X, **kwargs) if _is_ours(X) else original(X, **kwargs)
+def _replacement(function: _Function, original: _Function) -> _Function:
+    """Return `function`, which leaves to the original what it does not take."""
 
-    ajd_pham.__doc__ = original.__doc__
-    return ajd_pham
+    @wraps(original)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        matrices = args[0] if args else kwargs.get("X", kwargs.get("C"))
+        # Other arrays (tensors on a device) and Hermitian matrices stay with the original.
+        if not isinstance(matrices, np.ndarray) or matrices.dtype.kind not in "fiu":
+            return original(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (ValueError, TypeError) as refused:
+            answer = original(*args, **kwargs)
+            # Reached only if the original takes what was refused.
+            warnings.warn(
+                f"{original.__name__} of {original.__module__} was used instead of codiag's, which "
+                f"refuses its input: {refused}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return answer
+
+    return replaced
 
 
-def _for_mne(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _ajd_pham(X: Any, eps: float = 1e-6, max_iter: int = 15) -> Any:
-        if not _is_ours(X):
-            return original(X, eps=eps, max_iter=max_iter)
-        with warnings.catch_warnings():
-            # MNE stops after its fifteen sweeps without a word.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return ours.ajd_pham(X, eps=eps, n_iter_max=max_iter)
-
-    _ajd_pham.__doc__ = original.__doc__
-    return _ajd_pham
+def _silent_ajd_pham(X: Any, eps: float = 1e-6, max_iter: int = 15) -> Any:
+    with warnings.catch_warnings():
+        # MNE stops after its fifteen sweeps without a word.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ours.ajd_pham(X, eps=eps, n_iter_max=max_iter)
 
 
 class accelerate:
-    """Make pyRiemann's AJDC, CSP and ALE mean and MNE's multiclass CSP use codiag.
+    """Make pyRiemann, MNE's multiclass CSP, and packages that use qndiag run on codiag.
 
-    Their Pham algorithm is replaced by codiag's, which takes the same steps and stops by the same
-    rule, from the call on until :meth:`undo`, or for a ``with`` block. Complex matrices and arrays
-    other than NumPy's are left to the originals; singular matrices, for which those return NaN,
-    raise a ValueError that names them.
+    In pyRiemann that is all of ``pyriemann.geometry.ajd`` and what is built on it: AJDC, CSP and
+    the ALE mean. The functions are replaced by codiag's, which stop by the same rules, from the
+    call on until :meth:`undo`, or for a ``with`` block. What ran before still runs: complex
+    matrices, arrays other than NumPy's and input that codiag refuses, such as singular matrices,
+    are left to the originals, the last with a warning.
 
     Parameters
     ----------
-    packages : iterable of {"pyriemann", "mne"}, optional
+    packages : iterable of {"pyriemann", "mne", "qndiag"}, optional
         Which packages; by default those that are installed.
+
+    Notes
+    -----
+    Functions are replaced in this process: workers that joblib or dask start have to call
+    :class:`accelerate` themselves. ``qndiag.qndiag`` is also replaced in modules that have
+    imported it already.
 
     Examples
     --------
@@ -71,38 +89,48 @@ class accelerate:
     def __init__(self, packages: Iterable[str] | None = None) -> None:
         self._undo: list[Callable[[], None]] = []
         if packages is None:
-            installed = [p for p in ("pyriemann", "mne") if importlib.util.find_spec(p)]
-            if not installed:
-                raise ImportError("neither pyriemann nor mne is installed")
+            chosen = [name for name in _PACKAGES if importlib.util.find_spec(name)]
+            if not chosen:
+                raise ImportError("none of pyriemann, mne and qndiag is installed")
         elif isinstance(packages, str):
-            installed = [packages]
+            chosen = [packages]
         else:
-            installed = list(packages)
-        for package in installed:
-            if package == "pyriemann":
-                self._pyriemann()
-            elif package == "mne":
-                self._replace(_MNE, "_ajd_pham", _for_mne)
-            else:
-                raise ValueError(f'packages must be "pyriemann" or "mne", got {package!r}')
+            chosen = list(packages)
+        for package in chosen:
+            if package not in _PACKAGES:
+                names = ", ".join(f'"{name}"' for name in _PACKAGES)
+                raise ValueError(f"packages must be of {names}, got {package!r}")
+        for package in chosen:
+            getattr(self, f"_{package}")()
 
     def _pyriemann(self) -> None:
         where = "geometry" if importlib.util.find_spec("pyriemann.geometry") else "utils"
-        self._replace((name.format(where) for name in _PYRIEMANN), "ajd_pham", _for_pyriemann)
-        table = importlib.import_module(f"pyriemann.{where}.ajd").ajd_functions
-        original = table["ajd_pham"]
-        table["ajd_pham"] = _for_pyriemann(original)
-        self._undo.append(partial(table.__setitem__, "ajd_pham", original))
+        # All are imported before any is changed: they import the functions from each other.
+        modules = [importlib.import_module(name.format(where)) for name in _PYRIEMANN]
+        table = modules[0].ajd_functions
+        for name in ("ajd_pham", "rjd", "jade"):
+            function = getattr(ours, name)
+            for module in modules:
+                self._replace(module, name, function)
+            if name in table:
+                self._undo.append(partial(table.__setitem__, name, table[name]))
+                table[name] = _replacement(function, table[name])
 
-    def _replace(
-        self, modules: Iterable[str], name: str, wrap: Callable[[Any], Callable[..., Any]]
-    ) -> None:
-        # All are imported before any is changed: they import the function from each other.
-        for module in [importlib.import_module(path) for path in modules]:
-            original = getattr(module, name, None)
-            if original is not None:
-                setattr(module, name, wrap(original))
-                self._undo.append(partial(setattr, module, name, original))
+    def _mne(self) -> None:
+        for name in _MNE:
+            self._replace(importlib.import_module(name), "_ajd_pham", _silent_ajd_pham)
+
+    def _qndiag(self) -> None:
+        original = importlib.import_module("qndiag").qndiag
+        for module in list(sys.modules.values()):
+            if getattr(module, "__dict__", {}).get("qndiag") is original:
+                self._replace(module, "qndiag", _qndiag.qndiag)
+
+    def _replace(self, module: ModuleType, name: str, function: _Function) -> None:
+        original = getattr(module, name, None)
+        if original is not None:
+            setattr(module, name, _replacement(function, original))
+            self._undo.append(partial(setattr, module, name, original))
 
     def undo(self) -> None:
         """Put everything back; calling it again does nothing."""

@@ -77,6 +77,8 @@ def qndiag(
     >>> len(infos["t_list"]) == len(infos["loss_list"]) + 1
     True
     """
+    if np.ndim(C) != 3:
+        raise ValueError(f"C must have 3 dimensions, got shape {np.shape(C)}")
     data = matrix_set(C)
     vector = weight_vector(weights)
     options = {

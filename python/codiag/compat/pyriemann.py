@@ -1,6 +1,6 @@
 """The joint diagonalizers of ``pyriemann.geometry.ajd``, with its signatures and return values.
 
-:func:`ajd_pham` and :func:`ajd_newton` also serve as ``CSP(ajd_method=...)`` and
+:func:`ajd_pham`, :func:`ajd_newton` and :func:`jade` also serve as ``CSP(ajd_method=...)`` and
 ``pyriemann.geometry.ajd.ajd(X, method=...)``. What pyRiemann's are known to get wrong is right
 here: `init` is where the iteration starts, and integer matrices are taken as the numbers they are.
 """
@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 from .. import _core
 from .._errors import ConvergenceWarning
 from .._input import Floats, matrix, matrix_set, usable_threads, weight_vector
+from ._jacobi import rotations
 from ._pham import sweeps
 from ._qndiag import _check_positive
 
-__all__ = ["ajd", "ajd_newton", "ajd_pham"]
+__all__ = ["ajd", "ajd_newton", "ajd_pham", "jade", "rjd"]
 
 
 def ajd_pham(
@@ -69,6 +70,8 @@ def ajd_pham(
     data = matrix_set(X, "X")
     start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
     weights = weight_vector(sample_weight, "sample_weight")
+    if weights is not None and not (weights > 0).all():
+        raise ValueError("Weights must be strictly positive.")
     found = sweeps(data, weights, start, eps, n_iter_max)
     if not found.finished:
         _warn(found.fields)
@@ -128,6 +131,87 @@ def ajd_newton(
     return V, V @ data @ V.T
 
 
+def rjd(
+    X: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    eps: float = 1e-8,
+    n_iter_max: int = 100,
+) -> tuple[Floats, Floats]:
+    """Orthogonal joint diagonalization by Jacobi rotations, as ``pyriemann.geometry.ajd.rjd``.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_matrices, n, n)
+        The matrices, symmetric; they need not be positive definite.
+    init : array-like, shape (n, n), optional
+        The start, an orthogonal matrix; the identity by default.
+    eps : float
+        Stops after a sweep in which no sine of an angle exceeds it.
+    n_iter_max : int
+        The largest number of sweeps.
+
+    Returns
+    -------
+    V : ndarray, shape (n, n)
+        Orthogonal, one component per *column*.
+    D : ndarray, shape (n_matrices, n, n)
+        V' X V.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from codiag.compat.pyriemann import rjd
+    >>> V, D = rjd([[[2.0, 1.0], [1.0, 2.0]], [[0.0, 3.0], [3.0, 0.0]]])
+    >>> bool(np.allclose(D[:, 0, 1], 0))
+    True
+    """
+    B, D = jade(
+        X, init=None if init is None else np.transpose(init), eps=eps, n_iter_max=n_iter_max
+    )
+    return B.T, D
+
+
+def jade(
+    X: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    eps: float = 1e-8,
+    n_iter_max: int = 100,
+) -> tuple[Floats, Floats]:
+    """Do as :func:`rjd`, with one component per row: ``jade`` of pyRiemann 0.13.
+
+    Parameters
+    ----------
+    X, eps, n_iter_max
+        As in :func:`rjd`.
+    init : array-like, shape (n, n), optional
+        The start, an orthogonal matrix with one component per row; the identity by default.
+
+    Returns
+    -------
+    V : ndarray, shape (n, n)
+        Orthogonal, one component per row.
+    D : ndarray, shape (n_matrices, n, n)
+        V X V'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from codiag.compat.pyriemann import jade
+    >>> V, D = jade([[[2.0, 1.0], [1.0, 2.0]], [[0.0, 3.0], [3.0, 0.0]]])
+    >>> bool(np.allclose(V @ [[2.0, 1.0], [1.0, 2.0]] @ V.T, D[0]))
+    True
+    """
+    _check_positive("eps", eps)
+    data = matrix_set(X, "X")
+    start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
+    V, finished, fields = rotations(data, start, eps, n_iter_max)
+    if not finished:
+        _warn(fields)
+    return V, V @ data @ V.T
+
+
 def ajd(
     X: ArrayLike,
     method: str | Callable[..., tuple[Any, Any]] = "ajd_pham",
@@ -143,7 +227,7 @@ def ajd(
     X : array-like, shape (n_matrices, n, n)
         The matrices.
     method : {"ajd_pham", "ajd_newton", "rjd", "uwedge"} or callable
-        The method. "rjd" and "uwedge", which minimize other criteria, are pyRiemann's own.
+        The method. "uwedge", which minimizes another criterion, is pyRiemann's own.
     init : array-like, shape (n, n), optional
         The start.
     eps : float
@@ -173,20 +257,23 @@ def ajd(
 
 
 def _named(method: str) -> Callable[..., tuple[Any, Any]]:
-    if method == "ajd_pham":
-        return ajd_pham
-    if method == "ajd_newton":
-        return ajd_newton
-    if method in ("rjd", "uwedge"):
+    functions: dict[str, Callable[..., tuple[Any, Any]]] = {
+        "ajd_pham": ajd_pham,
+        "ajd_newton": ajd_newton,
+        "rjd": rjd,
+        "jade": jade,
+    }
+    if method in functions:
+        return functions[method]
+    if method == "uwedge":
         try:
             from pyriemann.geometry import ajd as theirs
         except ImportError:
             from pyriemann.utils import ajd as theirs
-        function: Callable[..., tuple[Any, Any]] = getattr(theirs, method)
+        function: Callable[..., tuple[Any, Any]] = theirs.uwedge
         return function
-    raise ValueError(
-        f'method must be "ajd_pham", "ajd_newton", "rjd", "uwedge" or a callable, got {method!r}'
-    )
+    names = ", ".join(f'"{name}"' for name in (*functions, "uwedge"))
+    raise ValueError(f"method must be {names} or a callable, got {method!r}")
 
 
 def _warn(fields: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ class Parts:
         self.client.wait_for_workers(1, timeout=worker_timeout())
         make = self._of_futures if isinstance(C, list) else self._of_array
         # What concerns single matrices.
-        each = {name: options[name] for name in ("shrinkage", "symmetrize")}
+        each = {name: options[name] for name in ("criterion", "shrinkage", "symmetrize")}
         chunks = make(C, weights, each)
         sizes = gather(self.client, self.client.map(_worker.size_of, chunks, pure=False))
         filters = self._reduction(chunks, options)
