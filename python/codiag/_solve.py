@@ -64,8 +64,8 @@ def diagonalize(
     Parameters
     ----------
     C : array-like, shape (n, p, p), or path of a .npy file
-        The matrices, symmetric and, for the likelihood, positive definite. A contiguous float64 array is read in place;
-        it is never changed. A dask array chunked along its first axis, or a list of futures of
+        The matrices, symmetric and, for the likelihood, positive definite. A contiguous float64
+        array is read in place; it is never changed. A dask array chunked along its first axis, or a list of futures of
         arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
         How much each matrix counts; equally by default. They are normalized to sum to 1.
@@ -106,8 +106,8 @@ def diagonalize(
         How much memory to use for matrices in a file, in bytes or as "500MB", "2GB", "1GiB": C is
         the path of a .npy file or a :class:`numpy.memmap`, of any size, and is read again in every
         iteration, unless there is memory enough for all of it. ``residuals`` and ``powers`` are
-        empty if they do not fit. Not for ``method="pham"`` and ``"jacobi"``. Without ``memory``, a file is read
-        whole.
+        empty if they do not fit. Not for ``method="pham"`` and ``"jacobi"``. Without ``memory``, a
+        file is read whole.
     callback : callable, optional
         Called with a :class:`Record` at the start and after each iteration, also while a start is
         being improved on a sample of the matrices; stops the solve by returning True.

@@ -54,12 +54,12 @@ def test_what_the_criterion_does_not_have_is_refused():
         codiag.diagonalize(C, criterion="frobenius", method="pham")
     with pytest.raises(ValueError, match="criterion must be"):
         codiag.diagonalize(C, criterion="varimax")
-    with pytest.raises(ValueError, match='not positive definite.*criterion="frobenius"'):
+    with pytest.raises(ValueError, match=r'not positive definite.*criterion="frobenius"'):
         codiag.diagonalize(C)
 
 
 def test_loss_and_gradient_at_any_rotation():
-    C, Q = rotated(20, 5, 0.2, 4)
+    C, _ = rotated(20, 5, 0.2, 4)
     B = np.linalg.qr(np.random.default_rng(5).standard_normal((5, 5)))[0]
     assert codiag.loss(C, B, criterion="frobenius") == pytest.approx(off_share(C, B))
     G = codiag.gradient(C, B, criterion="frobenius")
