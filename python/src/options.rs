@@ -82,6 +82,8 @@ pub struct Options {
     pub stop_decrement: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,
+    /// Whether the callback is shown B, too.
+    pub show_iterates: bool,
     /// Called with B every so often.
     pub checkpoint: Option<(Py<PyAny>, Duration)>,
 }
@@ -100,6 +102,7 @@ impl Options {
             set: set_options(keywords)?,
             stop_decrement: keywords.get("stop_decrement")?,
             keep_iterates: keywords.get("keep_iterates")?.unwrap_or(false),
+            show_iterates: keywords.get("show_iterates")?.unwrap_or(false),
             checkpoint: checkpoint(keywords)?,
         })
     }

@@ -154,3 +154,125 @@ fn project(a: &Matrix, x: &mut Matrix) {
         numbers.zip(&dots).for_each(|((x, a), dot)| *x -= dot * a);
     }
 }
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::least_squares::{Point, diagonalizer};
+    use crate::matrices::InMemory;
+    use crate::{Criterion, MatrixSet, SetOptions, synthetic};
+
+    fn working(n: usize, p: usize, sigma: f64, seed: u64) -> (InMemory, Matrix) {
+        let (data, mixing) = synthetic::mixed(n, p, sigma, seed);
+        let options = SetOptions::default().criterion(Criterion::LeastSquares);
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        (InMemory::new(&set), diagonalizer(&mixing).unwrap())
+    }
+
+    /// The gradient with respect to A at a point, and a direction that leaves the norms of columns.
+    fn gradient(set: &mut InMemory, b: &Matrix) -> Matrix {
+        let here = Point::at(set, b.clone()).unwrap();
+        Model::new(b, &Fit::at(b), &here.statistics).gradient
+    }
+
+    fn direction(a: &Matrix) -> Matrix {
+        let p = a.rows();
+        let mut e = Matrix::from_fn(p, p, |k, c| ((k * 7 + c * 3) % 5) as f64 - 2.0);
+        project(a, &mut e);
+        e
+    }
+
+    #[test]
+    fn the_gradient_is_the_derivative_with_respect_to_a() {
+        let (mut set, b) = working(12, 5, 1.0, 3);
+        let a = linalg::inverse(&b);
+        let e = direction(&a);
+        let unit = 4.0 / crate::matrices::WorkingSet::summary(&set).constant;
+        let mut loss = |t: f64| {
+            let moved = Matrix::from_fn(5, 5, |k, c| a[(k, c)] + t * e[(k, c)]);
+            Point::at(&mut set, linalg::inverse(&moved)).unwrap().loss
+        };
+        let h = 1e-5;
+        let difference = (loss(h) - loss(-h)) / (2.0 * h);
+        let slope = unit * gradient(&mut set, &b).dot(&e);
+        assert!((difference - slope).abs() < 1e-8, "{difference} {slope}");
+    }
+
+    #[test]
+    fn the_product_is_the_derivative_of_the_gradient_where_the_fit_is_exact() {
+        let (mut set, b) = working(12, 5, 0.0, 4);
+        let here = Point::at(&mut set, b.clone()).unwrap();
+        let fit = Fit::at(&b);
+        let model = Model::new(&b, &fit, &here.statistics);
+        let e = direction(&model.a);
+        let product = model.product(&e);
+        let h = 1e-5;
+        let mut at = |t: f64| {
+            let moved = Matrix::from_fn(5, 5, |k, c| model.a[(k, c)] + t * e[(k, c)]);
+            gradient(&mut set, &linalg::inverse(&moved))
+        };
+        let (ahead, behind) = (at(h), at(-h));
+        for k in 0..25 {
+            let difference = (ahead.as_slice()[k] - behind.as_slice()[k]) / (2.0 * h);
+            let expected = product.as_slice()[k];
+            assert!(
+                (difference - expected).abs() < 1e-6 * product.norm(),
+                "{difference} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_form_is_half_of_what_the_best_diagonals_leave() {
+        // ⟨E, H E⟩ = ½ min over δ of Σ_i w_i ‖E Λⁱ Aᵀ + A Λⁱ Eᵀ + A δⁱ Aᵀ‖², on noisy sets too.
+        let (n, p) = (7, 4);
+        let (data, mixing) = synthetic::mixed(n, p, 1.0, 5);
+        let options = SetOptions::default().criterion(Criterion::LeastSquares);
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        let b = diagonalizer(&mixing).unwrap();
+        let here = Point::at(&mut InMemory::new(&set), b.clone()).unwrap();
+        let fit = Fit::at(&b);
+        let model = Model::new(&b, &fit, &here.statistics);
+        let (a, e) = (&model.a, direction(&model.a));
+        let columns = &fit.components;
+        let mut expected = 0.0;
+        for i in 0..n {
+            let diagonal = |m: &Matrix| -> Vec<f64> {
+                let inner = linalg::product(&linalg::product(columns, m), a);
+                let dots = Matrix::from_fn(p, 1, |k, _| inner[(k, k)]);
+                linalg::product(&fit.inverse, &dots).into_vec()
+            };
+            let lambda = Matrix::diagonal(&diagonal(&set.matrix(i)));
+            let half = linalg::product_transposed(&linalg::product(&e, &lambda), a);
+            let change = Matrix::from_fn(p, p, |k, l| half[(k, l)] + half[(l, k)]);
+            let fitted = linalg::product(a, &Matrix::diagonal(&diagonal(&change)));
+            let fitted = linalg::product_transposed(&fitted, a);
+            let rest = Matrix::from_fn(p, p, |k, l| change[(k, l)] - fitted[(k, l)]);
+            expected += 0.5 * rest.dot(&rest) / n as f64;
+        }
+        let form = e.dot(&model.product(&e));
+        assert!(
+            (form - expected).abs() < 1e-10 * expected,
+            "{form} {expected}"
+        );
+    }
+
+    #[test]
+    fn conjugate_gradients_solve_the_damped_system() {
+        let (mut set, b) = working(20, 6, 0.3, 6);
+        let moved = Matrix::from_fn(6, 6, |x, y| b[(x, y)] + 0.05 * ((x + 2 * y) % 3) as f64);
+        let b = diagonalizer(&linalg::inverse(&moved)).unwrap();
+        let here = Point::at(&mut set, b.clone()).unwrap();
+        let fit = Fit::at(&b);
+        let model = Model::new(&b, &fit, &here.statistics);
+        let damping = 0.5;
+        let Direction { e, predicted, .. } = model.direction(damping, 1e-10);
+        let mut left = model.product(&e);
+        for k in 0..6 {
+            for c in 0..6 {
+                left[(k, c)] += damping * model.energies[c] * e[(k, c)] + model.gradient[(k, c)];
+            }
+        }
+        assert!(left.norm() < 1e-8 * model.gradient.norm() && predicted > 0.0);
+    }
+}

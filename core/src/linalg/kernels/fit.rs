@@ -160,3 +160,76 @@ pub fn accumulate_weighted(
         combine_eight(block, coefficients, group);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{self, kernels::hessian_len};
+
+    fn number(k: usize) -> f64 {
+        ((k * 37 + 11) % 23) as f64 / 11.5 - 1.0
+    }
+
+    #[test]
+    fn sums_are_those_of_plain_loops() {
+        for (p, lanes) in [(1, 8), (2, 8), (3, 16), (5, 24), (9, 40), (16, 8)] {
+            let triangle = Triangle::new(p);
+            let block: Vec<f64> = (0..triangle.len() * lanes).map(number).collect();
+            let weights: Vec<f64> = (0..lanes).map(|i| 0.1 + (i % 3) as f64).collect();
+            let components = Matrix::from_fn(p, p, |a, b| number(5 * a + b));
+            let inverse = Matrix::from_fn(p, p, |a, b| number(7 + a + 3 * b));
+            let mut sums = MomentSums::new(p);
+            let (mut fitted, mut scratch) = (vec![0.0; p * lanes], vec![f64::NAN; 7]);
+            let task = FitTask {
+                components: &components,
+                inverse: &inverse,
+                block: &block,
+                weights: &weights,
+                fitted: &mut fitted,
+            };
+            let energy = accumulate_fit(task, &mut sums, &mut scratch);
+            let mut rows = vec![0.0; hessian_len(p)];
+            accumulate_weighted(p, &block, &weights, &fitted, &mut rows, &mut scratch);
+
+            let mut expected = MomentSums::new(p);
+            let mut total = 0.0;
+            let mut weighted = vec![0.0; rows.len()];
+            for (i, w) in weights.iter().enumerate() {
+                let c = Matrix::from_fn(p, p, |a, b| block[triangle.index(a, b) * lanes + i]);
+                let half = linalg::product(&components, &c);
+                let dots =
+                    Matrix::from_fn(p, 1, |a, _| linalg::dot(half.row(a), components.row(a)));
+                let lambda = linalg::product(&inverse, &dots);
+                for a in 0..p {
+                    let own = lambda[(a, 0)];
+                    assert!((fitted[a * lanes + i] - own).abs() < 1e-12 * (1.0 + own.abs()));
+                    total += w * own * dots[(a, 0)];
+                    for b in 0..p {
+                        expected.gradient[(a, b)] += w * own * half[(a, b)];
+                        if b <= a {
+                            expected.gamma[(a, b)] += w * own * lambda[(b, 0)];
+                            let entry = triangle.index(a, b);
+                            for k in 0..p {
+                                let place =
+                                    (k / LANES * triangle.len() + entry) * LANES + k % LANES;
+                                weighted[place] += w * lambda[(k, 0)] * c[(a, b)];
+                            }
+                        }
+                    }
+                }
+            }
+            let close =
+                |x: f64, y: f64| assert!((x - y).abs() < 1e-10 * (1.0 + y.abs()), "{x} {y}");
+            close(energy, total);
+            let pairs = [
+                (&sums.gradient, &expected.gradient),
+                (&sums.gamma, &expected.gamma),
+            ];
+            for (actual, expected) in pairs {
+                let numbers = actual.as_slice().iter().zip(expected.as_slice());
+                numbers.for_each(|(x, y)| close(*x, *y));
+            }
+            rows.iter().zip(&weighted).for_each(|(x, y)| close(*x, *y));
+        }
+    }
+}
