@@ -167,8 +167,8 @@ pub struct Diagonalize {
 /// What is minimized.
 #[derive(Debug, Args)]
 pub struct Minimized {
-    /// What is minimized: the likelihood, for positive definite matrices, or the energy off the
-    /// diagonals over rotations (frobenius), for any symmetric matrices.
+    /// What is minimized: the likelihood, for positive definite matrices; for any symmetric ones, the
+    /// energy off the diagonals over rotations (frobenius), or what a fit A L A' leaves (least-squares).
     #[arg(long, default_value = "likelihood", value_parser = criteria())]
     pub criterion: Criterion,
 }
@@ -176,8 +176,8 @@ pub struct Minimized {
 /// How matrices are diagonalized.
 #[derive(Debug, Args)]
 pub struct Solver {
-    /// The method: newton and quasi-newton for any criterion, pham for the likelihood, jacobi for
-    /// frobenius.
+    /// The method: newton for any criterion; quasi-newton for likelihood and frobenius; pham for the
+    /// likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for least-squares.
     #[arg(long, default_value = "newton", value_parser = methods())]
     pub method: Method,
     /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.

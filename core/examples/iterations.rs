@@ -7,7 +7,7 @@
 //! A transform of the whole set counts as one pass, one for the exact Hessian as two thirds.
 #![allow(clippy::print_stdout)]
 
-use codiag::synthetic::{Sensors, indefinite, meg, noisy};
+use codiag::synthetic::{Sensors, indefinite, meg, mixed, noisy};
 use codiag::{
     Criterion, Diagonalization, Error, MatrixSet, Method, SetOptions, Settings, Start, diagonalize,
 };
@@ -73,7 +73,54 @@ fn main() -> Result<(), Error> {
             row(name, &sets, method)?;
         }
     }
+    least_squares()
+}
+
+/// Least squares, to ĝ ≤ 1e-6: all methods from the same start, on one thread.
+fn least_squares() -> Result<(), Error> {
+    let (n, p) = (100, 20);
+    println!(
+        "\nleast squares, n = {n}, p = {p}, medians and ranges of 10 seeds of symmetric matrices:"
+    );
+    println!(
+        "{:18} {:13} {:>10} {:>18} {:>18} {:>20} {:>11}",
+        "set", "method", "converged", "iterations", "passes", "milliseconds", "mean loss"
+    );
+    let options = SetOptions::default()
+        .criterion(Criterion::LeastSquares)
+        .threads(1);
+    for (name, sigma) in [("noise 0.1", 0.1), ("noise 1", 1.0), ("noise 3", 3.0)] {
+        let make = |seed| MatrixSet::with_options(&mixed(n, p, sigma, seed).0, n, p, &options);
+        let sets: Result<Vec<_>, _> = (0..10).map(make).collect();
+        let sets = sets?;
+        for method in Criterion::LeastSquares.methods() {
+            let settings = Settings::default().method(*method).tolerance(1e-6);
+            let solve = |set| diagonalize(set, &settings);
+            let answers: Result<Vec<_>, _> = sets.iter().map(solve).collect();
+            let answers = answers?;
+            let last = |answer: &Diagonalization| answer.history.last().map_or(0.0, |r| r.seconds);
+            println!(
+                "{name:18} {:13} {:10} {:>18} {:>18} {:>20} {:11.6}",
+                method.name(),
+                answers.iter().filter(|a| a.status.converged()).count(),
+                spread(answers.iter().map(|a| a.iterations as f64), 0),
+                spread(answers.iter().map(passes), 1),
+                spread(answers.iter().map(|a| 1e3 * last(a)), 1),
+                answers.iter().map(|a| a.loss).sum::<f64>() / answers.len() as f64,
+            );
+        }
+    }
     Ok(())
+}
+
+/// The median of some numbers, and their range.
+fn spread(numbers: impl Iterator<Item = f64>, digits: usize) -> String {
+    let mut sorted: Vec<f64> = numbers.collect();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    let median = 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+    let (least, most) = (sorted[0], sorted[count - 1]);
+    format!("{median:.digits$} ({least:.digits$}-{most:.digits$})")
 }
 
 /// The matrices but for every 24th from number k on.

@@ -16,6 +16,9 @@
 //! v_ia = w_i 4φ''(Dⁱ_aa)  −2w_i / (Dⁱ_aa)²    −2w_i
 //! ```
 //!
+//! Least squares is no function of the diagonals, since its fit is in the coordinates of the Cⁱ: what
+//! it sums is in `least_squares/`. Of Dⁱ = B Cⁱ Bᵀ it asks the same sums as the Frobenius criterion.
+//!
 //! So all that the rest of the library asks of a criterion is here: the loss at a point and along a
 //! line, those weights, how much of a loss is rounding, its gauge, and what it requires of a set.
 
@@ -23,6 +26,7 @@ use std::str::FromStr;
 
 use crate::Error;
 use crate::error::{Expected, Setting};
+use crate::least_squares;
 use crate::linalg::{self, Matrix};
 use crate::line_search::LogDeterminant;
 use crate::matrices::{LinePoint, Summary};
@@ -48,27 +52,33 @@ pub enum Criterion {
     /// matrices: L(B) = Σ_i w_i Σ_{a≠b} (Dⁱ_ab)² / Σ_i w_i ‖Cⁱ‖², B orthogonal. It is 0 if all Dⁱ are
     /// diagonal, and at most 1.
     Frobenius,
+    /// The energy that a fit leaves (Yeredor 2002), for any symmetric matrices:
+    /// L(B) = Σ_i w_i ‖Cⁱ − A Λⁱ Aᵀ‖² / Σ_i w_i ‖Cⁱ‖² with A = B⁻¹ and the best diagonal Λⁱ. It is 0 if
+    /// all B Cⁱ Bᵀ are diagonal, and at most 1.
+    LeastSquares,
 }
 
 impl Criterion {
     /// All criteria.
-    pub const ALL: [Self; 2] = [Self::Likelihood, Self::Frobenius];
+    pub const ALL: [Self; 3] = [Self::Likelihood, Self::Frobenius, Self::LeastSquares];
 
-    const NAMES: [&'static str; 2] = ["likelihood", "frobenius"];
+    const NAMES: [&'static str; 3] = ["likelihood", "frobenius", "least-squares"];
 
     /// The name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Likelihood => "likelihood",
             Self::Frobenius => "frobenius",
+            Self::LeastSquares => "least-squares",
         }
     }
 
-    /// The methods that minimize it.
+    /// Its methods.
     pub fn methods(self) -> &'static [Method] {
         match self {
             Self::Likelihood => &[Method::Newton, Method::QuasiNewton, Method::Pham],
             Self::Frobenius => &[Method::Newton, Method::QuasiNewton, Method::Jacobi],
+            Self::LeastSquares => &[Method::Newton, Method::Acdc, Method::Uwedge, Method::Ffdiag],
         }
     }
 
@@ -94,12 +104,17 @@ impl Criterion {
         all.into_iter()
     }
 
+    /// Whether the matrices are looked at in the coordinates in which they came, and not as B Cⁱ Bᵀ.
+    pub(crate) fn fits_originals(self) -> bool {
+        self == Self::LeastSquares
+    }
+
     /// u = w 2φ'(d), the weight of a matrix whose diagonal entry is d.
     #[inline(always)]
     pub(crate) fn first_weight(self, w: f64, d: f64) -> f64 {
         match self {
             Self::Likelihood => w / d,
-            Self::Frobenius => -w * d,
+            Self::Frobenius | Self::LeastSquares => -w * d,
         }
     }
 
@@ -108,22 +123,22 @@ impl Criterion {
     pub(crate) fn second_weight_root(self, root: f64, d: f64) -> f64 {
         match self {
             Self::Likelihood => root / d,
-            Self::Frobenius => root,
+            Self::Frobenius | Self::LeastSquares => root,
         }
     }
 
-    /// The loss at a B of that log |det|, where Σ_i w_i Σ_a log Dⁱ_aa, or the same of (Dⁱ_aa)², is
-    /// `diagonal_sum`.
+    /// The loss at a B of that log |det|, where Σ_i w_i Σ_a log Dⁱ_aa, or the same of (Dⁱ_aa)², or the
+    /// energy of the fit, is `diagonal_sum`.
     pub(crate) fn loss(self, summary: &Summary, diagonal_sum: f64, log_det: f64) -> f64 {
         match self {
             Self::Likelihood => 0.5 * (diagonal_sum - summary.constant) - log_det,
-            Self::Frobenius if summary.constant > 0.0 => 1.0 - diagonal_sum / summary.constant,
-            Self::Frobenius => 0.0,
+            _ if summary.constant > 0.0 => 1.0 - diagonal_sum / summary.constant,
+            _ => 0.0,
         }
     }
 
-    /// One matrix's own loss at a B of that log |det|, from its Dⁱ_aa and its constant, in a set of that
-    /// constant: their weighted mean is the loss.
+    /// One matrix's own loss at a B of that log |det|, from its row of [`Tables`](crate::working::Tables), in
+    /// a set of that constant: their weighted mean is the loss.
     pub(crate) fn residual(
         self,
         summary: &Summary,
@@ -136,11 +151,12 @@ impl Criterion {
                 let logs: f64 = powers.iter().map(|x| x.ln()).sum();
                 0.5 * (logs - constant) - log_det
             }
-            Self::Frobenius if summary.constant > 0.0 => {
+            _ if summary.constant <= 0.0 => 0.0,
+            Self::Frobenius => {
                 let squares: f64 = powers.iter().map(|x| x * x).sum();
                 (constant - squares) / summary.constant
             }
-            Self::Frobenius => 0.0,
+            Self::LeastSquares => constant / summary.constant,
         }
     }
 
@@ -159,7 +175,7 @@ impl Criterion {
                 0.5 * point.first - determinant.first,
                 0.5 * point.second - determinant.second,
             ),
-            Self::Frobenius => {
+            Self::Frobenius | Self::LeastSquares => {
                 let unit = -1.0 / summary.constant.max(f64::MIN_POSITIVE);
                 let change = unit * (point.sum - diagonal_sum);
                 (change, unit * point.first, unit * point.second)
@@ -172,12 +188,12 @@ impl Criterion {
         match self {
             Self::Likelihood => 4.0 * f64::EPSILON * (p as f64 + diagonal_sum.abs()),
             // Shares of the energy, of which there is 1.
-            Self::Frobenius => 8.0 * f64::EPSILON,
+            Self::Frobenius | Self::LeastSquares => 8.0 * f64::EPSILON,
         }
     }
 
     /// The gauge: the factors of the rows of B that leave the loss as it is and make ĝ free of
-    /// units. Here they bring the mean powers Σ_i w_i Dⁱ_aa = b_a C̄ b_aᵀ to 1.
+    /// units. For the likelihood they bring the mean powers Σ_i w_i Dⁱ_aa = b_a C̄ b_aᵀ to 1.
     pub(crate) fn gauge(self, b: &Matrix, mean: &Matrix) -> Vec<f64> {
         match self {
             Self::Likelihood => {
@@ -188,6 +204,8 @@ impl Criterion {
             }
             // Rows have unit norm.
             Self::Frobenius => vec![1.0; b.rows()],
+            // Columns of A have.
+            Self::LeastSquares => least_squares::column_norms(&linalg::inverse(b)),
         }
     }
 
@@ -196,18 +214,27 @@ impl Criterion {
     pub(crate) fn gauge_after(self, change: f64) -> f64 {
         match self {
             Self::Likelihood => 1.0 / (1.0 + change).sqrt(),
-            Self::Frobenius => 1.0,
+            Self::Frobenius | Self::LeastSquares => 1.0,
         }
     }
 
     /// How well two components can be told apart, from Γ: zero if any mixture of them serves as well.
-    /// For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)², as a share of the two energies.
+    /// For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)², as a share of the two energies; for least
+    /// squares the squared sine of the angle between the diagonals Λⁱ_aa and Λⁱ_bb over the set.
     pub(crate) fn margin(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
             Self::Likelihood => gamma[(a, b)] * gamma[(b, a)] - 1.0,
             Self::Frobenius => {
                 let energies = -gamma[(a, a)] - gamma[(b, b)];
                 self.rotation_curvature(gamma, a, b) / energies.max(f64::MIN_POSITIVE)
+            }
+            Self::LeastSquares => {
+                let cosine = gamma[(a, b)] / gamma[(a, a)].sqrt() / gamma[(b, b)].sqrt();
+                if cosine.is_finite() {
+                    1.0 - cosine * cosine
+                } else {
+                    0.0
+                }
             }
         }
     }
@@ -220,7 +247,7 @@ impl Criterion {
         match self {
             // Γ_aa = 1.
             Self::Likelihood => sum - 2.0,
-            Self::Frobenius => sum - gamma[(a, a)] - gamma[(b, b)],
+            Self::Frobenius | Self::LeastSquares => sum - gamma[(a, a)] - gamma[(b, b)],
         }
     }
 
@@ -229,7 +256,7 @@ impl Criterion {
     pub(crate) fn curvature_unit(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
             Self::Likelihood => gamma[(a, b)] + gamma[(b, a)] + 2.0,
-            Self::Frobenius => -gamma[(a, a)] - gamma[(b, b)],
+            Self::Frobenius | Self::LeastSquares => -gamma[(a, a)] - gamma[(b, b)],
         }
     }
 
@@ -238,7 +265,9 @@ impl Criterion {
     pub(crate) fn curvature_floor(self, floor: f64, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
             Self::Likelihood => floor,
-            Self::Frobenius => (floor * self.curvature_unit(gamma, a, b)).max(f64::MIN_POSITIVE),
+            Self::Frobenius | Self::LeastSquares => {
+                (floor * self.curvature_unit(gamma, a, b)).max(f64::MIN_POSITIVE)
+            }
         }
     }
 
@@ -256,14 +285,17 @@ impl Criterion {
     }
 
     /// What is compared with the tolerance: ĝ = ‖G‖_F / √p or, over rotations, that of the antisymmetric
-    /// part. In the gauge, and for the Frobenius criterion in units of the set's energy, it is free of
-    /// units and of n.
+    /// part; for least squares √(Σ_ab G_ab² / (Γ_bb Σ_i w_i ‖Cⁱ‖²)). In the gauge, and for the latter two in
+    /// units of the set's energy, it is free of units and of n.
     pub(crate) fn stopping_measure(
         self,
         statistics: &Statistics,
         orthogonal: bool,
         summary: &Summary,
     ) -> f64 {
+        if self == Self::LeastSquares {
+            return least_squares::stopping_measure(statistics, summary.constant);
+        }
         if !orthogonal {
             return statistics.gradient_norm();
         }
@@ -271,8 +303,8 @@ impl Criterion {
         let antisymmetric = statistics.rotation_gradient().norm() / p.sqrt();
         match self {
             Self::Likelihood => antisymmetric,
-            Self::Frobenius if summary.constant > 0.0 => 0.5 * antisymmetric * p / summary.constant,
-            Self::Frobenius => 0.0,
+            _ if summary.constant > 0.0 => 0.5 * antisymmetric * p / summary.constant,
+            _ => 0.0,
         }
     }
 
@@ -280,7 +312,7 @@ impl Criterion {
     pub(crate) fn loss_unit(self, summary: &Summary) -> f64 {
         match self {
             Self::Likelihood => 1.0,
-            Self::Frobenius => 4.0 / summary.constant.max(f64::MIN_POSITIVE),
+            Self::Frobenius | Self::LeastSquares => 4.0 / summary.constant.max(f64::MIN_POSITIVE),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A criterion at any B, for those who want to look at it or check its derivatives.
 
+use crate::criterion::Criterion;
+use crate::error::Conflict;
 use crate::linalg::{self, Matrix};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
@@ -23,9 +25,11 @@ pub struct Evaluation {
     /// Dⁱ = B Cⁱ Bᵀ are diagonal.
     pub loss: f64,
     /// The relative gradient, L((I + E)B) = L(B) + ⟨G, E⟩ + O(E²): G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the
-    /// likelihood, −4 Σ_i w_i Dⁱ_aa Dⁱ_ab / Σ_i w_i ‖Cⁱ‖² for the Frobenius criterion.
+    /// likelihood; with e = Σ_i w_i ‖Cⁱ‖², −4/e Σ_i w_i Dⁱ_aa Dⁱ_ab for the Frobenius criterion, and
+    /// 4/e Σ_i w_i (Aᵀ(Cⁱ − A Λⁱ Aᵀ)A)_ab Λⁱ_bb for least squares.
     pub gradient: Matrix,
-    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion.
+    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion,
+    /// Σ_i w_i Λⁱ_aa Λⁱ_bb for least squares.
     pub gamma: Matrix,
 }
 
@@ -66,8 +70,12 @@ impl Hessian {
     /// ```
     ///
     /// # Errors
-    /// If B has the wrong shape, is singular or not finite.
+    /// If B has the wrong shape, is singular or not finite; for least squares, whose Hessian is never
+    /// formed.
     pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+        if set.criterion() == Criterion::LeastSquares {
+            return Err(Error::Conflict(Conflict::LeastSquaresHessian));
+        }
         let (mut working, b) = bring(set, b)?;
         working.reset(&b)?;
         let mut hessian = Self::zeros(set.criterion(), set.dimension());

@@ -111,6 +111,7 @@ mod start;
 mod statistics;
 
 mod direction;
+mod least_squares;
 mod line_search;
 mod pairwise;
 mod update;

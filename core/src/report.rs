@@ -28,6 +28,9 @@ pub enum Status {
     NoFurtherDecrease,
     /// The observer asked to stop.
     Stopped,
+    /// Two columns of A have become collinear, as least squares may have it: the fit can be improved
+    /// for ever by two components that grow and cancel each other, and has no minimum there.
+    Collinear,
 }
 
 impl Status {
@@ -43,6 +46,7 @@ impl Status {
             Self::IterationLimit => "iteration limit",
             Self::NoFurtherDecrease => "no further decrease",
             Self::Stopped => "stopped",
+            Self::Collinear => "collinear columns",
         }
     }
 }
@@ -72,8 +76,10 @@ pub enum StepKind {
     QuasiNewton,
     /// A Newton step.
     Newton,
-    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs.
+    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs, or of AC-DC over all columns.
     Sweep,
+    /// A step of U-WEDGE or FFDIAG.
+    Wedge,
 }
 
 impl StepKind {
@@ -84,6 +90,7 @@ impl StepKind {
             Self::QuasiNewton => "quasi-newton",
             Self::Newton => "newton",
             Self::Sweep => "sweep",
+            Self::Wedge => "wedge",
         }
     }
 }

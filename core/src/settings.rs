@@ -18,7 +18,8 @@ use crate::setters::setters;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// Newton's method: conjugate gradients on the exact Hessian, and an exact line search.
+    /// Newton's method: conjugate gradients on the exact Hessian, and an exact line search. For least
+    /// squares the Gauss–Newton method, damped as by Levenberg and Marquardt.
     #[default]
     Newton,
     /// Algorithm 1 of Ablin, Cardoso & Gramfort (2019), to the letter.
@@ -28,13 +29,37 @@ pub enum Method {
     /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion: one pair of
     /// components at a time.
     Jacobi,
+    /// AC-DC (Yeredor 2002), for least squares: the columns of A one after the other, then the diagonals.
+    Acdc,
+    /// U-WEDGE (Tichavský & Yeredor 2009), for least squares: it solves Σ_i w_i Dⁱ_bb Dⁱ_ab = 0, a ≠ b, which
+    /// on exact sets has the same answer.
+    Uwedge,
+    /// FFDIAG (Ziehe, Laskov, Nolte & Müller 2004), for least squares: the same equation, by steps that are
+    /// not inverted, and capped.
+    Ffdiag,
 }
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 4] = [Self::Newton, Self::QuasiNewton, Self::Pham, Self::Jacobi];
+    pub const ALL: [Self; 7] = [
+        Self::Newton,
+        Self::QuasiNewton,
+        Self::Pham,
+        Self::Jacobi,
+        Self::Acdc,
+        Self::Uwedge,
+        Self::Ffdiag,
+    ];
 
-    const NAMES: [&'static str; 4] = ["newton", "quasi-newton", "pham", "jacobi"];
+    const NAMES: [&'static str; 7] = [
+        "newton",
+        "quasi-newton",
+        "pham",
+        "jacobi",
+        "acdc",
+        "uwedge",
+        "ffdiag",
+    ];
 
     /// The name used in Python and on the command line.
     pub fn name(self) -> &'static str {
@@ -43,6 +68,9 @@ impl Method {
             Self::QuasiNewton => "quasi-newton",
             Self::Pham => "pham",
             Self::Jacobi => "jacobi",
+            Self::Acdc => "acdc",
+            Self::Uwedge => "uwedge",
+            Self::Ffdiag => "ffdiag",
         }
     }
 }
@@ -124,7 +152,7 @@ pub struct Settings {
     pub start: Start,
     /// Whether B stays orthogonal: common principal components. Not for Pham's method.
     pub orthogonal: bool,
-    /// Stops when ĝ = ‖G‖_F / √p is at most this, in the gauge of unit mean powers.
+    /// Stops when ĝ is at most this: for the likelihood ‖G‖_F / √p in the gauge of unit mean powers.
     pub tolerance: f64,
     /// Stops after this many iterations (sweeps, for Pham's method).
     pub max_iterations: usize,
@@ -194,6 +222,9 @@ impl Settings {
         }
         if self.orthogonal && self.method == Method::Pham {
             return Err(Error::Conflict(Conflict::OrthogonalPham));
+        }
+        if self.orthogonal && criterion == Criterion::LeastSquares {
+            return Err(Error::Conflict(Conflict::OrthogonalLeastSquares));
         }
         Ok(())
     }

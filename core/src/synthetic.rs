@@ -85,17 +85,41 @@ impl Synthetic {
 /// ```
 pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
     let mut rng = StdRng::seed_from_u64(seed);
-    let normal = |rng: &mut StdRng| -> f64 { rng.sample(StandardNormal) };
-    let square = |rng: &mut StdRng| Matrix::from_fn(p, p, |_, _| normal(rng));
-    let noise = square(&mut rng);
+    let noise = Matrix::from_fn(p, p, |_, _| -> f64 { rng.sample(StandardNormal) });
     let e = Matrix::from_fn(p, p, |a, b| noise[(a, b)] - noise[(b, a)]);
     let q = linalg::rotation_exponential(&e);
+    (symmetric(n, &q, sigma, &mut rng), q)
+}
+
+/// The same with a mixing A of independent standard normal entries in place of a rotation:
+/// Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2, and A, whose inverse diagonalizes the noiseless set.
+///
+/// ```
+/// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
+/// let (data, mixing) = synthetic::mixed(30, 5, 0.0, 0);
+/// let options = SetOptions::default().criterion(Criterion::LeastSquares);
+/// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// assert!(synthetic::amari_distance(&answer.b, &mixing) < 1e-10);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let transposed = Matrix::from_fn(p, p, |_, _| rng.sample(StandardNormal));
+    let data = symmetric(n, &transposed, sigma, &mut rng);
+    (data, transposed.transpose())
+}
+
+/// n matrices Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2, row-major one after the other.
+fn symmetric(n: usize, q: &Matrix, sigma: f64, rng: &mut StdRng) -> Vec<f64> {
+    let p = q.rows();
+    let normal = |rng: &mut StdRng| -> f64 { rng.sample(StandardNormal) };
     let mut data = Vec::with_capacity(n * p * p);
     for _ in 0..n {
-        let powers: Vec<f64> = (0..p).map(|_| normal(&mut rng)).collect();
+        let powers: Vec<f64> = (0..p).map(|_| normal(rng)).collect();
         let scaled = q.clone().scale_rows(&powers);
         let mut matrix = linalg::product(&q.transpose(), &scaled);
-        let noise = square(&mut rng);
+        let noise = Matrix::from_fn(p, p, |_, _| normal(rng));
         for a in 0..p {
             for b in 0..=a {
                 let value = matrix[(a, b)] + 0.5 * sigma * (noise[(a, b)] + noise[(b, a)]);
@@ -104,7 +128,7 @@ pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matri
         }
         data.extend_from_slice(matrix.as_slice());
     }
-    (data, q)
+    data
 }
 
 /// Experiment (a): a set that can be diagonalized exactly.

@@ -316,18 +316,20 @@ impl Tracker {
 
 /// Gives each component the row and the sign of the one before whose output it correlates most with,
 /// over the window: the best pair first, then the best of what is left. Where the mean of the window
-/// need not be positive definite, the filters themselves are compared.
+/// need not be positive definite, the filters are compared with the patterns before.
 fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet) {
     let unit = |b: &Matrix| {
         let b = set.summary().to_reduced(b);
         let gauge = set.criterion().gauge(&b, set.mean());
         b.scale_rows(&gauge)
     };
-    let mut fresh = unit(&answer.b);
-    if set.criterion().requires_definite() {
-        fresh = linalg::product(&fresh, set.mean());
-    }
-    let correlations = linalg::product_transposed(&fresh, &unit(before));
+    let fresh = unit(&answer.b);
+    let correlations = if set.criterion().requires_definite() {
+        let half = linalg::product(&fresh, set.mean());
+        linalg::product_transposed(&half, &unit(before))
+    } else {
+        linalg::product(&fresh, &linalg::inverse(&unit(before)))
+    };
     let r = correlations.rows();
     let mut order = vec![usize::MAX; r];
     let mut taken = vec![false; r];

@@ -75,7 +75,9 @@ class Result:
     converged : bool
         Whether the gradient norm fell to ``tol``.
     status : str
-        "converged", "iteration limit", "no further decrease" or "stopped" (by the callback).
+        "converged", "iteration limit", "no further decrease" or "stopped" (by the callback);
+        "collinear columns" if a least-squares fit has no minimum where it ended: two components
+        grow and cancel each other.
     n_iter : int
         The number of iterations.
     loss : float
@@ -91,7 +93,7 @@ class Result:
         Each matrix's own share of the loss, to find the ones that do not fit; empty, as are the
         powers, if matrices on disk were too many for the memory allowed.
     powers : ndarray, shape (n, r)
-        The diagonals of ``B @ C[i] @ B.T``.
+        The diagonals of ``B @ C[i] @ B.T``; for least squares those of the fit.
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
     start_losses : ndarray

@@ -65,23 +65,27 @@ def diagonalize(
     ----------
     C : array-like, shape (n, p, p), or path of a .npy file
         The matrices, symmetric and, for the likelihood, positive definite. A contiguous float64
-        array is read in place; it is never changed. A dask array chunked along its first axis, or a list of futures of
-        arrays (n_i, p, p), is solved where its chunks are: see Notes.
+        array is read in place; it is never changed. A dask array chunked along its first axis, or a
+        list of futures of arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
         How much each matrix counts; equally by default. They are normalized to sum to 1.
-    criterion : {"likelihood", "frobenius"}
+    criterion : {"likelihood", "frobenius", "least-squares"}
         What is minimized: the likelihood above, for positive definite matrices; or the share of the
         energy :math:`\sum_i w_i \|C^i\|^2` that is off the diagonals, over orthogonal B, for any
-        symmetric matrices, such as whitened lagged covariances or cumulant matrices [3]_.
-    method : {"newton", "quasi-newton", "pham", "jacobi"}
-        Newton's method; Algorithm 1 of [2]_, which from ``start="whitener"`` is followed to the
-        letter; Pham's own algorithm, for the likelihood; or Jacobi rotations [3]_, for the
-        Frobenius criterion.
+        symmetric matrices, such as whitened lagged covariances or cumulant matrices [3]_; or the
+        share of it that the fit :math:`C^i \approx A \Lambda^i A^T`, with the best diagonal
+        :math:`\Lambda^i` and :math:`B = A^{-1}`, leaves, for any symmetric matrices [4]_.
+    method : {"newton", "quasi-newton", "pham", "jacobi", "acdc", "uwedge", "ffdiag"}
+        Newton's method, for every criterion. For the first two, Algorithm 1 of [2]_, which for the
+        likelihood and from ``start="whitener"`` is followed to the letter. For the likelihood,
+        Pham's own algorithm. For the Frobenius criterion, Jacobi rotations [3]_. For least squares,
+        AC-DC [4]_, U-WEDGE [5]_ or FFDIAG [6]_; the last two solve an equation that has the same
+        answer on exact sets only.
     start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
         Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
     orthogonal : bool
         Whether B is kept orthogonal: common principal components. Always so with
-        ``criterion="frobenius"``.
+        ``criterion="frobenius"``, and not for least squares.
     rank : {"full", "auto"} or int
         Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
         null space; a number to that many leading dimensions.
@@ -98,8 +102,9 @@ def diagonalize(
         How many further, deterministic starts to try; the answer of lowest loss is returned.
     canonical : bool
         Whether B comes in canonical form: unit mean powers, components ordered by how much their
-        power varies over the set (descending), the largest entry of each pattern positive. With
-        ``criterion="frobenius"``: ordered by the energy of their diagonals (descending).
+        power varies over the set (descending), the largest entry of each pattern positive. For the
+        other criteria, components are ordered by their energy, and rows of B (Frobenius) or
+        columns of A (least squares) have unit norm.
     threads : int, optional
         The number of threads, as many as pay by default. The answer does not depend on it.
     memory : int or str, optional
@@ -153,6 +158,12 @@ def diagonalize(
        diagonalization", ESANN 2019.
     .. [3] J.-F. Cardoso and A. Souloumiac, "Jacobi angles for simultaneous diagonalization",
        SIAM J. Matrix Anal. Appl. 17(1), 1996.
+    .. [4] A. Yeredor, "Non-orthogonal joint diagonalization in the least-squares sense with
+       application in blind source separation", IEEE Trans. Signal Process. 50(7), 2002.
+    .. [5] P. Tichavsky and A. Yeredor, "Fast approximate joint diagonalization incorporating weight
+       matrices", IEEE Trans. Signal Process. 57(3), 2009.
+    .. [6] A. Ziehe, P. Laskov, G. Nolte and K.-R. Müller, "A fast algorithm for joint
+       diagonalization with non-orthogonal transformations", J. Mach. Learn. Res. 5, 2004.
 
     Examples
     --------
@@ -261,8 +272,8 @@ def loss(
         Where.
     weights : array-like, shape (n,), optional
         How much each matrix counts.
-    criterion : {"likelihood", "frobenius"}
-        As in :func:`codiag.diagonalize`; for the latter B should be orthogonal.
+    criterion : {"likelihood", "frobenius", "least-squares"}
+        As in :func:`codiag.diagonalize`; for "frobenius" B should be orthogonal.
 
     Returns
     -------
@@ -296,7 +307,7 @@ def gradient(
         Where. It is not rescaled, and G depends on the scale of its rows.
     weights : array-like, shape (n,), optional
         How much each matrix counts.
-    criterion : {"likelihood", "frobenius"}
+    criterion : {"likelihood", "frobenius", "least-squares"}
         As in :func:`codiag.diagonalize`.
 
     Returns

@@ -20,6 +20,7 @@ pub struct Watch {
     stop_decrement: Option<f64>,
     stop_step: Option<f64>,
     iterates: Option<Vec<Matrix>>,
+    show_iterates: bool,
     error: Option<PyErr>,
     looked: Instant,
     checkpoint: Option<(Py<PyAny>, Checkpoint)>,
@@ -36,6 +37,7 @@ impl Watch {
             stop_decrement: options.stop_decrement,
             stop_step: options.stop_step,
             iterates: options.keep_iterates.then(Vec::new),
+            show_iterates: options.show_iterates,
             checkpoint,
             ..Self::for_signals()
         }
@@ -48,6 +50,7 @@ impl Watch {
             stop_decrement: None,
             stop_step: None,
             iterates: None,
+            show_iterates: false,
             error: None,
             looked: Instant::now(),
             checkpoint: None,
@@ -75,7 +78,7 @@ impl Watch {
     }
 
     /// Whether the caller wants to stop.
-    fn ask(&mut self, py: Python<'_>, record: &Record) -> PyResult<bool> {
+    fn ask(&mut self, py: Python<'_>, record: &Record, b: &Matrix) -> PyResult<bool> {
         py.check_signals()?;
         self.looked = Instant::now();
         let Some(callback) = &self.callback else {
@@ -84,6 +87,9 @@ impl Watch {
         let fields = PyDict::new(py);
         for (name, value) in record.fields() {
             fields.set_item(name, value_to(py, value)?)?;
+        }
+        if self.show_iterates {
+            fields.set_item("B", matrix_to(py, b.clone())?)?;
         }
         callback.call(py, (), Some(&fields))?.is_truthy(py)
     }
@@ -109,7 +115,7 @@ impl Observer for Watch {
                     || self.stop_step.is_some_and(by_step));
         }
         if self.callback.is_some() || self.looked.elapsed() >= SIGNAL_INTERVAL {
-            let asked = Python::attach(|py| self.ask(py, record));
+            let asked = Python::attach(|py| self.ask(py, record, b));
             stop |= self.or_stop(asked);
         }
         if let Some((save, checkpoint)) = &mut self.checkpoint

@@ -85,6 +85,8 @@ pub struct Options {
     pub stop_step: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,
+    /// Whether the callback is shown B, too.
+    pub show_iterates: bool,
     /// Called with B every so often.
     pub checkpoint: Option<(Py<PyAny>, Duration)>,
 }
@@ -104,6 +106,7 @@ impl Options {
             stop_decrement: keywords.get("stop_decrement")?,
             stop_step: keywords.get("stop_step")?,
             keep_iterates: keywords.get("keep_iterates")?.unwrap_or(false),
+            show_iterates: keywords.get("show_iterates")?.unwrap_or(false),
             checkpoint: checkpoint(keywords)?,
         })
     }

@@ -197,7 +197,10 @@ def test_singular_start(C, solve):
         ({"tol": -1e-6}, "tol must be a positive number"),
         ({"tol": float("nan")}, "tol must be a positive number"),
         ({"max_iter": -1}, "max_iter must not be negative, got -1"),
-        ({"method": "gradient"}, '"newton", "quasi-newton", "pham" or "jacobi"'),
+        (
+            {"method": "gradient"},
+            '"newton", "quasi-newton", "pham", "jacobi", "acdc", "uwedge" or "ffdiag"',
+        ),
         ({"start": None}, '"spectral", "whitener", "identity" or a matrix'),
         ({"start": "random"}, '"spectral", "whitener", "identity" or a matrix'),
         ({"rank": "half"}, '"full", "auto" or a number'),

@@ -54,8 +54,37 @@ def test_warns_when_theirs_does(noisy):
         ours.ajd_newton(noisy, n_iter_max=0)
 
 
+@pytest.mark.parametrize("start", ["default", "given"])
+@pytest.mark.parametrize("eps", [1e-2, 1e-7])
+def test_uwedge_takes_the_same_steps(noisy, start, eps):
+    indefinite = noisy - 0.8 * noisy.mean(axis=0)
+    rng = np.random.default_rng(1)
+    init = None if start == "default" else np.eye(noisy.shape[1]) + 0.1 * rng.random((6, 6))
+    for X in (noisy, indefinite):
+        options = {"init": init, "eps": eps, "n_iter_max": 500}
+        V, D = ours.uwedge(X, **options)
+        other_V, other_D = theirs.uwedge(X, **options)
+        np.testing.assert_allclose(V, other_V, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(D, other_D, rtol=1e-6, atol=1e-6)
+        assert V.flags.writeable and D.flags.writeable
+
+
+def test_uwedge_warns_when_theirs_does(noisy):
+    for function in (ours.uwedge, theirs.uwedge):
+        with pytest.warns(UserWarning, match="Convergence not reached"):
+            function(noisy, n_iter_max=2)
+    with pytest.warns(codiag.ConvergenceWarning):
+        V, D = ours.uwedge(noisy, n_iter_max=0)
+    with pytest.warns(UserWarning):
+        other_V, other_D = theirs.uwedge(noisy, n_iter_max=0)
+    np.testing.assert_allclose(V, other_V)
+    np.testing.assert_allclose(D, other_D, rtol=1e-9, atol=1e-9)
+    V, _ = theirs.ajd(noisy, method=ours.uwedge)
+    np.testing.assert_allclose(V, theirs.ajd(noisy, method="uwedge")[0], rtol=1e-6, atol=1e-7)
+
+
 def test_signatures():
-    for name in ("ajd_pham", "rjd", "ajd"):
+    for name in ("ajd_pham", "ajd", "rjd", "uwedge"):
         own = inspect.signature(getattr(ours, name)).parameters.values()
         other = inspect.signature(getattr(theirs, name)).parameters.values()
         assert [(p.name, p.default, p.kind) for p in own] == [

@@ -204,6 +204,16 @@ fn contradiction(conflict: Conflict) -> String {
             "--orthogonal is not for a set reduced by --rank, whose axes are not those of the channels"
                 .to_owned()
         }
+        Conflict::OrthogonalLeastSquares => {
+            "--orthogonal is not for --criterion least-squares: over rotations it is --criterion \
+             frobenius"
+                .to_owned()
+        }
+        Conflict::LeastSquaresReduced => {
+            "--criterion least-squares is not for a set reduced by --rank, whose matrices are not \
+             those of the channels"
+                .to_owned()
+        }
         Conflict::PairsNotInMemory => {
             "--method pham and jacobi would read the file p²/2 times in each iteration: choose newton or \
              quasi-newton, or leave out --memory"

@@ -67,6 +67,10 @@ fn meaning(criterion: Criterion) -> &'static str {
             "The loss is the share of the energy Σ w ‖C‖² that is off the diagonals of D = B C Bᵀ, over \
              orthogonal B: zero when every D is diagonal, at most 1. Cardoso & Souloumiac (1996)."
         }
+        Criterion::LeastSquares => {
+            "The loss is the share of the energy Σ w ‖C‖² that the best fit of A Λ Aᵀ to each C leaves, Λ \
+             diagonal and B the inverse of A. Yeredor (2002); Tichavský & Yeredor (2009)."
+        }
         _ => {
             "The loss is ½ Σ w (Σ log diag D − log det D) for D = B C Bᵀ: zero when every D is diagonal. \
              Pham (2001); Ablin, Cardoso & Gramfort (2019)."

@@ -403,6 +403,12 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
         Ok(statistics)
     }
 
+    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+        let p = self.summary.dimension();
+        let [gradient, gamma] = self.sums(&Question::Wedge { b: self.b()? }, [p * p, p * p])?;
+        Ok(statistics_of(p, gradient, gamma))
+    }
+
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         let question = Question::FinalSums {
             b: self.b()?,

@@ -313,6 +313,7 @@ impl Standing {
                 answer.push(sums.diagonal_sum);
                 answer
             }
+            Question::Wedge { b } => flat(self.at(b)?.wedge_sums()?),
             Question::Tables { b } => {
                 let sums = self.at(b)?.final_sums(&vec![1.0; b.rows()])?;
                 let tables = sums.tables.ok_or(Error::Question)?;

@@ -40,6 +40,8 @@ pub enum Question {
     FinalSums { b: Matrix, mean_powers: Vec<f64> },
     /// What an answer says of each matrix, at B.
     Tables { b: Matrix },
+    /// The sums for U-WEDGE and FFDIAG, at B.
+    Wedge { b: Matrix },
 }
 
 impl Question {
@@ -59,6 +61,7 @@ impl Question {
             Self::Advance { .. } => 10,
             Self::FinalSums { .. } => 11,
             Self::Tables { .. } => 12,
+            Self::Wedge { .. } => 13,
         }
     }
 
@@ -76,7 +79,8 @@ impl Question {
             | Self::Mean { b: only }
             | Self::Statistics { b: only }
             | Self::Hessian { b: only }
-            | Self::Tables { b: only } => writer.numbers(only.as_slice()),
+            | Self::Tables { b: only }
+            | Self::Wedge { b: only } => writer.numbers(only.as_slice()),
             Self::Correlate { metric, eight } => writer.numbers(metric.as_slice()).numbers(eight),
             Self::Product { b, e } | Self::Probe { b, e } => {
                 writer.numbers(b.as_slice()).numbers(e.as_slice())
@@ -161,6 +165,9 @@ impl Question {
                 mean_powers: fields.take(p)?.to_vec(),
             },
             12 => Self::Tables {
+                b: fields.matrix()?,
+            },
+            13 => Self::Wedge {
                 b: fields.matrix()?,
             },
             _ => return None,

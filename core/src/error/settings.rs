@@ -155,6 +155,21 @@ pub enum Conflict {
         "Settings::orthogonal is not for a set reduced in rank, whose axes are not those of the channels"
     )]
     OrthogonalReduced,
+    /// Over rotations, least squares is the Frobenius criterion.
+    #[error(
+        "Settings::orthogonal is not for Criterion::LeastSquares: over rotations it is \
+         Criterion::Frobenius"
+    )]
+    OrthogonalLeastSquares,
+    /// A fit to the matrices of a reduced set, which are whitened, would be another one.
+    #[error(
+        "Criterion::LeastSquares is not for a set reduced in rank, whose matrices are not those of the \
+         channels"
+    )]
+    LeastSquaresReduced,
+    /// The second derivatives of least squares are never formed.
+    #[error("Hessian::at is not for Criterion::LeastSquares, whose Hessian is never formed")]
+    LeastSquaresHessian,
     /// Pham's method and Jacobi's would take p²/2 passes over matrices that are not in memory.
     #[error(
         "Method::Pham and Method::Jacobi are only for matrices in memory: choose Method::Newton or \

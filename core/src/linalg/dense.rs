@@ -141,6 +141,21 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).self_adjoint_eigenvalues(Side::Lower).ok()
 }
 
+/// The eigenvectors of a square matrix as columns; of a complex pair, the real and the imaginary part of
+/// one. None if the iteration does not converge, which for finite input does not happen.
+pub fn real_eigenvectors(m: &Matrix) -> Option<Matrix> {
+    let eigen = view(m).eigen().ok()?;
+    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+    Some(Matrix::from_fn(m.rows(), m.rows(), |a, b| {
+        let entry = vectors[(a, b)];
+        if values[b].im < 0.0 {
+            entry.im
+        } else {
+            entry.re
+        }
+    }))
+}
+
 /// The singular values in descending order.
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).singular_values().ok()

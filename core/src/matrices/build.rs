@@ -192,7 +192,7 @@ pub(crate) fn check_range(mean: &Matrix) -> Result<(), Error> {
     }
 }
 
-/// The same for the energy of a set, by which the Frobenius criterion divides.
+/// The same for the energy of a set, by which the Frobenius criterion and least squares divide.
 pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
     let within = constant == 0.0 || (1e-250..=1e250).contains(&constant);
     if criterion == Criterion::Likelihood || within {
@@ -272,7 +272,7 @@ pub(super) fn constants(
 pub(super) fn block_constants(criterion: Criterion, block: &Block) -> (Vec<f64>, Option<usize>) {
     match criterion {
         Criterion::Likelihood => factorize_block(block),
-        Criterion::Frobenius => (squared_norms(block), None),
+        Criterion::Frobenius | Criterion::LeastSquares => (squared_norms(block), None),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::ops::{Deref, Range};
 
 use crate::criterion::Criterion;
+use crate::least_squares::Fit;
 use crate::linalg::{self, Matrix, SymmetricBatch, Triangle, kernels};
 use crate::statistics::Hessian;
 
@@ -54,7 +55,7 @@ pub fn add_variations<S: Deref<Target = [f64]>>(
             Criterion::Likelihood => powers
                 .map(|(x, w)| w * (x / mean - 1.0).powi(2))
                 .sum::<f64>(),
-            Criterion::Frobenius => powers.map(|(x, w)| w * x * x).sum(),
+            Criterion::Frobenius | Criterion::LeastSquares => powers.map(|(x, w)| w * x * x).sum(),
         };
     }
 }
@@ -72,4 +73,36 @@ pub fn write_powers<S: Deref<Target = [f64]>>(batch: &SymmetricBatch<S>, out: &m
 #[allow(clippy::ptr_arg)] // what the groups' sums are
 pub fn add_slices(total: &mut Vec<f64>, part: &Vec<f64>) {
     linalg::add_multiple(total, 1.0, part);
+}
+
+/// The diagonals λⁱ of a block of a least-squares fit.
+pub struct Diagonals<'a> {
+    /// p rows, one lane per matrix.
+    pub rows: &'a [f64],
+    /// One per lane.
+    pub weights: &'a [f64],
+    /// How many lanes are matrices of the set.
+    pub matrices: usize,
+}
+
+impl Diagonals<'_> {
+    /// Adds the energies Σ_i w_i (λⁱ_a / m_a)² over the block.
+    pub fn add_variations(&self, mean_powers: &[f64], sums: &mut [f64]) {
+        let rows = self.rows.chunks_exact(self.weights.len());
+        for ((sum, mean), row) in sums.iter_mut().zip(mean_powers).zip(rows) {
+            let numbers = row.iter().zip(self.weights);
+            *sum += numbers.map(|(x, w)| w * (x / mean).powi(2)).sum::<f64>();
+        }
+    }
+
+    /// Writes the λⁱ, one row per matrix, and takes the energy of the fit from each ‖Cⁱ‖².
+    pub fn write(&self, fit: &Fit, powers: &mut [f64], energies: &mut [f64]) {
+        let (p, lanes) = (self.rows.len() / self.weights.len(), self.weights.len());
+        let matrices = powers.chunks_exact_mut(p).zip(energies).enumerate();
+        for (lane, (out, energy)) in matrices {
+            let places = out.iter_mut().enumerate();
+            places.for_each(|(a, x)| *x = self.rows[a * lanes + lane]);
+            *energy -= fit.energy(out);
+        }
+    }
 }

@@ -52,9 +52,10 @@ pub struct Probe {
 #[derive(Clone, Debug)]
 pub struct FinalSums {
     /// What the criterion sums over the diagonals: Σ_i w_i Σ_a log Dⁱ_aa for the likelihood, the same of
-    /// (Dⁱ_aa)² for the Frobenius criterion.
+    /// (Dⁱ_aa)² for the Frobenius criterion, and the energy Σ_i w_i ‖A Λⁱ Aᵀ‖² of the fit for least squares.
     pub diagonal_sum: f64,
-    /// Σ_i w_i (Dⁱ_aa / m_a − 1)² for the mean powers m_a.
+    /// What orders the components: Σ_i w_i (Dⁱ_aa / m_a − 1)² for the mean powers m_a, or the energy
+    /// Σ_i w_i (Dⁱ_aa)², for least squares Σ_i w_i (Λⁱ_aa / m_a)².
     pub variations: Vec<f64>,
     /// What is known of each matrix; None where that is too much to bring here.
     pub tables: Option<Tables>,
@@ -75,9 +76,10 @@ pub struct FinalSums {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Dⁱ_aa, one row per matrix.
+    /// Dⁱ_aa, for least squares Λⁱ_aa, one row per matrix.
     pub powers: Vec<f64>,
-    /// log det Cⁱ for the likelihood, ‖Cⁱ‖² for the Frobenius criterion.
+    /// log det Cⁱ for the likelihood, ‖Cⁱ‖² for the Frobenius criterion, and what the fit leaves of it,
+    /// ‖Cⁱ − A Λⁱ Aᵀ‖², for least squares.
     pub constants: Vec<f64>,
 }
 
@@ -87,6 +89,9 @@ pub struct Tables {
 /// them: answers are sums over the set, so that blocks in memory, blocks on disk and workers on
 /// other machines can answer alike. All that must survive a fault is B: [`reset`](Self::reset)
 /// brings any set to it.
+///
+/// For [`Criterion::LeastSquares`](crate::Criterion::LeastSquares) the sums are those of the fit
+/// Cⁱ ≈ A Λⁱ Aᵀ at A = B⁻¹, whose gradient and Γ = Σ_i w_i λⁱλⁱᵀ are its statistics; nothing is probed.
 ///
 /// Every call fails, with [`Error::External`], if the matrices cannot be reached any more. It may fail
 /// with [`Error::Interrupted`] if whoever watches the set wants the solve to end where it stands.
@@ -130,7 +135,8 @@ pub trait WorkingSet {
     /// eight numbers.
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error>;
 
-    /// D ← B C Bᵀ. Returns Σ_i w_i Σ_a log Dⁱ_aa.
+    /// D ← B C Bᵀ. Returns what the criterion sums over the diagonals, Σ_i w_i Σ_a log Dⁱ_aa for the
+    /// likelihood.
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error>;
 
     /// Σ_i w_i Dⁱ.
@@ -145,7 +151,8 @@ pub trait WorkingSet {
         true
     }
 
-    /// Writes the exact Hessian at the current D.
+    /// Writes the exact Hessian at the current D; for least squares the sums Σ_i w_i Λⁱ_aa Cⁱ, in place of
+    /// its row blocks.
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error>;
 
     /// The product of the exact Hessian at the current D with `e`, by a pass over the set: for
@@ -161,6 +168,13 @@ pub trait WorkingSet {
     /// D ← S D(α) S along the probed direction, with S = diag(`scale`). Returns the statistics
     /// there.
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error>;
+
+    /// For U-WEDGE and FFDIAG: Σ_i w_i Dⁱ_bb Dⁱ_ab, a ≠ b, as gradient, and Σ_i w_i Dⁱ_aa Dⁱ_bb as Γ, of
+    /// Dⁱ = B Cⁱ Bᵀ at the current B. Not asked of a set that is not diagonalized by least squares, and
+    /// [`Error::Question`] by default.
+    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+        Err(Error::Question)
+    }
 
     /// What the answer says of the current D, whose mean powers are given.
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error>;

@@ -1,6 +1,6 @@
 //! From the last B to the answer: canonical form, patterns, diagnostics.
 
-use super::Outcome;
+use super::{Outcome, least_squares};
 use crate::Error;
 use crate::linalg::{self, Matrix};
 use crate::matrices::{Summary, Tables, WorkingSet};
@@ -24,7 +24,10 @@ pub(super) fn assemble<S: WorkingSet>(
     let last = history.last().expect("a solve records its start");
     let statistics = match statistics {
         Some(statistics) => Some(statistics),
-        None => unless_interrupted(set.reset(&b).and_then(|_| set.statistics()))?,
+        None => unless_interrupted(
+            set.reset(&b)
+                .and_then(|_| least_squares::statistics(set, settings)),
+        )?,
     };
     let criterion = set.summary().criterion;
     // The matrices are in the gauge of B, whichever that is.

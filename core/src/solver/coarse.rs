@@ -41,6 +41,8 @@ pub(super) fn start<S: WorkingSet>(
     let applies = settings.method == Method::Newton
         && settings.start == Start::Spectral
         && !settings.orthogonal
+        // Whose start has seen all matrices already.
+        && !set.summary().criterion.fits_originals()
         && settings.tolerance < TOLERANCE;
     let (n, p) = (set.summary().len, set.summary().dimension());
     let step = n / SAMPLE.max(PER_DIMENSION * p);

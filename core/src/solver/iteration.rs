@@ -1,8 +1,10 @@
 //! The state that all methods share: where the iteration stands, and what it has seen.
 
+use super::least_squares;
 use super::progress::Progress;
 use crate::Error;
 use crate::direction::quasi_newton;
+use crate::least_squares::{Point, is_cancelled, is_collinear, wedge};
 use crate::linalg::{self, Matrix};
 use crate::line_search::Trial;
 use crate::matrices::{Probe, WorkingSet};
@@ -84,7 +86,7 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
         };
         let diagonal_sum = set.reset(&b)?;
         let loss = criterion.loss(set.summary(), diagonal_sum, linalg::log_abs_det(&b));
-        let statistics = set.statistics()?;
+        let statistics = least_squares::statistics(set, settings)?;
         Ok(Self {
             set,
             settings,
@@ -117,7 +119,9 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
     /// step, and rounding has come with them. Their mean tells how much; if it may matter, they are
     /// made anew.
     pub fn confirm(&mut self) -> Result<(), Error> {
-        if self.gradient_norm() > self.settings.tolerance || self.history.is_empty() {
+        // A fit is always one of the matrices as they came.
+        let moved = !self.set.summary().criterion.fits_originals();
+        if self.gradient_norm() > self.settings.tolerance || self.history.is_empty() || !moved {
             return Ok(());
         }
         let half = linalg::product(&self.b, &self.set.summary().mean);
@@ -158,9 +162,13 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
     /// ½ ⟨G, H̃⁻¹ G⟩, free of the gauge.
     fn decrement(&self) -> f64 {
         let floor = self.settings.lambda_min;
+        let summary = self.set.summary();
+        let criterion = summary.criterion;
+        if criterion.fits_originals() {
+            let e = wedge::direction(&self.statistics);
+            return -0.5 * e.dot(&self.statistics.gradient) * criterion.loss_unit(summary);
+        }
         if self.settings.orthogonal {
-            let summary = self.set.summary();
-            let criterion = summary.criterion;
             let e = quasi_newton::rotation(criterion, &self.statistics, floor);
             let decrement = -0.25 * e.dot(&self.statistics.rotation_gradient());
             decrement * criterion.loss_unit(summary)
@@ -187,9 +195,32 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
             Some(Status::NoFurtherDecrease)
         } else if last.iteration >= self.settings.max_iterations {
             Some(Status::IterationLimit)
+        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b) {
+            Some(Status::Collinear)
         } else {
             None
         }
+    }
+
+    /// The same in view of where a fit has ended: a point that is none is never called an answer.
+    pub fn verdict(&self, status: Status) -> Status {
+        let summary = self.set.summary();
+        let fit = summary.criterion.fits_originals();
+        if fit && status != Status::Stopped && is_cancelled(&self.statistics, summary.constant) {
+            return Status::Collinear;
+        }
+        status
+    }
+
+    /// Moves to another point of a fit, at which the set stands.
+    pub fn fit(&mut self, point: Point) {
+        let criterion = self.set.summary().criterion;
+        let (change, noise) = (
+            point.loss - self.loss,
+            criterion.rounding(self.b.rows(), 0.0),
+        );
+        self.replace(point.b, point.statistics, change, noise);
+        self.loss = point.loss;
     }
 
     /// Moves to where a trial along the probed direction `e` has been.

@@ -4,6 +4,7 @@ mod answer;
 mod coarse;
 mod iteration;
 mod jacobi;
+mod least_squares;
 mod newton;
 mod pham;
 mod progress;
@@ -12,6 +13,7 @@ mod rotation;
 
 use std::ops::ControlFlow;
 
+use crate::criterion::Criterion;
 use crate::error::Conflict;
 use crate::linalg::Matrix;
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
@@ -100,6 +102,9 @@ pub fn diagonalize_working<S: WorkingSet>(
     settings.check(criterion)?;
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
+    if criterion == Criterion::LeastSquares && set.summary().reduction.is_some() {
+        return Err(Error::Conflict(Conflict::LeastSquaresReduced));
+    }
     if orthogonal && set.summary().reduction.is_some() {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
@@ -207,10 +212,15 @@ trait Stepper<S: WorkingSet> {
 
 fn stepper<S: WorkingSet>(set: &mut S, settings: &Settings) -> Box<dyn Stepper<S>> {
     match settings.method {
+        Method::Newton if set.summary().criterion.fits_originals() => {
+            Box::new(least_squares::GaussNewton::new())
+        }
         Method::Newton => Box::new(newton::Newton::new(set, settings)),
         Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),
         Method::Pham => Box::new(pham::Pham),
         Method::Jacobi => Box::new(jacobi::Jacobi),
+        Method::Acdc => Box::new(least_squares::Acdc::new(set)),
+        Method::Uwedge | Method::Ffdiag => Box::new(least_squares::Wedge),
     }
 }
 
@@ -225,11 +235,11 @@ fn iterate<S: WorkingSet>(
         iteration.record(step);
         iteration.observe();
         if let Some(status) = iteration.status() {
-            return Ok(status);
+            return Ok(iteration.verdict(status));
         }
         step = match method.step(iteration)? {
             Some(step) => step,
-            None => return Ok(Status::NoFurtherDecrease),
+            None => return Ok(iteration.verdict(Status::NoFurtherDecrease)),
         };
     }
 }

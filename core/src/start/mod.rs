@@ -1,5 +1,6 @@
 //! Where the iteration starts.
 
+mod fitted;
 mod spectral;
 
 use crate::Error;
@@ -18,7 +19,10 @@ pub(crate) fn start<S: WorkingSet>(
     match choice {
         Start::Given(b) => given(summary, b, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
+        Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
         Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
+        // In the gauge of unit columns, too, only the eigenvectors remain.
+        Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
         Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(summary),
         Start::Whitener => whitener(summary),
@@ -32,6 +36,9 @@ pub(crate) fn restart<S: WorkingSet>(
     k: usize,
     orthogonal: bool,
 ) -> Result<Matrix, Error> {
+    if set.summary().criterion.fits_originals() {
+        return fitted::start(set, k as u64);
+    }
     if set.summary().criterion.requires_rotations() {
         return spectral::rotation(set, k as u64);
     }

@@ -5,6 +5,7 @@ mod bad_input;
 mod convergence;
 mod frobenius;
 mod invariance;
+mod least_squares;
 mod observers;
 mod on_disk;
 mod properties;

@@ -108,7 +108,7 @@ class accelerate:
         # All are imported before any is changed: they import the functions from each other.
         modules = [importlib.import_module(name.format(where)) for name in _PYRIEMANN]
         table = modules[0].ajd_functions
-        for name in ("ajd_pham", "rjd", "jade"):
+        for name in ("ajd_pham", "rjd", "jade", "uwedge"):
             function = getattr(ours, name)
             for module in modules:
                 self._replace(module, name, function)

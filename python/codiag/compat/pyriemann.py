@@ -20,8 +20,9 @@ from .._input import Floats, matrix, matrix_set, usable_threads, weight_vector
 from ._jacobi import rotations
 from ._pham import sweeps
 from ._qndiag import _check_positive
+from ._uwedge import steps
 
-__all__ = ["ajd", "ajd_newton", "ajd_pham", "jade", "rjd"]
+__all__ = ["ajd", "ajd_newton", "ajd_pham", "jade", "rjd", "uwedge"]
 
 
 def ajd_pham(
@@ -212,6 +213,58 @@ def jade(
     return V, V @ data @ V.T
 
 
+def uwedge(
+    X: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    eps: float = 1e-7,
+    n_iter_max: int = 100,
+) -> tuple[Floats, Floats]:
+    """Joint diagonalization by U-WEDGE, as ``pyriemann.geometry.ajd.uwedge``.
+
+    Step for step the same as pyRiemann's, so that it returns the same matrices.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_matrices, n, n)
+        The matrices, which need not be positive definite; their symmetric parts are taken.
+    init : array-like, shape (n, n), optional
+        The start; by default the eigenvectors of X[0] over the roots of its eigenvalues.
+    eps : float
+        Stops when the energy off the diagonals of D changes by less than this.
+    n_iter_max : int
+        The largest number of iterations.
+
+    Returns
+    -------
+    V : ndarray, shape (n, n)
+        The filters, one per row; V X[0] V' has a diagonal of ones, up to their signs.
+    D : ndarray, shape (n_matrices, n, n)
+        V X V'.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> from codiag.compat.pyriemann import uwedge
+    >>> X, A = codiag.datasets.synthetic(50, 5, sigma=0)
+    >>> V, D = uwedge(X)
+    >>> bool(codiag.amari_distance(V, A) < 1e-5)
+    True
+    """
+    _check_positive("eps", eps)
+    data = matrix_set(X, "X")
+    if init is None:
+        # Not those of a symmetric matrix: theirs come in the order of this function.
+        values, vectors = np.linalg.eig(data[0].T)
+        start = np.ascontiguousarray(np.real(vectors).T / np.sqrt(np.abs(values))[:, None])
+    else:
+        start = matrix(init, "init")
+    found = steps((data + data.transpose(0, 2, 1)) / 2, start, eps, n_iter_max)
+    if not found.finished:
+        _warn(found.fields)
+    return found.V, found.D
+
+
 def ajd(
     X: ArrayLike,
     method: str | Callable[..., tuple[Any, Any]] = "ajd_pham",
@@ -226,8 +279,8 @@ def ajd(
     ----------
     X : array-like, shape (n_matrices, n, n)
         The matrices.
-    method : {"ajd_pham", "ajd_newton", "rjd", "uwedge"} or callable
-        The method. "uwedge", which minimizes another criterion, is pyRiemann's own.
+    method : {"ajd_pham", "ajd_newton", "rjd", "jade", "uwedge"} or callable
+        The method.
     init : array-like, shape (n, n), optional
         The start.
     eps : float
@@ -262,18 +315,12 @@ def _named(method: str) -> Callable[..., tuple[Any, Any]]:
         "ajd_newton": ajd_newton,
         "rjd": rjd,
         "jade": jade,
+        "uwedge": uwedge,
     }
-    if method in functions:
-        return functions[method]
-    if method == "uwedge":
-        try:
-            from pyriemann.geometry import ajd as theirs
-        except ImportError:
-            from pyriemann.utils import ajd as theirs
-        function: Callable[..., tuple[Any, Any]] = theirs.uwedge
-        return function
-    names = ", ".join(f'"{name}"' for name in (*functions, "uwedge"))
-    raise ValueError(f"method must be {names} or a callable, got {method!r}")
+    if method not in functions:
+        names = ", ".join(f'"{name}"' for name in functions)
+        raise ValueError(f"method must be {names} or a callable, got {method!r}")
+    return functions[method]
 
 
 def _warn(fields: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ impl Diagonals<'_> {
 
 /// Σ_c coefficients[c] · row[c], for W vectors of matrices.
 #[inline(always)]
-fn combine<S: Simd, const W: usize>(
+pub(super) fn combine<S: Simd, const W: usize>(
     simd: S,
     coefficients: &[f64],
     row: &[S::f64s],

@@ -116,7 +116,9 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
 pub fn diagonal_sums(criterion: Criterion, p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     match criterion {
         Criterion::Likelihood => diagonal_logs(p, block, lanes, out),
-        Criterion::Frobenius => diagonal_squares(p, block, lanes, out),
+        Criterion::Frobenius | Criterion::LeastSquares => {
+            diagonal_squares(p, block, lanes, out);
+        }
     }
 }
 
@@ -178,7 +180,7 @@ pub fn line_point(
     };
     match criterion {
         Criterion::Likelihood => logs_along(p, weights, alpha, rows),
-        Criterion::Frobenius => squares_along(p, weights, alpha, rows),
+        Criterion::Frobenius | Criterion::LeastSquares => squares_along(p, weights, alpha, rows),
     }
 }
 
@@ -195,7 +197,7 @@ pub fn line_point_of_diagonals(
     let rows = |a, at| [0, 1, 2].map(|k: usize| group(diagonals, (k * p + a) * lanes + at));
     match criterion {
         Criterion::Likelihood => logs_along(p, weights, alpha, rows),
-        Criterion::Frobenius => squares_along(p, weights, alpha, rows),
+        Criterion::Frobenius | Criterion::LeastSquares => squares_along(p, weights, alpha, rows),
     }
 }
 

@@ -14,6 +14,7 @@
 mod cholesky;
 mod combine;
 mod diagonals;
+mod fit;
 mod hessian;
 mod line;
 mod moments;
@@ -25,6 +26,7 @@ mod transform;
 pub use cholesky::cholesky_pivots;
 pub use combine::{combine, combine_eight, correlate, correlate_eight};
 pub use diagonals::line_diagonals;
+pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
 pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
 pub use line::{
     LinePoint, advance, diagonal_sums, line_point, line_point_of_diagonals, line_point_of_ratios,

@@ -59,6 +59,9 @@ impl WorkingSet for InMemory {
     }
 
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+        if self.summary.criterion.fits_originals() {
+            return Ok(self.fit(b));
+        }
         self.each(Work::Products, |group| {
             for block in &mut group.blocks {
                 block.reset(b, &mut group.scratch);
@@ -84,6 +87,9 @@ impl WorkingSet for InMemory {
     }
 
     fn statistics(&mut self) -> Result<Statistics, Error> {
+        if let Some(fitted) = &self.fitted {
+            return Ok(fitted.statistics.clone());
+        }
         Ok(self.moments(None))
     }
 
@@ -91,6 +97,10 @@ impl WorkingSet for InMemory {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.each(Work::Products, |group| {
             group.hessian.resize(kernels::hessian_len(p), 0.0);
+            if criterion.fits_originals() {
+                group.weigh_originals(p);
+                return;
+            }
             for (k, block) in group.blocks.iter().enumerate() {
                 let (entries, weights) = (block.entries(), block.weights());
                 let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
@@ -173,7 +183,14 @@ impl WorkingSet for InMemory {
         Ok(self.moments(Some((alpha, scale))))
     }
 
+    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+        Ok(self.sums_for_wedge())
+    }
+
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
+        if let Some(fitted) = &self.fitted {
+            return Ok(self.fitted_sums(fitted, mean_powers));
+        }
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let variations = self.sum(
             Work::Diagonals,

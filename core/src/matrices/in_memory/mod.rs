@@ -1,6 +1,7 @@
 //! The working set whose matrices are all in memory, shared out among threads.
 
 mod answers;
+mod fitted;
 mod pairs;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::matrices::recycled::Recycled;
 use crate::matrices::{Block, LinePoint, MatrixSet, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
+use fitted::Fitted;
 
 /// The matrices Dⁱ in memory.
 ///
@@ -34,6 +36,8 @@ pub struct InMemory {
     constants: Arc<[f64]>,
     groups: Vec<Group>,
     workers: Workers,
+    /// For least squares: the fit where the set stands.
+    fitted: Option<Fitted>,
 }
 
 struct Group {
@@ -52,6 +56,8 @@ struct TransformedBlock {
     transformed: Option<SymmetricBatch<Recycled>>,
     /// What is known along the probed direction.
     line: Option<LineTables>,
+    /// For least squares: λⁱ, p rows of lanes.
+    diagonals: Vec<f64>,
 }
 
 struct LineTables {
@@ -68,6 +74,7 @@ impl TransformedBlock {
             inverse_sizes: Vec::new(),
             transformed: None,
             line: None,
+            diagonals: Vec::new(),
         }
     }
 
@@ -200,6 +207,7 @@ impl InMemory {
             summary,
             constants,
             workers,
+            fitted: None,
         }
     }
 

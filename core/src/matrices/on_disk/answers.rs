@@ -66,8 +66,8 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
     }
 
     fn statistics(&mut self) -> Result<Statistics, Error> {
-        let criterion = self.summary.criterion;
-        Ok(self.here()?.statistics(criterion))
+        let (criterion, b) = (self.summary.criterion, self.b.clone());
+        Ok(self.here()?.statistics(criterion, &b))
     }
 
     fn expect_hessian(&mut self) -> bool {
@@ -110,7 +110,11 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         let line = self.line.as_ref().expect("a line was probed");
         let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
         let criterion = self.summary.criterion;
-        Ok(self.move_to(b)?.statistics(criterion))
+        Ok(self.move_to(b.clone())?.statistics(criterion, &b))
+    }
+
+    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+        self.sums_for_wedge()
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
@@ -121,6 +125,9 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
             // Their room is wanted for the tables.
             self.blocks.clear();
             self.blocks.plan.kept = 0;
+        }
+        if criterion.fits_originals() {
+            return self.fitted_sums(mean_powers, wanted);
         }
         let b = &self.b;
         let rows = if wanted { self.summary.len } else { 0 };

@@ -54,7 +54,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         // Rotations ask for α = 0 and 1 alone: no tables are kept for them.
         let room = match criterion {
             Criterion::Likelihood => self.blocks.plan.lines,
-            Criterion::Frobenius => 0,
+            Criterion::Frobenius | Criterion::LeastSquares => 0,
         };
         let tables: Vec<OnceLock<_>> = (0..room).map(|_| OnceLock::new()).collect();
         let sums = Sums {
@@ -95,7 +95,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             f,
             diagonal_sum: match criterion {
                 Criterion::Likelihood => diagonal_sum,
-                Criterion::Frobenius => 0.0,
+                Criterion::Frobenius | Criterion::LeastSquares => 0.0,
             },
             known: [(KNOWN[0], found.at[0]), (KNOWN[1], found.at[1])],
             tables,
@@ -158,7 +158,7 @@ fn table_of(criterion: Criterion, p: usize, lanes: usize, workspace: &mut Worksp
             }
             ratios
         }
-        Criterion::Frobenius => &workspace.diagonals,
+        Criterion::Frobenius | Criterion::LeastSquares => &workspace.diagonals,
     }
 }
 
@@ -172,7 +172,7 @@ fn point_of(
 ) -> LinePoint {
     match criterion {
         Criterion::Likelihood => kernels::line_point_of_ratios(p, table, weights, alpha),
-        Criterion::Frobenius => {
+        Criterion::Frobenius | Criterion::LeastSquares => {
             kernels::line_point_of_diagonals(criterion, p, table, weights, alpha)
         }
     }

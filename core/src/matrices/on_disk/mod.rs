@@ -12,6 +12,7 @@ mod answers;
 mod blocks;
 mod build;
 mod file;
+mod fitted;
 mod line;
 mod ordered;
 mod pass;
@@ -22,6 +23,7 @@ pub use pass::{Reading, Unwatched, Watcher};
 
 use super::{Block, Summary};
 use crate::criterion::Criterion;
+use crate::least_squares::Fit;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{self, Matrix};
 use crate::statistics::Statistics;
@@ -84,7 +86,10 @@ impl PointSums {
         linalg::add_multiple(&mut self.hessian, 1.0, &other.hessian);
     }
 
-    fn statistics(&self, criterion: Criterion) -> Statistics {
+    fn statistics(&self, criterion: Criterion, b: &Matrix) -> Statistics {
+        if criterion.fits_originals() {
+            return Fit::at(b).statistics(&self.moments);
+        }
         let MomentSums { gradient, gamma } = &self.moments;
         Statistics::new(criterion, gradient.clone(), gamma.clone())
     }
@@ -154,6 +159,9 @@ impl<W: Watcher + Clone> OnDisk<W> {
     /// The sums at the current B, with or without the Hessian.
     fn point_sums(&self, with_hessian: bool) -> Result<PointSums, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
+        if criterion.fits_originals() {
+            return self.fit_sums(with_hessian);
+        }
         let len = if with_hessian {
             kernels::hessian_len(p)
         } else {

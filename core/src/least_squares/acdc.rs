@@ -1,0 +1,33 @@
+//! AC-DC (Yeredor 2002): the columns of A one after the other, each the best while all else is held; then
+//! the diagonals.
+//!
+//! With Qᵃ = Σ_i w_i λⁱ_a Cⁱ and T = Σ_i w_i λⁱλⁱᵀ, column a is the best where it is the leading
+//! eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᵀ, times the root of its eigenvalue over T_aa.
+
+use crate::Error;
+use crate::linalg::{self, Matrix};
+use crate::statistics::Hessian;
+
+/// One sweep over the columns of A, with the Qᵃ as the row blocks of `weighted`.
+pub(crate) fn sweep(a: &mut Matrix, weighted: &Hessian, gamma: &Matrix) -> Result<(), Error> {
+    let p = a.rows();
+    for column in 0..p {
+        let energy = gamma[(column, column)];
+        if energy <= 0.0 {
+            continue;
+        }
+        let mut factors = gamma.row(column).to_vec();
+        factors[column] = 0.0;
+        let scaled = Matrix::from_fn(p, p, |k, c| a[(k, c)] * factors[c]);
+        let others = linalg::product_transposed(&scaled, a);
+        let matrix = Matrix::from_fn(p, p, |k, l| weighted.entry(column, k, l) - others[(k, l)]);
+        let (values, vectors) = linalg::symmetric_eigen(&matrix).ok_or(Error::NoEigenvalues)?;
+        // A column without a positive eigenvalue is best left out of the fit; its direction is kept.
+        let largest = values[p - 1];
+        if largest > 0.0 {
+            let length = (largest / energy).sqrt();
+            (0..p).for_each(|k| a[(k, column)] = length * vectors[(p - 1, k)]);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! A fit at one B: what all matrices share.
+
+use crate::linalg::kernels::{FitTask, MomentSums};
+use crate::linalg::{self, Matrix};
+use crate::matrices::Block;
+use crate::statistics::Statistics;
+
+/// Eigenvalues of K below this share of the largest belong to columns that cannot be told apart.
+const SMALLEST: f64 = 1e-14;
+
+/// A = B⁻¹, and what makes the best diagonals from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    /// Aᵀ: one component per row.
+    pub components: Matrix,
+    /// AᵀA.
+    pub gram: Matrix,
+    /// K⁻¹, with K = (AᵀA)∘(AᵀA).
+    pub inverse: Matrix,
+}
+
+impl Fit {
+    /// The fit at B.
+    pub fn at(b: &Matrix) -> Self {
+        let a = linalg::inverse(b);
+        let components = a.transpose();
+        let gram = linalg::product(&components, &a);
+        let p = gram.rows();
+        let squared = Matrix::from_fn(p, p, |x, y| gram[(x, y)].powi(2));
+        Self {
+            inverse: inverse_of(&squared),
+            components,
+            gram,
+        }
+    }
+
+    /// What it asks of a block; the diagonals go to `fitted`.
+    pub fn task<'a>(&'a self, block: &'a Block, fitted: &'a mut [f64]) -> FitTask<'a> {
+        FitTask {
+            components: &self.components,
+            inverse: &self.inverse,
+            block: block.entries(),
+            weights: &block.weights,
+            fitted,
+        }
+    }
+
+    /// The relative gradient G and Γ = T, from the sums over the set.
+    pub fn statistics(&self, sums: &MomentSums) -> Statistics {
+        let p = self.gram.rows();
+        let gamma = Matrix::from_fn(p, p, |a, b| sums.gamma[(a.max(b), a.min(b))]);
+        let weighted = Matrix::from_fn(p, p, |a, b| self.gram[(a, b)] * gamma[(a, b)]);
+        let fitted = linalg::product(&self.gram, &weighted);
+        let mut gradient = linalg::product_transposed(&self.components, &sums.gradient);
+        linalg::add_multiple(gradient.as_mut_slice(), -1.0, fitted.as_slice());
+        // The diagonals are the best: what is left there is rounding.
+        (0..p).for_each(|a| gradient[(a, a)] = 0.0);
+        Statistics { gradient, gamma }
+    }
+
+    /// λᵀKλ, the energy of the fit of one matrix.
+    pub fn energy(&self, diagonal: &[f64]) -> f64 {
+        let rows = diagonal.iter().enumerate();
+        rows.map(|(a, x)| {
+            let pairs = self.gram.row(a).iter().zip(diagonal);
+            x * pairs.map(|(g, y)| g * g * y).sum::<f64>()
+        })
+        .sum()
+    }
+}
+
+/// The inverse of a positive semidefinite matrix on its range.
+fn inverse_of(k: &Matrix) -> Matrix {
+    let (log_det, inverse) = linalg::log_det_and_inverse(k);
+    let largest = |m: &Matrix| {
+        m.as_slice()
+            .iter()
+            .fold(0.0_f64, |most, x| most.max(x.abs()))
+    };
+    if log_det.is_finite() && largest(k) * largest(&inverse) < 1.0 / SMALLEST {
+        return inverse;
+    }
+    let p = k.rows();
+    let Some((values, vectors)) = linalg::symmetric_eigen(k) else {
+        return Matrix::zeros(p, p);
+    };
+    let floor = SMALLEST * values[p - 1];
+    let kept = |value: &f64| if *value > floor { 1.0 / value } else { 0.0 };
+    let inverses: Vec<f64> = values.iter().map(kept).collect();
+    linalg::product(&vectors.transpose(), &vectors.scale_rows(&inverses))
+}

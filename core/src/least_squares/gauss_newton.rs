@@ -1,0 +1,278 @@
+//! The Gauss–Newton direction of the fit, its diagonals eliminated, by conjugate gradients.
+//!
+//! With A ← A + E and U = AᵀE, the model of a quarter of what the fit leaves has the product
+//!
+//! ```text
+//! H E = E (g∘T) + A [Uᵀ∘T − 2 g∘(K⁻¹ (g∘U) T)],   g = AᵀA
+//! ```
+//!
+//! which is O(p³), whatever n is. E is orthogonal to A column by column, since a change of a column's
+//! length changes nothing. Damped by μ T_aa on column a, as by Levenberg and Marquardt.
+
+use super::{Fit, column_norms};
+use crate::linalg::{self, Matrix};
+use crate::statistics::Statistics;
+
+/// The longest column of a step: those of A have unit norm, and beyond it the model is void.
+const LONGEST_COLUMN: f64 = 0.5;
+/// Conjugate gradient iterations at most.
+const MOST: usize = 200;
+
+/// The Gauss–Newton model at one A.
+pub(crate) struct Model<'a> {
+    fit: &'a Fit,
+    a: Matrix,
+    /// T.
+    moments: &'a Matrix,
+    /// g∘T.
+    weighted: Matrix,
+    /// The gradient with respect to A.
+    gradient: Matrix,
+    /// T_aa, or, for a component that the fit does not use, the largest of them.
+    energies: Vec<f64>,
+}
+
+/// A direction, and what was expected of it.
+pub(crate) struct Direction {
+    /// E.
+    pub e: Matrix,
+    /// The decrease that the model predicts, in its units.
+    pub predicted: f64,
+    /// The conjugate gradient iterations.
+    pub iterations: usize,
+}
+
+impl<'a> Model<'a> {
+    /// The model at B, with the statistics there.
+    pub fn new(b: &Matrix, fit: &'a Fit, statistics: &'a Statistics) -> Self {
+        let p = b.rows();
+        let moments = &statistics.gamma;
+        let a = fit.components.transpose();
+        // Under B ← (I + E)B, A changes by −A E: the gradient with respect to A is −Bᵀ G.
+        let mut gradient = linalg::product(&b.transpose(), &statistics.gradient);
+        gradient.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
+        project(&a, &mut gradient);
+        let largest = (0..p).fold(f64::MIN_POSITIVE, |most, k| most.max(moments[(k, k)]));
+        let energy = |k: usize| match moments[(k, k)] {
+            energy if energy > f64::EPSILON * largest => energy,
+            _ => largest,
+        };
+        Self {
+            fit,
+            weighted: Matrix::from_fn(p, p, |x, y| fit.gram[(x, y)] * moments[(x, y)]),
+            energies: (0..p).map(energy).collect(),
+            gradient,
+            moments,
+            a,
+        }
+    }
+
+    /// H E, not damped.
+    pub fn product(&self, e: &Matrix) -> Matrix {
+        let p = e.rows();
+        let (g, t) = (&self.fit.gram, self.moments);
+        let u = linalg::product(&self.fit.components, e);
+        let inner = Matrix::from_fn(p, p, |a, b| g[(a, b)] * u[(a, b)]);
+        let inner = linalg::product(&linalg::product(&self.fit.inverse, &inner), t);
+        let inner = Matrix::from_fn(p, p, |a, b| {
+            u[(b, a)] * t[(a, b)] - 2.0 * g[(a, b)] * inner[(a, b)]
+        });
+        let mut product = linalg::product(e, &self.weighted);
+        let rest = linalg::product(&self.a, &inner);
+        linalg::add_multiple(product.as_mut_slice(), 1.0, rest.as_slice());
+        project(&self.a, &mut product);
+        product
+    }
+
+    /// Solves (H + μ T) E = −gradient to a residual of `forcing` times the gradient, in the norm of
+    /// the diagonal T.
+    pub fn direction(&self, damping: f64, forcing: f64) -> Direction {
+        let p = self.a.rows();
+        let mut e = Matrix::zeros(p, p);
+        let mut residual = self.gradient.clone();
+        residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
+        let mut z = self.precondition(&residual);
+        let mut q = z.clone();
+        let mut rz = residual.dot(&z);
+        let goal = forcing * forcing * rz;
+        let mut iterations = 0;
+        while iterations < MOST && rz > goal {
+            iterations += 1;
+            let mut hq = self.product(&q);
+            for (k, x) in hq.as_mut_slice().iter_mut().enumerate() {
+                *x += damping * self.energies[k % p] * q.as_slice()[k];
+            }
+            let curvature = q.dot(&hq);
+            if curvature <= 0.0 {
+                break;
+            }
+            let length = rz / curvature;
+            linalg::add_multiple(e.as_mut_slice(), length, q.as_slice());
+            linalg::add_multiple(residual.as_mut_slice(), -length, hq.as_slice());
+            z = self.precondition(&residual);
+            let old = std::mem::replace(&mut rz, residual.dot(&z));
+            for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
+                *q = z + rz / old * *q;
+            }
+        }
+        let longest = column_norms(&e).into_iter().fold(0.0, f64::max);
+        let factor = (LONGEST_COLUMN / longest).min(1.0);
+        e.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+        Direction {
+            predicted: -(self.gradient.dot(&e) + 0.5 * e.dot(&self.product(&e))),
+            iterations,
+            e,
+        }
+    }
+
+    /// A + E.
+    pub fn moved(&self, e: &Matrix) -> Matrix {
+        let mut a = self.a.clone();
+        linalg::add_multiple(a.as_mut_slice(), 1.0, e.as_slice());
+        a
+    }
+
+    fn precondition(&self, r: &Matrix) -> Matrix {
+        let mut z = Matrix::from_fn(r.rows(), r.rows(), |k, c| r[(k, c)] / self.energies[c]);
+        project(&self.a, &mut z);
+        z
+    }
+}
+
+/// Takes from each column its share along the column of A.
+fn project(a: &Matrix, x: &mut Matrix) {
+    let p = a.rows();
+    let mut dots = vec![0.0; p];
+    for k in 0..p {
+        let numbers = a.row(k).iter().zip(x.row(k));
+        dots.iter_mut()
+            .zip(numbers)
+            .for_each(|(dot, (a, x))| *dot += a * x);
+    }
+    for k in 0..p {
+        let numbers = x.row_mut(k).iter_mut().zip(a.row(k));
+        numbers.zip(&dots).for_each(|((x, a), dot)| *x -= dot * a);
+    }
+}
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::least_squares::{Point, diagonalizer};
+    use crate::matrices::InMemory;
+    use crate::{Criterion, MatrixSet, SetOptions, synthetic};
+
+    fn working(n: usize, p: usize, sigma: f64, seed: u64) -> (InMemory, Matrix) {
+        let (data, mixing) = synthetic::mixed(n, p, sigma, seed);
+        let options = SetOptions::default().criterion(Criterion::LeastSquares);
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        (InMemory::new(&set), diagonalizer(&mixing).unwrap())
+    }
+
+    /// The gradient with respect to A at a point, and a direction that leaves the norms of columns.
+    fn gradient(set: &mut InMemory, b: &Matrix) -> Matrix {
+        let here = Point::at(set, b.clone()).unwrap();
+        Model::new(b, &Fit::at(b), &here.statistics).gradient
+    }
+
+    fn direction(a: &Matrix) -> Matrix {
+        let p = a.rows();
+        let mut e = Matrix::from_fn(p, p, |k, c| ((k * 7 + c * 3) % 5) as f64 - 2.0);
+        project(a, &mut e);
+        e
+    }
+
+    #[test]
+    fn the_gradient_is_the_derivative_with_respect_to_a() {
+        let (mut set, b) = working(12, 5, 1.0, 3);
+        let a = linalg::inverse(&b);
+        let e = direction(&a);
+        let unit = 4.0 / crate::matrices::WorkingSet::summary(&set).constant;
+        let mut loss = |t: f64| {
+            let moved = Matrix::from_fn(5, 5, |k, c| a[(k, c)] + t * e[(k, c)]);
+            Point::at(&mut set, linalg::inverse(&moved)).unwrap().loss
+        };
+        let h = 1e-5;
+        let difference = (loss(h) - loss(-h)) / (2.0 * h);
+        let slope = unit * gradient(&mut set, &b).dot(&e);
+        assert!((difference - slope).abs() < 1e-8, "{difference} {slope}");
+    }
+
+    #[test]
+    fn the_product_is_the_derivative_of_the_gradient_where_the_fit_is_exact() {
+        let (mut set, b) = working(12, 5, 0.0, 4);
+        let here = Point::at(&mut set, b.clone()).unwrap();
+        let fit = Fit::at(&b);
+        let model = Model::new(&b, &fit, &here.statistics);
+        let e = direction(&model.a);
+        let product = model.product(&e);
+        let h = 1e-5;
+        let mut at = |t: f64| {
+            let moved = Matrix::from_fn(5, 5, |k, c| model.a[(k, c)] + t * e[(k, c)]);
+            gradient(&mut set, &linalg::inverse(&moved))
+        };
+        let (ahead, behind) = (at(h), at(-h));
+        for k in 0..25 {
+            let difference = (ahead.as_slice()[k] - behind.as_slice()[k]) / (2.0 * h);
+            let expected = product.as_slice()[k];
+            assert!(
+                (difference - expected).abs() < 1e-6 * product.norm(),
+                "{difference} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_form_is_half_of_what_the_best_diagonals_leave() {
+        // ⟨E, H E⟩ = ½ min over δ of Σ_i w_i ‖E Λⁱ Aᵀ + A Λⁱ Eᵀ + A δⁱ Aᵀ‖², on noisy sets too.
+        let (n, p) = (7, 4);
+        let (data, mixing) = synthetic::mixed(n, p, 1.0, 5);
+        let options = SetOptions::default().criterion(Criterion::LeastSquares);
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        let b = diagonalizer(&mixing).unwrap();
+        let here = Point::at(&mut InMemory::new(&set), b.clone()).unwrap();
+        let fit = Fit::at(&b);
+        let model = Model::new(&b, &fit, &here.statistics);
+        let (a, e) = (&model.a, direction(&model.a));
+        let columns = &fit.components;
+        let mut expected = 0.0;
+        for i in 0..n {
+            let diagonal = |m: &Matrix| -> Vec<f64> {
+                let inner = linalg::product(&linalg::product(columns, m), a);
+                let dots = Matrix::from_fn(p, 1, |k, _| inner[(k, k)]);
+                linalg::product(&fit.inverse, &dots).into_vec()
+            };
+            let lambda = Matrix::diagonal(&diagonal(&set.matrix(i)));
+            let half = linalg::product_transposed(&linalg::product(&e, &lambda), a);
+            let change = Matrix::from_fn(p, p, |k, l| half[(k, l)] + half[(l, k)]);
+            let fitted = linalg::product(a, &Matrix::diagonal(&diagonal(&change)));
+            let fitted = linalg::product_transposed(&fitted, a);
+            let rest = Matrix::from_fn(p, p, |k, l| change[(k, l)] - fitted[(k, l)]);
+            expected += 0.5 * rest.dot(&rest) / n as f64;
+        }
+        let form = e.dot(&model.product(&e));
+        assert!(
+            (form - expected).abs() < 1e-10 * expected,
+            "{form} {expected}"
+        );
+    }
+
+    #[test]
+    fn conjugate_gradients_solve_the_damped_system() {
+        let (mut set, b) = working(20, 6, 0.3, 6);
+        let moved = Matrix::from_fn(6, 6, |x, y| b[(x, y)] + 0.05 * ((x + 2 * y) % 3) as f64);
+        let b = diagonalizer(&linalg::inverse(&moved)).unwrap();
+        let here = Point::at(&mut set, b.clone()).unwrap();
+        let fit = Fit::at(&b);
+        let model = Model::new(&b, &fit, &here.statistics);
+        let damping = 0.5;
+        let Direction { e, predicted, .. } = model.direction(damping, 1e-10);
+        let mut left = model.product(&e);
+        for k in 0..6 {
+            for c in 0..6 {
+                left[(k, c)] += damping * model.energies[c] * e[(k, c)] + model.gradient[(k, c)];
+            }
+        }
+        assert!(left.norm() < 1e-8 * model.gradient.norm() && predicted > 0.0);
+    }
+}

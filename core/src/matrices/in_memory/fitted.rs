@@ -1,0 +1,114 @@
+//! The least-squares fit, from memory.
+
+use super::{Group, InMemory, TransformedBlock, Work};
+use crate::least_squares::{Fit, wedge};
+use crate::linalg::Matrix;
+use crate::linalg::kernels::{self, MomentSums};
+use crate::matrices::groups::Diagonals;
+use crate::matrices::{FinalSums, Tables};
+use crate::statistics::Statistics;
+
+/// The fit where the set stands.
+pub(super) struct Fitted {
+    b: Matrix,
+    fit: Fit,
+    /// Σ_i w_i ‖A Λⁱ Aᵀ‖².
+    energy: f64,
+    pub statistics: Statistics,
+}
+
+impl TransformedBlock {
+    /// λⁱ of all matrices of the block.
+    fn fitted(&self) -> Diagonals<'_> {
+        Diagonals {
+            rows: &self.diagonals,
+            weights: &self.original.weights,
+            matrices: self.original.matrices,
+        }
+    }
+}
+
+impl Group {
+    /// Σ_i w_i λⁱ_a Cⁱ, in place of the Hessian.
+    pub(super) fn weigh_originals(&mut self, p: usize) {
+        self.hessian.fill(0.0);
+        for block in &self.blocks {
+            let (entries, weights) = (block.original.entries(), block.weights());
+            let (rows, scratch) = (&mut self.hessian, &mut self.scratch);
+            kernels::accumulate_weighted(p, entries, weights, &block.diagonals, rows, scratch);
+        }
+    }
+}
+
+impl InMemory {
+    /// Fits the matrices at B; returns the energy of the fit.
+    pub(super) fn fit(&mut self, b: &Matrix) -> f64 {
+        let p = self.dimension();
+        let fit = Fit::at(b);
+        let (energy, sums) = self.sum(
+            Work::Products,
+            |group| {
+                let (mut energy, mut sums) = (0.0, MomentSums::new(p));
+                for block in &mut group.blocks {
+                    block.diagonals.resize(p * block.original.lanes(), 0.0);
+                    let task = fit.task(&block.original, &mut block.diagonals);
+                    energy += kernels::accumulate_fit(task, &mut sums, &mut group.scratch);
+                }
+                (energy, sums)
+            },
+            |total, part| {
+                total.0 += part.0;
+                total.1.add(&part.1);
+            },
+        );
+        self.fitted = Some(Fitted {
+            b: b.clone(),
+            statistics: fit.statistics(&sums),
+            energy,
+            fit,
+        });
+        energy
+    }
+
+    /// The sums of B Cⁱ Bᵀ for U-WEDGE and FFDIAG.
+    pub(super) fn sums_for_wedge(&mut self) -> Statistics {
+        let (p, criterion) = (self.dimension(), self.summary.criterion);
+        let b = self.fitted.as_ref().expect("reset comes first").b.clone();
+        let sums = self.sum(
+            Work::Products,
+            |group| {
+                let mut sums = MomentSums::new(p);
+                for block in &mut group.blocks {
+                    let scratch = &mut group.scratch;
+                    block.reset(&b, scratch);
+                    let (entries, weights) = (block.entries(), block.weights());
+                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums, scratch);
+                }
+                sums
+            },
+            MomentSums::add,
+        );
+        wedge::sums(&sums)
+    }
+
+    /// What the answer says of the fit.
+    pub(super) fn fitted_sums(&self, fitted: &Fitted, mean_powers: &[f64]) -> FinalSums {
+        let (n, p) = (self.summary.len, self.dimension());
+        let mut variations = vec![0.0; p];
+        let (mut powers, mut constants) = (vec![0.0; n * p], self.constants.to_vec());
+        let (mut rows, mut rest) = (&mut powers[..], &mut constants[..]);
+        for block in self.blocks() {
+            let diagonals = block.fitted();
+            diagonals.add_variations(mean_powers, &mut variations);
+            let (own_rows, other_rows) = rows.split_at_mut(diagonals.matrices * p);
+            let (own, others) = rest.split_at_mut(diagonals.matrices);
+            diagonals.write(&fitted.fit, own_rows, own);
+            (rows, rest) = (other_rows, others);
+        }
+        FinalSums {
+            diagonal_sum: fitted.energy,
+            variations,
+            tables: Some(Tables { powers, constants }),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The methods of least squares: Gauss–Newton, AC-DC, U-WEDGE and FFDIAG.
+
+use super::Stepper;
+use super::iteration::{Iteration, Step};
+use crate::Error;
+use crate::least_squares::{Levenberg, Point, acdc, diagonalizer, wedge};
+use crate::linalg::{self, Matrix};
+use crate::matrices::WorkingSet;
+use crate::report::StepKind;
+use crate::settings::{Method, Settings};
+use crate::statistics::{Hessian, Statistics};
+
+/// A fit is a pass of 2p³ flops per matrix, a transform one of 3p³.
+const FIT: f64 = 2.0 / 3.0;
+
+/// What the method stops by, where the set stands: the gradient of the fit or, for the methods that solve
+/// another equation, its residual.
+pub(super) fn statistics<S: WorkingSet>(
+    set: &mut S,
+    settings: &Settings,
+) -> Result<Statistics, Error> {
+    if !matches!(settings.method, Method::Uwedge | Method::Ffdiag) {
+        return set.statistics();
+    }
+    let sums = set.wedge_sums()?;
+    Ok(wedge::in_units_of(set.summary().constant, sums))
+}
+
+/// The Gauss–Newton method.
+pub(super) struct GaussNewton(Levenberg);
+
+impl GaussNewton {
+    pub fn new() -> Self {
+        Self(Levenberg::new())
+    }
+}
+
+impl<S: WorkingSet> Stepper<S> for GaussNewton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+        let here = Point {
+            b: iteration.b.clone(),
+            loss: iteration.loss,
+            statistics: iteration.statistics.clone(),
+        };
+        let Some(taken) = self.0.step(iteration.set, &here)? else {
+            return Ok(None);
+        };
+        iteration.count(taken.trials as f64 * FIT);
+        iteration.fit(taken.point);
+        Ok(Some(Step {
+            cg_iterations: taken.iterations,
+            ..Step::new(StepKind::Newton, 1.0)
+        }))
+    }
+}
+
+/// AC-DC.
+pub(super) struct Acdc {
+    /// Its memory, kept from step to step.
+    weighted: Option<Hessian>,
+}
+
+impl Acdc {
+    /// Tells the set what will be asked.
+    pub fn new<S: WorkingSet>(set: &mut S) -> Self {
+        set.expect_hessian();
+        Self { weighted: None }
+    }
+}
+
+impl<S: WorkingSet> Stepper<S> for Acdc {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+        let mut a = linalg::inverse(&iteration.b);
+        let criterion = iteration.set.summary().criterion;
+        let weighted = self
+            .weighted
+            .get_or_insert_with(|| Hessian::zeros(criterion, a.rows()));
+        iteration.set.hessian(weighted)?;
+        acdc::sweep(&mut a, weighted, &iteration.statistics.gamma)?;
+        let Some(b) = diagonalizer(&a) else {
+            return Ok(None);
+        };
+        iteration.count(1.0 / 3.0 + FIT);
+        let point = Point::at(iteration.set, b)?;
+        iteration.fit(point);
+        Ok(Some(Step::new(StepKind::Sweep, 1.0)))
+    }
+}
+
+/// U-WEDGE or FFDIAG.
+pub(super) struct Wedge;
+
+impl Wedge {
+    /// The next B, and how much of the direction was taken.
+    fn next(method: Method, b: &Matrix, e: &Matrix) -> Option<(Matrix, f64)> {
+        let (b, length) = match method {
+            Method::Ffdiag => wedge::ffdiag(b, e),
+            _ => (wedge::uwedge(b, e)?, 1.0),
+        };
+        Some((diagonalizer(&linalg::inverse(&b))?, length))
+    }
+}
+
+impl<S: WorkingSet> Stepper<S> for Wedge {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+        let e = wedge::direction(&iteration.statistics);
+        let Some((b, length)) = Self::next(iteration.settings.method, &iteration.b, &e) else {
+            return Ok(None);
+        };
+        let Point { b, loss, .. } = Point::at(iteration.set, b)?;
+        let statistics = statistics(iteration.set, iteration.settings)?;
+        iteration.count(1.0 + FIT);
+        iteration.fit(Point {
+            b,
+            loss,
+            statistics,
+        });
+        Ok(Some(Step::new(StepKind::Wedge, length)))
+    }
+}
