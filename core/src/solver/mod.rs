@@ -100,7 +100,8 @@ pub fn diagonalize_working<S: WorkingSet>(
     settings.check(criterion)?;
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
-    if orthogonal && set.summary().reduction.is_some() {
+    let reduction = set.summary().reduction.as_ref();
+    if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(set.summary(), observer);
