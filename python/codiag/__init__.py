@@ -20,14 +20,20 @@ from ._core import __version__
 from ._errors import ConvergenceError, ConvergenceWarning
 from ._many import BootstrapResult, bootstrap, diagonalize_many
 from ._result import Identifiability, Record, Result, load
-from ._signals import cospectra, epoch_covariances, segment_covariances
+from ._signals import (
+    cospectra,
+    cumulants,
+    epoch_covariances,
+    lagged_covariances,
+    segment_covariances,
+)
 from ._solve import amari_distance, diagonalize, gradient, loss
 from ._tracker import Tracker
 
 if TYPE_CHECKING:
     from . import dask
     from .estimator import JointDiagonalizer
-    from .separation import Artefact, Rival, SourceSeparation
+    from .separation import AMUSE, JADE, SOBI, Artefact, Rival, SourceSeparation
 
 __all__ = [
     "diagonalize",
@@ -37,6 +43,8 @@ __all__ = [
     "segment_covariances",
     "epoch_covariances",
     "cospectra",
+    "lagged_covariances",
+    "cumulants",
     "loss",
     "gradient",
     "amari_distance",
@@ -47,6 +55,9 @@ __all__ = [
     "Identifiability",
     "JointDiagonalizer",
     "SourceSeparation",
+    "SOBI",
+    "AMUSE",
+    "JADE",
     "Rival",
     "Artefact",
     "ConvergenceWarning",
@@ -65,7 +76,7 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = JointDiagonalizer
         return JointDiagonalizer
-    if name in ("SourceSeparation", "Rival", "Artefact"):
+    if name in ("SourceSeparation", "SOBI", "AMUSE", "JADE", "Rival", "Artefact"):
         from . import separation
 
         globals()[name] = getattr(separation, name)

@@ -17,7 +17,9 @@ __all__ = [
     "artefacts",
     "cospectra",
     "criterion",
+    "cumulants",
     "epoch_covariances",
+    "lagged_covariances",
     "meg",
     "program",
     "reducing_filters",
@@ -163,6 +165,19 @@ def cospectra(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return one cospectrum per band, and by how much each was shrunk."""
+
+def lagged_covariances(
+    x: NDArray[np.float64],
+    labels: Sequence[int] | None,
+    lags: Sequence[int],
+    options: Mapping[str, Any],
+) -> NDArray[np.float64]:
+    """Return one matrix per lag, segment after segment or class after class."""
+
+def cumulants(
+    x: NDArray[np.float64], options: Mapping[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the cumulant matrices of the whitened signals, and the whitener."""
 
 def separate(
     x: NDArray[np.float64],

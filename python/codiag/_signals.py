@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -89,6 +90,24 @@ def band_list(bands: Bands | None, rate: float | None) -> list[tuple[float, floa
             f"bands must be pairs of frequencies such as [(1, 4), (4, 8)], got shape {pairs.shape}"
         )
     return [(low, high) for low, high in pairs.tolist()]
+
+
+def lag_list(lags: int | Iterable[int]) -> list[int]:
+    """Return lags as numbers that are not negative; a number stands for all from 1 to it."""
+    if isinstance(lags, (int, np.integer)):
+        if lags < 1:
+            raise ValueError(f"lags must be at least 1, or a list of lags, got {lags}")
+        return list(range(1, int(lags) + 1))
+    numbers = [operator.index(lag) for lag in lags]
+    for lag in numbers:
+        if lag < 0:
+            raise ValueError(f"lags must not be negative, got {lag}")
+    return numbers
+
+
+def most_lags(samples: int) -> int:
+    """Return how many lags are taken by default: 100, or a third of the samples."""
+    return max(1, min(100, samples // 3))
 
 
 def segment_covariances(
@@ -262,3 +281,132 @@ def cospectra(
         "threads": usable_threads(threads),
     }
     return _core.cospectra(_of_dimensions(X, 2, "(channels, samples)"), options)[0]
+
+
+def lagged_covariances(
+    X: ArrayLike,
+    lags: int | Iterable[int] = 100,
+    *,
+    labels: ArrayLike | None = None,
+    segments: int = 1,
+    segment_length: int | None = None,
+    overlap: float = 0.0,
+    center: bool = True,
+    scale: str | ArrayLike | None = None,
+    exclude: Spans | None = None,
+    threads: int | None = None,
+) -> Floats:
+    """Return the lagged covariances of a recording: one matrix per lag.
+
+    That is the symmetric part of the sum of the products of each sample with the one `lag` samples
+    later, divided by the number of products. No product reaches across the border of a segment or
+    an epoch, or over samples that are excluded. The matrices need not be positive definite:
+    diagonalize them, of a whitened recording, with ``criterion="frobenius"``.
+
+    Parameters
+    ----------
+    X : array-like, shape (channels, samples) or (epochs, channels, samples)
+        The recording, which is read in place, or epochs. It is never changed.
+    lags : int or iterable of int
+        The lags in samples; a number stands for all from 1 to it.
+    labels : array-like, shape (epochs,), optional
+        The class of each epoch: one set of matrices per class, in their sorted order.
+    segments, segment_length, overlap
+        One set of matrices per segment of a recording, as in :func:`codiag.segment_covariances`,
+        for sources that are both coloured and of changing power.
+    center : bool
+        Whether the mean of every segment or epoch is taken off, each channel's own.
+    exclude : iterable of (int, int), optional
+        Spans of samples of a recording, from the first to below the second, to be left out.
+    scale, threads
+        As in :func:`codiag.segment_covariances`.
+
+    Returns
+    -------
+    ndarray, shape (lags, channels, channels)
+        With several segments or classes, one set after the other along the first axis.
+
+    Examples
+    --------
+    >>> import codiag, numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((4, 10_000))
+    >>> codiag.lagged_covariances(X, 20).shape
+    (20, 4, 4)
+    >>> codiag.lagged_covariances(X, [0, 1, 2, 5], segments=3).shape
+    (12, 4, 4)
+    """
+    data, spans = _with_spans(X, exclude)
+    if data.ndim == 2 and labels is not None:
+        raise ValueError("labels are for epochs: there is one recording only")
+    options = {
+        "segments": segments,
+        "segment_length": segment_length,
+        "overlap": overlap,
+        "center": center,
+        "scale": scale_choice(scale),
+        "exclude": spans,
+        "threads": usable_threads(threads),
+    }
+    return _core.lagged_covariances(data, class_numbers(labels), lag_list(lags), options)
+
+
+def cumulants(
+    X: ArrayLike,
+    n_components: float | None = None,
+    *,
+    center: bool = True,
+    scale: str | ArrayLike | None = None,
+    exclude: Spans | None = None,
+    threads: int | None = None,
+) -> tuple[Floats, Floats]:
+    """Return the fourth-order cumulants of a whitened recording, and its whitener: JADE's matrices.
+
+    Of the whitened signals z = W x these are E[z_i z_j z zᵀ] - δ_ij I - e_i e_jᵀ - e_j e_iᵀ for all
+    pairs j <= i, those of i > j multiplied by √2 so that they count for both orders.
+
+    Parameters
+    ----------
+    X : array-like, shape (channels, samples) or (epochs, channels, samples)
+        The recording, which is read in place, or epochs. It is never changed.
+    n_components : int or float, optional
+        To how many principal components it is reduced, as in :class:`codiag.SourceSeparation`.
+    center : bool
+        Whether the mean of the recording, or of every epoch, is taken off.
+    exclude : iterable of (int, int), optional
+        Spans of samples of a recording, from the first to below the second, to be left out.
+    scale, threads
+        As in :func:`codiag.segment_covariances`.
+
+    Returns
+    -------
+    Q : ndarray, shape (r(r+1)/2, r, r)
+        The cumulants of r components, row after row of the lower triangle of pairs.
+    W : ndarray, shape (r, channels)
+        The whitener: the covariance of ``W @ X`` is the identity.
+
+    Examples
+    --------
+    >>> import codiag, numpy as np
+    >>> X = np.random.default_rng(0).laplace(size=(3, 10_000))
+    >>> Q, W = codiag.cumulants(X)
+    >>> Q.shape
+    (6, 3, 3)
+    >>> filters = codiag.diagonalize(Q, criterion="frobenius").B @ W
+    """
+    data, spans = _with_spans(X, exclude)
+    options = {
+        "n_components": n_components,
+        "center": center,
+        "scale": scale_choice(scale),
+        "exclude": spans,
+        "threads": usable_threads(threads),
+    }
+    return _core.cumulants(data, options)
+
+
+def _with_spans(X: ArrayLike, exclude: Spans | None) -> tuple[Floats, list[tuple[int, int]]]:
+    """Return a recording or epochs, and the spans to exclude, of which epochs have none."""
+    data, spans = recording(X), span_list(exclude)
+    if data.ndim == 3 and spans:
+        raise ValueError("spans to exclude are for a single recording: leave epochs out instead")
+    return data, spans

@@ -156,7 +156,8 @@ mod _core {
     use super::program::program;
     #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, epoch_covariances, remove, segment_covariances, separate,
+        apply, artefacts, cospectra, cumulants, epoch_covariances, lagged_covariances, remove,
+        segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

@@ -34,7 +34,8 @@ UNKNOWN = """
 codiag._errors.OnFailure
 # made by scikit-learn's base class
 codiag.estimator.JointDiagonalizer.set_(partial_)?fit_request
-codiag.separation.SourceSeparation.set_(fit|inverse_transform)_request
+codiag._separator.Separator.set_(fit|inverse_transform)_request
+codiag.(separation|_rotations).[A-Za-z]+.set_(fit|inverse_transform)_request
 """
 
 

@@ -122,6 +122,28 @@ pub fn add_gram(out: &mut [f64], p: usize, factor: f64, x: &[f64], stride: usize
     );
 }
 
+/// out += left · rightᵀ for a `left` of so many rows, and a `right` of as many as `out` has columns, both
+/// of `columns` columns; the rows of `right` begin `stride` numbers apart.
+pub fn add_product_transposed(
+    out: &mut [f64],
+    rows: usize,
+    left: &[f64],
+    right: &[f64],
+    stride: usize,
+    columns: usize,
+) {
+    let width = out.len() / rows;
+    let right = MatRef::from_row_major_slice_with_stride(right, width, columns, stride);
+    matmul(
+        MatMut::from_row_major_slice_mut(out, rows, width),
+        Accum::Add,
+        MatRef::from_row_major_slice(left, rows, columns),
+        right.transpose(),
+        1.0,
+        Par::Seq,
+    );
+}
+
 /// `left · rightᴴ`; for real matrices `left · rightᵀ`.
 pub fn product_adjoint<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     product(left, &right.adjoint())

@@ -12,8 +12,8 @@ mod triangle;
 
 pub use batch::SymmetricBatch;
 pub use dense::{
-    add_gram, add_product, add_symmetric_product, cholesky, inverse, log_abs_det,
-    log_det_and_inverse, product, product_into, real_eigenvectors, reorthogonalize,
+    add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, inverse,
+    log_abs_det, log_det_and_inverse, product, product_into, real_eigenvectors, reorthogonalize,
     singular_values,
 };
 // The names of the real case, for real code.

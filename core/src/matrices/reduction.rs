@@ -24,13 +24,34 @@ pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 pub struct Reduction {
     filters: Matrix,
     patterns: Matrix,
+    /// Whether rotations are those of these coordinates.
+    rotates: bool,
 }
 
 impl Reduction {
     /// Coordinates found elsewhere.
     #[cfg(feature = "signals")]
     pub(crate) fn new(filters: Matrix, patterns: Matrix) -> Self {
-        Self { filters, patterns }
+        Self {
+            filters,
+            patterns,
+            rotates: false,
+        }
+    }
+
+    /// The same coordinates, for rotations of them: a recording that was whitened stays white.
+    #[cfg(feature = "signals")]
+    pub(crate) fn for_rotations(self) -> Self {
+        Self {
+            rotates: true,
+            ..self
+        }
+    }
+
+    /// Whether B may be asked to be a rotation of these coordinates. Of a set that was reduced in rank it may
+    /// not: its axes are not those of the channels.
+    pub(crate) fn rotates(&self) -> bool {
+        self.rotates
     }
 
     /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
@@ -83,7 +104,11 @@ impl Reduction {
                 0.0
             }
         });
-        Ok(Self { filters, patterns })
+        Ok(Self {
+            filters,
+            patterns,
+            rotates: false,
+        })
     }
 
     /// r×p: from channels to the reduced dimensions.

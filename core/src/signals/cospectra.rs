@@ -291,7 +291,7 @@ impl<'a> CospectraEstimator<'a> {
         for starts in self.starts.iter().flat_map(|s| s.chunks(self.batch())) {
             let (count, first) = (starts.len(), starts[0]);
             let span = first..starts[count - 1] + self.welch.length;
-            let x = self.reader.read_span(&span, &mut buffers)?;
+            let x = self.reader.read_span(&span, None, &mut buffers)?;
             columns.resize(p * width * count, 0.0);
             let mut rows: Vec<(&[f64], &mut [f64])> = x
                 .chunks_exact(span.len())

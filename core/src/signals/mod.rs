@@ -3,10 +3,12 @@
 //! A recording is channels × samples x_t = A s_t: sensors record mixtures of sources. Where the
 //! powers of the sources change over time, each in its own way, the covariances of segments have one
 //! joint diagonalizer B = A⁻¹, and s = B x; where their spectra differ, cospectra in frequency bands
-//! have it too. [`Separation`] does all of it; each step is also a function of its own:
+//! and lagged covariances have it too; where they are not Gaussian, cumulants have it. [`Separation`]
+//! does all of it; each step is also a function of its own:
 //!
 //! - [`Recording`] is the trait of what can be read; [`View`] and [`Epochs`] are recordings in memory.
-//! - [`segment_covariances`], [`epoch_covariances`] and [`cospectra`] make matrices from it.
+//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`lagged_covariances`] and
+//!   [`cumulants`] make matrices from it.
 //! - [`artefacts`] says which sources look like blinks, heartbeats, line noise or muscles, and why.
 //! - [`Separated::sources`] and [`Separated::remove`] apply what was found, to any recording.
 //!
@@ -32,9 +34,14 @@
 //! ```
 
 mod artefacts;
+mod basis;
+mod centered;
 mod cospectra;
 mod covariance;
+mod cumulants;
 mod estimation;
+mod lags;
+mod measures;
 mod principal;
 mod reader;
 mod recording;
@@ -53,6 +60,8 @@ mod welch;
 pub use artefacts::{Artefact, ArtefactKind, Reference, artefacts};
 pub use cospectra::{Bands, cospectra};
 pub use covariance::{CovarianceOptions, Covariances, epoch_covariances, segment_covariances};
+pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
+pub use lags::{Lags, epoch_lagged_covariances, lagged_covariances};
 pub use principal::Components;
 pub use recording::{Epochs, Recording, View};
 pub use scale::Scale;

@@ -30,11 +30,12 @@ pub enum Components {
 }
 
 /// The coordinates in which a recording of this covariance is separated, and the share of its
-/// variance that they keep. None if they are the channels.
+/// variance that they keep. None if they are the channels, which they are not if it is to be `whitened`.
 pub(super) fn reduce(
     covariance: &Matrix,
     scale: Option<&[f64]>,
     components: Components,
+    whitened: bool,
 ) -> Result<(Option<Reduction>, f64), Error> {
     let p = covariance.rows();
     let refused = |expected, value: String| {
@@ -54,7 +55,7 @@ pub(super) fn reduce(
         Components::All => {
             // The rank is that of the correlations: it does not depend on units.
             let range = Reduction::of_mean(covariance, Rank::Auto)?;
-            let kept = if range.rank() < p {
+            let kept = if whitened || range.rank() < p {
                 Some(range)
             } else {
                 scale.map(diagonal)
@@ -89,6 +90,19 @@ pub(super) fn reduce(
     let filters = Matrix::from_fn(r, p, |k, c| vectors[(leading(k), c)] * factor(c) / root(k));
     let patterns = Matrix::from_fn(p, r, |c, k| vectors[(leading(k), c)] / factor(c) * root(k));
     Ok((Some(Reduction::new(filters, patterns)), share(r)))
+}
+
+/// Coordinates in which a recording of this covariance is white.
+pub(super) fn whiten(
+    covariance: &Matrix,
+    scale: Option<&[f64]>,
+    components: Components,
+) -> Result<(Reduction, f64), Error> {
+    let (reduction, kept) = reduce(covariance, scale, components, true)?;
+    Ok((
+        reduction.expect("white coordinates are not the channels"),
+        kept,
+    ))
 }
 
 fn diagonal(scale: &[f64]) -> Reduction {

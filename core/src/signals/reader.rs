@@ -60,26 +60,13 @@ impl Reader<'_> {
             means,
         } = buffers;
         let channels = self.recording.channels();
-        let most = samples_per_span(channels);
-        let spans: Vec<_> = piece
-            .iter()
-            .flat_map(|span| {
-                let starts = span.clone().step_by(most);
-                starts.map(|start| start..span.end.min(start + most))
-            })
-            .collect();
+        let spans = spans_of(piece, channels);
         // The mean of a single span is found once it is read; several are read twice.
         means.clear();
         means.resize(channels, 0.0);
         let single = spans.len() == 1;
         if self.center && !single {
-            let count: usize = spans.iter().map(ExactSizeIterator::len).sum();
-            for span in &spans {
-                samples.resize(channels * span.len(), 0.0);
-                self.read(span, samples)?;
-                add_sums(samples, span.len(), means);
-            }
-            means.iter_mut().for_each(|m| *m /= count as f64);
+            self.add_means(&spans, samples, means)?;
         }
         for span in &spans {
             let length = span.len();
@@ -90,19 +77,46 @@ impl Reader<'_> {
                     add_sums(samples, length, means);
                     means.iter_mut().for_each(|m| *m /= length as f64);
                 }
-                for (row, mean) in samples.chunks_exact_mut(length).zip(&*means) {
-                    row.iter_mut().for_each(|x| *x -= mean);
-                }
+                subtract(means, samples, length);
             }
             work(self.transform(samples, transformed, length), length);
         }
         Ok(())
     }
 
-    /// One span in the coordinates wanted, not centred: rows of as many numbers as it is long.
+    /// The mean of every channel over a piece.
+    pub fn means(&self, piece: &Piece, buffers: &mut Buffers) -> Result<Vec<f64>, Error> {
+        let mut means = vec![0.0; self.recording.channels()];
+        self.add_means(
+            &spans_of(piece, means.len()),
+            &mut buffers.samples,
+            &mut means,
+        )?;
+        Ok(means)
+    }
+
+    fn add_means(
+        &self,
+        spans: &[Range<usize>],
+        samples: &mut Vec<f64>,
+        means: &mut [f64],
+    ) -> Result<(), Error> {
+        let count: usize = spans.iter().map(ExactSizeIterator::len).sum();
+        for span in spans {
+            samples.resize(means.len() * span.len(), 0.0);
+            self.read(span, samples)?;
+            add_sums(samples, span.len(), means);
+        }
+        means.iter_mut().for_each(|m| *m /= count as f64);
+        Ok(())
+    }
+
+    /// One span in the coordinates wanted, less the channels' means if they are given: rows of as many
+    /// numbers as it is long.
     pub fn read_span<'b>(
         &self,
         span: &Range<usize>,
+        means: Option<&[f64]>,
         buffers: &'b mut Buffers,
     ) -> Result<&'b mut [f64], Error> {
         let Buffers {
@@ -112,6 +126,9 @@ impl Reader<'_> {
         } = buffers;
         samples.resize(self.recording.channels() * span.len(), 0.0);
         self.read(span, samples)?;
+        if let Some(means) = means {
+            subtract(means, samples, span.len());
+        }
         Ok(self.transform(samples, transformed, span.len()))
     }
 
@@ -152,6 +169,22 @@ impl Reader<'_> {
                 value: out[k],
             }),
         }
+    }
+}
+
+/// The spans of a piece, in parts that are read at once.
+fn spans_of(piece: &Piece, channels: usize) -> Vec<Range<usize>> {
+    let most = samples_per_span(channels);
+    let parts = piece.iter().flat_map(|span| {
+        let starts = span.clone().step_by(most);
+        starts.map(|start| start..span.end.min(start + most))
+    });
+    parts.collect()
+}
+
+fn subtract(means: &[f64], rows: &mut [f64], length: usize) {
+    for (row, mean) in rows.chunks_exact_mut(length).zip(means) {
+        row.iter_mut().for_each(|x| *x -= mean);
     }
 }
 

@@ -2,28 +2,34 @@
 
 use std::ops::{ControlFlow, Range};
 
+use super::basis::Basis;
+use super::centered::Centered;
 use super::cospectra::CospectraEstimator;
 use super::covariance::epoch_pieces;
 use super::estimation::{self, PortionOf};
-use super::principal::{self, Components};
+use super::lags::epoch_sets;
+use super::principal::Components;
 use super::reader::{Coordinates, Reader};
 use super::segments::usable_spans;
 use super::{
-    Bands, CovarianceOptions, Epochs, Piece, Recording, Scale, Segments, Separated, Shrinkage,
+    Bands, CovarianceOptions, Epochs, Lags, Piece, Recording, Scale, Segments, Separated,
+    Shrinkage, cumulants, lags, measures,
 };
 use crate::error::Portion;
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
-use crate::{Error, MatrixSet, SetOptions, Settings, diagonalize_with};
+use crate::{Criterion, Error, MatrixSet, SetOptions, Settings, Start, diagonalize_with};
 
 /// What tells sources apart.
 ///
 /// ```
-/// use codiag::signals::{Bands, Contrast, Separation};
+/// use codiag::signals::{Bands, Contrast, Lags, Separation};
 /// let bands = Bands::even(1.0, 40.0, 20, 250.0); // 250 samples per second
 /// let by_spectra = Separation::default().contrast(Contrast::Bands(bands));
 /// assert!(matches!(by_spectra.contrast, Contrast::Bands(_)));
+/// let sobi = Separation::default().contrast(Contrast::Lags(Lags::new(1..=100)));
+/// let jade = Separation::default().contrast(Contrast::Cumulants { exclude: Vec::new() });
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -32,6 +38,22 @@ pub enum Contrast {
     Segments(Segments),
     /// Their spectra differ: cospectra in frequency bands.
     Bands(Bands),
+    /// Their autocorrelations differ: lagged covariances of the whitened recording, diagonalized by
+    /// rotations. This is SOBI (Belouchrani et al. 1997), and AMUSE (Tong et al. 1990) with one lag.
+    Lags(Lags),
+    /// They are not Gaussian, but for one: fourth-order cumulants of the whitened recording,
+    /// diagonalized by rotations. This is JADE (Cardoso & Souloumiac 1993).
+    Cumulants {
+        /// Spans of samples that do not count, in any order.
+        exclude: Vec<Range<usize>>,
+    },
+}
+
+impl Contrast {
+    /// Whether the recording is whitened, and sources are found by rotations.
+    fn rotates(&self) -> bool {
+        matches!(self, Self::Lags(_) | Self::Cumulants { .. })
+    }
 }
 
 impl Default for Contrast {
@@ -42,9 +64,9 @@ impl Default for Contrast {
 
 /// How a recording is separated into sources: x = A s + rest, s = B x.
 ///
-/// The sources are found by joint diagonalization of covariances of segments, or of cospectra, so
-/// they must differ in how their powers change over time, or in their spectra. That they are not
-/// Gaussian is not used: stationary sources of the same spectrum cannot be told apart.
+/// The sources are found by joint diagonalization of covariances of segments, of cospectra, of lagged
+/// covariances or of cumulants: they must differ in what the [`Contrast`] looks at. By default that is
+/// how their powers change over time.
 ///
 /// ```
 /// use codiag::signals::{Separation, View, simulate};
@@ -165,12 +187,22 @@ impl Separation {
                 let spans = usable_spans(recording.samples(), &bands.exclude)?;
                 self.fit_cospectra(recording, bands, &spans, observer)
             }
+            Contrast::Lags(lags) => {
+                let pieces = lags.segments.pieces(recording.samples())?;
+                let sets = pieces.into_iter().map(|piece| vec![piece]);
+                self.fit_rotation(recording, sets.collect(), observer)
+            }
+            Contrast::Cumulants { exclude } => {
+                let piece = usable_spans(recording.samples(), exclude)?;
+                self.fit_rotation(recording, vec![vec![piece]], observer)
+            }
         }
     }
 
     /// Separates epochs: the covariances are those of single epochs or, with labels, of classes
-    /// (numbers from 0 on), whatever [`Segments`] say; windows of cospectra do not cross the
-    /// borders of epochs, and labels do not matter to them.
+    /// (numbers from 0 on), whatever [`Segments`] say. Lagged covariances are those of all epochs together,
+    /// or of classes. Neither windows of cospectra nor lags cross the borders of epochs; labels do not
+    /// matter to cospectra and cumulants.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -194,15 +226,21 @@ impl Separation {
         labels: Option<&[usize]>,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        let (matrices, portion) = epoch_pieces(epochs, labels)?;
         match &self.contrast {
-            Contrast::Segments(_) => self.fit_covariances(epochs, matrices, portion, observer),
+            Contrast::Segments(_) => {
+                let (matrices, portion) = epoch_pieces(epochs, labels)?;
+                self.fit_covariances(epochs, matrices, portion, observer)
+            }
             Contrast::Bands(bands) => {
                 let each = epochs.epoch_samples();
                 let spans: Vec<_> = (0..epochs.len())
                     .map(|e| e * each..(e + 1) * each)
                     .collect();
                 self.fit_cospectra(epochs, bands, &spans, observer)
+            }
+            Contrast::Lags(_) => self.fit_rotation(epochs, epoch_sets(epochs, labels)?, observer),
+            Contrast::Cumulants { .. } => {
+                self.fit_rotation(epochs, epoch_sets(epochs, None)?, observer)
             }
         }
     }
@@ -252,22 +290,43 @@ impl Separation {
         self.solve(set, &basis, cospectra.shrinkages, Vec::new(), observer)
     }
 
+    /// Whitens, and rotates what tells the whitened components apart.
+    fn fit_rotation(
+        &self,
+        recording: &dyn Recording,
+        sets: Vec<Vec<Piece>>,
+        observer: &mut dyn Observer,
+    ) -> Result<Separated, Error> {
+        self.shrinkage.refuse()?;
+        let reader = Reader {
+            recording,
+            coordinates: Coordinates::Channels,
+            center: self.center,
+        };
+        let mut centered = Centered::new(reader, &sets)?;
+        let basis = self.basis(centered.covariance(self.threads)?)?;
+        centered.reader.coordinates = basis.coordinates();
+        let matrices = match &self.contrast {
+            Contrast::Lags(lags) => lags::lagged(&centered, &lags.lags, self.threads)?,
+            _ => cumulants::of_white(&centered, self.threads)?,
+        };
+        let set = matrices.set(&self.set_options())?;
+        self.solve(set, &basis, Vec::new(), sets, observer)
+    }
+
     fn set_options(&self) -> SetOptions {
-        SetOptions::default().threads(self.threads)
+        let criterion = if self.contrast.rotates() {
+            Criterion::Frobenius
+        } else {
+            Criterion::Likelihood
+        };
+        SetOptions::default()
+            .criterion(criterion)
+            .threads(self.threads)
     }
 
     fn basis(&self, mean: Matrix) -> Result<Basis, Error> {
-        let p = mean.rows();
-        let powers = || Ok((0..p).map(|a| mean[(a, a)]).collect());
-        let scale = self.scale.factors(p, powers)?;
-        let (reduction, kept_variance) =
-            principal::reduce(&mean, scale.as_deref(), self.components)?;
-        Ok(Basis {
-            mean,
-            scale,
-            reduction,
-            kept_variance,
-        })
+        Basis::new(mean, &self.scale, self.components, self.contrast.rotates())
     }
 
     fn solve(
@@ -279,40 +338,57 @@ impl Separation {
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         let set = set.with_reduction(basis.reduction.clone());
-        let diagonalization = diagonalize_with(&set, &self.solver, observer)?;
+        let solver = match &self.solver.start {
+            Start::Given(b) if self.contrast.rotates() => {
+                let start = Start::Given(basis.nearest_rotation(b)?);
+                &self.solver.clone().start(start)
+            }
+            _ => &self.solver,
+        };
+        let mut answer = diagonalize_with(&set, solver, observer)?;
+        let mut kurtosis = Vec::new();
+        let ranks = match &self.contrast {
+            Contrast::Lags(lags) if lags.lags.len() == 1 => measures::means(&answer.powers),
+            Contrast::Cumulants { .. } => {
+                let rotation = set.summary().to_reduced(&answer.b);
+                kurtosis = measures::kurtosis(&rotation, &answer.powers);
+                kurtosis.clone()
+            }
+            _ => Vec::new(),
+        };
+        if solver.canonical && !ranks.is_empty() {
+            let mut order: Vec<usize> = (0..ranks.len()).collect();
+            order.sort_by(|x, y| ranks[*y].total_cmp(&ranks[*x]));
+            answer.rearrange(&order, &vec![1.0; order.len()]);
+            kurtosis.sort_by(|x, y| y.total_cmp(x));
+        }
+        let powers = &answer.powers;
+        // What was whitened and rotated has unit powers.
+        let (mean_powers, nonstationarity, rivals) = if self.contrast.rotates() {
+            let rivals = measures::rivals_by_differences(powers);
+            (vec![1.0; answer.b.rows()], Vec::new(), rivals)
+        } else {
+            let rivals = measures::rivals_by_ratios(powers);
+            let varies = measures::nonstationarity(powers);
+            (measures::means(powers), varies, rivals)
+        };
         let pieces = matrices
             .into_iter()
             .map(|m| m.into_iter().flatten().collect());
-        Ok(Separated::new(
-            diagonalization,
-            basis,
+        Ok(Separated {
+            variance_shares: basis.variance_shares(&answer.a, &mean_powers),
+            nonstationarity,
+            kurtosis,
+            rivals,
+            kept_variance: basis.kept_variance,
             shrinkages,
-            pieces.collect(),
-            self.threads,
-        ))
+            segments: pieces.collect(),
+            diagonalization: answer,
+            threads: self.threads,
+        })
     }
 }
 
 fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
     ControlFlow::Continue(())
-}
-
-/// The coordinates of a separation, and what they were found from.
-pub(super) struct Basis {
-    /// The mean of the covariances, in the recording's units.
-    pub mean: Matrix,
-    /// The factors of the channels, if they are not all 1.
-    pub scale: Option<Vec<f64>>,
-    reduction: Option<crate::Reduction>,
-    /// The share of the variance that these coordinates keep.
-    pub kept_variance: f64,
-}
-
-impl Basis {
-    fn coordinates(&self) -> Coordinates {
-        match &self.reduction {
-            Some(reduction) => Coordinates::Filtered(reduction.filters().clone()),
-            None => Coordinates::Channels,
-        }
-    }
 }

@@ -59,6 +59,20 @@ impl Shrinkage {
         }
     }
 
+    /// Refuses any, for matrices that are not positive definite.
+    pub(super) fn refuse(self) -> Result<(), Error> {
+        if self.is_none() {
+            return Ok(());
+        }
+        let expected = Expected::Words("0 for lags and cumulants, which are not positive definite");
+        let value = match self {
+            Self::Fixed(s) => s.to_string(),
+            Self::LedoitWolf => "\"auto\"".to_owned(),
+            Self::Oas => "\"oas\"".to_owned(),
+        };
+        Err(Error::setting(Setting::Shrinkage, expected, value))
+    }
+
     /// Whether nothing is done.
     pub(super) fn is_none(self) -> bool {
         self == Self::Fixed(0.0)

@@ -102,11 +102,14 @@ pub fn diagonalize_working<S: WorkingSet>(
     settings.check(criterion)?;
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
-    if criterion == Criterion::LeastSquares && set.summary().reduction.is_some() {
-        return Err(Error::Conflict(Conflict::LeastSquaresReduced));
-    }
-    if orthogonal && set.summary().reduction.is_some() {
-        return Err(Error::Conflict(Conflict::OrthogonalReduced));
+    let reduction = set.summary().reduction.as_ref();
+    if reduction.is_some_and(|reduction| !reduction.rotates()) {
+        if criterion == Criterion::LeastSquares {
+            return Err(Error::Conflict(Conflict::LeastSquaresReduced));
+        }
+        if orthogonal {
+            return Err(Error::Conflict(Conflict::OrthogonalReduced));
+        }
     }
     let progress = &mut Progress::new(set.summary(), observer);
     let mut best = match coarse::start(set, settings, progress)? {

@@ -10,6 +10,7 @@ mod observers;
 mod on_disk;
 mod properties;
 mod reference;
+mod rotations;
 mod signals;
 mod tracker;
 

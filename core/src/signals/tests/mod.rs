@@ -4,6 +4,8 @@
 mod bad_input;
 mod cospectra;
 mod covariances;
+mod cumulants;
+mod lags;
 
 use super::*;
 

@@ -1,25 +1,27 @@
 //! Recordings: from signals to matrices and sources, and back.
 
+mod options;
+
 use std::ops::Range;
 
 use codiag::Error;
 use codiag::signals::{
-    self, ArtefactKind, Bands, Components, Contrast, CovarianceOptions, Covariances, Cut, Epochs,
-    Recording, Reference, Scale, Segments, Separated, Separation, Shrinkage, View,
+    self, ArtefactKind, Covariances, Epochs, Lags, Recording, Reference, Separated, View,
 };
 use numpy::ndarray::{ArrayView2, ArrayViewMut2, s};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray3, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
-    PyReadwriteArray2, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
+    PyReadonlyArray3, PyReadwriteArray2, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
-use crate::convert::{cube, matrix_from, results};
+use crate::convert::{cube, matrix_from, matrix_to, results};
 use crate::observer::Watch;
 use crate::options::{Keywords, Options};
 use crate::words::bad_input;
+use options::{bands, components, estimate, exclude, segments, separation};
 
 /// A NumPy array of channels x samples, in any order, read where it is.
 struct Channels<'a>(ArrayView2<'a, f64>);
@@ -121,6 +123,61 @@ pub fn cospectra<'py>(
     matrices(py, made.map_err(bad_input)?)
 }
 
+/// One lagged covariance per lag, segment after segment; of epochs one per lag, class after class.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub fn lagged_covariances<'py>(
+    py: Python<'py>,
+    x: Signals<'py>,
+    labels: Option<Vec<usize>>,
+    lags: Vec<usize>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    let keywords = Keywords::new(options);
+    let (segments, estimate) = (segments(&keywords)?, estimate(&keywords)?);
+    keywords.finish()?;
+    let made = match &x {
+        Signals::Recording(x) => {
+            let (recording, lags) = (channels(x)?, Lags::new(lags).segments(segments));
+            py.detach(|| signals::lagged_covariances(&recording, &lags, &estimate))
+        }
+        Signals::Epochs(x) => {
+            let (epochs, labels) = (epochs(x)?, labels.as_deref());
+            py.detach(|| signals::epoch_lagged_covariances(&epochs, labels, &lags, &estimate))
+        }
+    };
+    Ok(matrices(py, made.map_err(bad_input)?)?.0)
+}
+
+/// The cumulant matrices of a whitened recording, or of epochs, and the whitener.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub fn cumulants<'py>(
+    py: Python<'py>,
+    x: Signals<'py>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyArray3<f64>>, Bound<'py, PyArray2<f64>>)> {
+    let keywords = Keywords::new(options);
+    let (components, exclude) = (components(&keywords)?, exclude(&keywords)?);
+    let estimate = estimate(&keywords)?;
+    keywords.finish()?;
+    let made = match &x {
+        Signals::Recording(x) => {
+            let recording = channels(x)?;
+            py.detach(|| signals::cumulants(&recording, components, &exclude, &estimate))
+        }
+        Signals::Epochs(x) => {
+            let epochs = epochs(x)?;
+            py.detach(|| signals::epoch_cumulants(&epochs, components, &estimate))
+        }
+    };
+    let made = made.map_err(bad_input)?;
+    Ok((
+        matrices(py, made.matrices)?.0,
+        matrix_to(py, made.whitener)?,
+    ))
+}
+
 /// Separates a recording, or epochs; returns the fields of a result by name, and those that only a
 /// separation has. `options` are about signals, `solver` is as for `solve`.
 #[pyfunction]
@@ -157,6 +214,7 @@ fn fields(py: Python<'_>, separated: Separated) -> PyResult<Bound<'_, PyDict>> {
         "nonstationarity",
         separated.nonstationarity.into_pyarray(py),
     )?;
+    fields.set_item("kurtosis", separated.kurtosis.into_pyarray(py))?;
     let rivals: Vec<_> = separated
         .rivals
         .iter()
@@ -274,127 +332,4 @@ fn artefact_kind(name: &str) -> PyResult<ArtefactKind> {
         let names = kinds.map(|kind| format!("{:?}", kind.name())).join(", ");
         PyValueError::new_err(format!("a reference shows one of {names}, got {name:?}"))
     })
-}
-
-#[allow(clippy::field_reassign_with_default)] // it will grow
-fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Separation> {
-    let keywords = Keywords::new(options);
-    // Both are read, though one is used.
-    let (bands, segments) = (bands(&keywords)?, segments(&keywords)?);
-    let estimate = estimate(&keywords)?;
-    let mut separation = Separation::default();
-    separation.components = components(&keywords)?;
-    keywords.finish()?;
-    separation.contrast = match bands {
-        Some(bands) => Contrast::Bands(bands),
-        None => Contrast::Segments(segments),
-    };
-    separation.center = estimate.center;
-    separation.scale = estimate.scale;
-    separation.shrinkage = estimate.shrinkage;
-    separation.threads = estimate.threads;
-    separation.solver = solver.settings;
-    Ok(separation)
-}
-
-/// A whole number of components, or a share of the variance.
-fn components(keywords: &Keywords<'_, '_>) -> PyResult<Components> {
-    if let Ok(number) = keywords.count("n_components") {
-        return Ok(number.map_or(Components::All, Components::Number));
-    }
-    match keywords.get::<f64>("n_components")? {
-        // A number that is negative.
-        Some(share) if share.fract() == 0.0 => Err(PyValueError::new_err(format!(
-            "n_components must be a number of components, or a share between 0 and 1, got {share}"
-        ))),
-        Some(share) => Ok(Components::Share(share)),
-        None => Ok(Components::All),
-    }
-}
-
-#[allow(clippy::field_reassign_with_default)] // it will grow
-fn segments(keywords: &Keywords<'_, '_>) -> PyResult<Segments> {
-    let mut segments = Segments::default();
-    if let Some(count) = keywords.count("segments")? {
-        segments.cut = Cut::Count(count);
-    }
-    if let Some(length) = keywords.count("segment_length")? {
-        segments.cut = Cut::Length(length);
-    }
-    segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
-    segments.exclude = exclude(keywords)?;
-    Ok(segments)
-}
-
-/// None if there are no bands.
-fn bands(keywords: &Keywords<'_, '_>) -> PyResult<Option<Bands>> {
-    let frequencies = keywords.get("bands")?;
-    let rate = keywords.get("rate")?;
-    let window_length = keywords.count("window_length")?;
-    let window = keywords.get::<String>("window")?;
-    let overlap = keywords.get("window_overlap")?;
-    let exclude = exclude(keywords)?;
-    let Some(frequencies) = frequencies else {
-        return Ok(None);
-    };
-    let Some(rate) = rate else {
-        return Err(PyValueError::new_err(
-            "bands are in hertz: pass rate, the samples per second",
-        ));
-    };
-    let mut bands = Bands::new(frequencies, rate);
-    bands.window_length = window_length;
-    if let Some(name) = window {
-        bands.window = name.parse().map_err(bad_input)?;
-    }
-    bands.overlap = overlap.unwrap_or(bands.overlap);
-    bands.exclude = exclude;
-    Ok(Some(bands))
-}
-
-fn exclude(keywords: &Keywords<'_, '_>) -> PyResult<Vec<Range<usize>>> {
-    let spans: Vec<(usize, usize)> = keywords.get("exclude")?.unwrap_or_default();
-    Ok(spans.into_iter().map(|(from, to)| from..to).collect())
-}
-
-#[allow(clippy::field_reassign_with_default)] // it will grow
-fn estimate(keywords: &Keywords<'_, '_>) -> PyResult<CovarianceOptions> {
-    let mut estimate = CovarianceOptions::default();
-    estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
-    estimate.scale = scale(keywords)?;
-    estimate.shrinkage = shrinkage(keywords)?;
-    estimate.threads = keywords.count("threads")?;
-    Ok(estimate)
-}
-
-/// "rms", one group per channel (whole numbers), or one factor per channel.
-fn scale(keywords: &Keywords<'_, '_>) -> PyResult<Scale> {
-    let Some(value) = keywords.any("scale")? else {
-        return Ok(Scale::Unchanged);
-    };
-    if let Ok(name) = value.cast::<PyString>() {
-        return match &*name.to_cow()? {
-            "rms" => Ok(Scale::UnitRms),
-            other => Err(PyValueError::new_err(format!(
-                "scale must be None, \"rms\", or one name or factor per channel, got {other:?}"
-            ))),
-        };
-    }
-    if let Ok(groups) = value.extract::<Vec<usize>>() {
-        return Ok(Scale::Groups(groups));
-    }
-    let factors = value.extract().map(Scale::Given);
-    factors.map_err(|_| PyTypeError::new_err("scale must be one number per channel"))
-}
-
-/// A number, or the name of a way to find it.
-fn shrinkage(keywords: &Keywords<'_, '_>) -> PyResult<Shrinkage> {
-    let Some(value) = keywords.any("shrinkage")? else {
-        return Ok(Shrinkage::default());
-    };
-    if let Ok(name) = value.cast::<PyString>() {
-        return name.to_cow()?.parse().map_err(bad_input);
-    }
-    let amount = keywords.get("shrinkage")?;
-    Ok(amount.map_or(Shrinkage::default(), Shrinkage::Fixed))
 }

@@ -1,0 +1,204 @@
+//! Fourth-order cumulants: how far a recording is from being Gaussian, and in which directions.
+
+use std::ops::Range;
+
+use super::centered::{Centered, parts};
+use super::lags::epoch_sets;
+use super::principal;
+use super::reader::{Buffers, Coordinates, Reader};
+use super::segments::usable_spans;
+use super::{Components, CovarianceOptions, Covariances, Epochs, Piece, Recording};
+use crate::Error;
+use crate::linalg::{self, Matrix, Triangle};
+use crate::threads::Workers;
+
+/// The cumulant matrices of a whitened recording, and its whitener.
+///
+/// ```
+/// use codiag::signals::{Components, CovarianceOptions, View, cumulants, simulate};
+/// use codiag::{Criterion, SetOptions, Settings, diagonalize};
+///
+/// let made = simulate::voices(3, 2.0, 0);
+/// let recording = View::new(&made.data, made.channels, made.samples)?;
+/// let options = CovarianceOptions::default();
+/// let found = cumulants(&recording, Components::All, &[], &options)?;
+/// assert_eq!((found.matrices.n, found.matrices.p), (6, 3));
+///
+/// // What `Separation` with `Contrast::Cumulants` does: JADE.
+/// let set = found.matrices.set(&SetOptions::default().criterion(Criterion::Frobenius))?;
+/// let rotation = diagonalize(&set, &Settings::default())?.b;
+/// let filters = &rotation * &found.whitener;
+/// assert_eq!((filters.rows(), filters.columns()), (3, 3));
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Cumulants {
+    /// r(r+1)/2 matrices Q_ij, j ≤ i, row after row of the lower triangle. With the whitened z,
+    /// Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, times √2 if i ≠ j: together they then
+    /// count as all r² matrices do.
+    pub matrices: Covariances,
+    /// z = W x: principal components of unit variance, one per row.
+    pub whitener: Matrix,
+}
+
+/// The fourth-order cumulants of a recording, whitened, without some spans of samples.
+///
+/// # Errors
+/// If there are not that many components, a sample is not finite, or an option is out of its range; the
+/// shrinkage must be none.
+pub fn cumulants(
+    recording: &dyn Recording,
+    components: Components,
+    exclude: &[Range<usize>],
+    options: &CovarianceOptions,
+) -> Result<Cumulants, Error> {
+    let piece = usable_spans(recording.samples(), exclude)?;
+    of_pieces(recording, vec![piece], components, options)
+}
+
+/// The fourth-order cumulants of all epochs together, each of which is centred by itself.
+///
+/// ```
+/// use codiag::signals::{Components, CovarianceOptions, Epochs, epoch_cumulants, simulate};
+///
+/// let made = simulate::nonstationary(2, 6, 50, 0);
+/// // The recording as 6 epochs of 2 channels and 50 samples, without a copy.
+/// let epochs = Epochs::with_strides(&made.data, [6, 2, 50], [50, 300, 1])?;
+/// let found = epoch_cumulants(&epochs, Components::All, &CovarianceOptions::default())?;
+/// assert_eq!(found.matrices.n, 3);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`cumulants`].
+pub fn epoch_cumulants(
+    epochs: &Epochs<'_>,
+    components: Components,
+    options: &CovarianceOptions,
+) -> Result<Cumulants, Error> {
+    let pieces = epoch_sets(epochs, None)?.into_iter().flatten().collect();
+    of_pieces(epochs, pieces, components, options)
+}
+
+fn of_pieces(
+    recording: &dyn Recording,
+    pieces: Vec<Piece>,
+    components: Components,
+    options: &CovarianceOptions,
+) -> Result<Cumulants, Error> {
+    options.shrinkage.refuse()?;
+    let reader = Reader {
+        recording,
+        coordinates: Coordinates::Channels,
+        center: options.center,
+    };
+    let mut centered = Centered::new(reader, &[pieces])?;
+    let covariance = centered.covariance(options.threads)?;
+    let p = recording.channels();
+    let powers = || Ok((0..p).map(|a| covariance[(a, a)]).collect());
+    let scale = options.scale.factors(p, powers)?;
+    let (reduction, _) = principal::whiten(&covariance, scale.as_deref(), components)?;
+    let whitener = reduction.filters().clone();
+    centered.reader.coordinates = Coordinates::Filtered(whitener.clone());
+    Ok(Cumulants {
+        matrices: of_white(&centered, options.threads)?,
+        whitener,
+    })
+}
+
+/// The cumulants of what is white in the reader's coordinates.
+pub(super) fn of_white(
+    centered: &Centered<'_>,
+    threads: Option<usize>,
+) -> Result<Covariances, Error> {
+    let p = centered.dimension();
+    let triangle = Triangle::new(p);
+    let n = triangle.len();
+    let moments = fourth_moments(centered, threads)?;
+    // E[z_i z_j z_k z_l] is with its largest index but one.
+    let moment = |i: usize, j: usize, k: usize, l: usize| {
+        let mut sorted = [i, j, k, l];
+        sorted.sort_unstable();
+        let [first, second, third, fourth] = sorted;
+        let pair = triangle.index(second, first);
+        moments[third][pair * (p - third) + fourth - third]
+    };
+    let same = |a: usize, b: usize| f64::from(u8::from(a == b));
+    let mut data = vec![0.0; n * p * p];
+    for i in 0..p {
+        for j in 0..=i {
+            let factor = if i == j {
+                1.0
+            } else {
+                std::f64::consts::SQRT_2
+            };
+            let matrix = &mut data[triangle.index(i, j) * p * p..][..p * p];
+            for k in 0..p {
+                for l in 0..=k {
+                    let gaussian =
+                        same(i, j) * same(k, l) + same(i, k) * same(j, l) + same(i, l) * same(j, k);
+                    let cumulant = factor * (moment(i, j, k, l) - gaussian);
+                    matrix[k * p + l] = cumulant;
+                    matrix[l * p + k] = cumulant;
+                }
+            }
+        }
+    }
+    Ok(Covariances {
+        data,
+        n,
+        p,
+        shrinkages: vec![0.0; n],
+    })
+}
+
+/// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l: for each k a table of the pairs (j, i), j ≤ k, and l ≥ k.
+///
+/// Each table is a matrix product, of the pair products z_j z_i and those of z_k with all z_l. Every
+/// moment is formed once, where a product of all pairs with all pairs would form it up to six times.
+fn fourth_moments(centered: &Centered<'_>, threads: Option<usize>) -> Result<Vec<Vec<f64>>, Error> {
+    // The samples multiplied at once: the pair products of a tile stay in the caches.
+    const TILE: usize = 512;
+    let p = centered.dimension();
+    let triangle = Triangle::new(p);
+    let pairs = |k: usize| triangle.row(k).end;
+    let mut tables: Vec<(usize, Vec<f64>)> =
+        (0..p).map(|k| (k, vec![0.0; pairs(k) * (p - k)])).collect();
+    let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
+    let mut products = vec![0.0; triangle.len() * TILE];
+    let mut buffers = Buffers::default();
+    let spans = centered.sets().iter().flatten();
+    for part in parts(spans, centered.convenient_length()) {
+        let length = part.samples.len();
+        let z = &*centered.read(&part, &mut buffers)?;
+        for from in (0..length).step_by(TILE) {
+            let tile = TILE.min(length - from);
+            let row = |a: usize| &z[a * length + from..][..tile];
+            for ((j, i), out) in triangle.pairs().zip(products.chunks_exact_mut(tile)) {
+                multiply(row(j), row(i), out);
+            }
+            let products = &products[..triangle.len() * tile];
+            workers.each(&mut tables, |(k, table)| {
+                let mut later = vec![0.0; (p - *k) * tile];
+                for (l, out) in (*k..p).zip(later.chunks_exact_mut(tile)) {
+                    multiply(row(*k), row(l), out);
+                }
+                let rows = pairs(*k);
+                let earlier = &products[..rows * tile];
+                linalg::add_product_transposed(table, rows, earlier, &later, tile, tile);
+            });
+        }
+    }
+    let factor = 1.0 / centered.samples() as f64;
+    let tables = tables.into_iter().map(|(_, mut table)| {
+        table.iter_mut().for_each(|x| *x *= factor);
+        table
+    });
+    Ok(tables.collect())
+}
+
+fn multiply(x: &[f64], y: &[f64], out: &mut [f64]) {
+    let products = out.iter_mut().zip(x.iter().zip(y));
+    products.for_each(|(out, (x, y))| *out = x * y);
+}

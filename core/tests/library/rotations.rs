@@ -1,0 +1,264 @@
+//! Sources found by rotations of whitened recordings: SOBI, AMUSE and JADE on models of which the answer is
+//! known.
+
+use codiag::signals::simulate::{Simulation, nonstationary};
+use codiag::signals::{
+    Components, Contrast, Cut, Epochs, Lags, Segments, Separated, Separation, View,
+};
+use codiag::synthetic::amari_distance;
+use codiag::{Error, Matrix, Record, Start};
+use std::ops::ControlFlow;
+
+const SAMPLES: usize = 20_000;
+
+/// Mixes other sources, made from the normal samples of each.
+fn simulate(p: usize, seed: u64, source: impl Fn(usize, &mut [f64])) -> Simulation {
+    let mut made = nonstationary(p, 1, SAMPLES, seed);
+    for k in 0..p {
+        let row = made.sources.row_mut(k);
+        let power = row.iter().map(|x| x * x).sum::<f64>() / SAMPLES as f64;
+        row.iter_mut().for_each(|x| *x /= power.sqrt());
+        source(k, row);
+    }
+    made.data = (&made.mixing * &made.sources).into_vec();
+    made
+}
+
+/// x_t ← pole x_{t−1} + x_t.
+fn autoregressive(pole: f64, row: &mut [f64]) {
+    let mut last = 0.0;
+    for x in row {
+        last = pole * last + *x;
+        *x = last;
+    }
+}
+
+/// Sources whose autocorrelations are those of poles apart.
+fn coloured(seed: u64) -> Simulation {
+    let poles = [0.95, 0.7, 0.3, -0.4, -0.8];
+    simulate(5, seed, |k, row| autoregressive(poles[k], row))
+}
+
+/// Uniform and Laplace sources by turns, without memory.
+fn non_gaussian(seed: u64) -> Simulation {
+    simulate(6, seed, |k, row| {
+        for x in row {
+            // From the normal distribution to the uniform one, by its distribution function.
+            let (t, sign) = (x.abs() / std::f64::consts::SQRT_2, x.signum());
+            let uniform = sign * error_function(t);
+            *x = if k % 2 == 0 {
+                uniform
+            } else {
+                -sign * (1.0 - uniform.abs()).max(1e-12).ln()
+            };
+        }
+    })
+}
+
+/// By Abramowitz and Stegun's formula 7.1.26, to 1e-7.
+fn error_function(x: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.327_591_1 * x);
+    let terms = [
+        1.061_405_429,
+        -1.453_152_027,
+        1.421_413_741,
+        -0.284_496_736,
+        0.254_829_592,
+    ];
+    let sum = terms.iter().fold(0.0, |sum, term| (sum + term) * t);
+    1.0 - sum * (-x * x).exp()
+}
+
+fn view(made: &Simulation) -> View<'_> {
+    View::new(&made.data, made.channels, made.samples).unwrap()
+}
+
+fn lags(lags: impl IntoIterator<Item = usize>) -> Separation {
+    Separation::default().contrast(Contrast::Lags(Lags::new(lags)))
+}
+
+fn cumulants() -> Separation {
+    Separation::default().contrast(Contrast::Cumulants {
+        exclude: Vec::new(),
+    })
+}
+
+fn fit(made: &Simulation, separation: &Separation) -> Separated {
+    let found = separation.fit(&view(made)).unwrap();
+    assert!(found.diagonalization.status.converged());
+    found
+}
+
+fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn sobi_finds_sources_of_different_poles() {
+    for seed in 0..3 {
+        let made = coloured(seed);
+        let found = fit(&made, &lags(1..=20));
+        let distance = amari_distance(found.filters(), &made.mixing);
+        assert!(distance < 0.03, "seed {seed}: {distance}");
+        // Poles ρ have the autocorrelations ρ^τ. Strongest first: 0.95, −0.8, 0.7, −0.4, 0.3.
+        let expected = [0.95, -0.8, 0.7, -0.4, 0.3_f64];
+        for (k, pole) in expected.iter().enumerate() {
+            for lag in 1..=4 {
+                let value = found.diagonalization.powers[(lag - 1, k)];
+                assert!(
+                    (value - pole.powi(lag as i32)).abs() < 0.05,
+                    "{k}, {lag}: {value}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sources_of_rotations_have_unit_variance_and_no_correlation() {
+    let made = coloured(1);
+    for separation in [lags(1..=20), cumulants()] {
+        let found = separation.fit(&view(&made)).unwrap();
+        let sources = found.sources(&view(&made)).unwrap();
+        for a in 0..5 {
+            for b in 0..5 {
+                let mean = |k: usize| sources.row(k).iter().sum::<f64>() / SAMPLES as f64;
+                let products = sources
+                    .row(a)
+                    .iter()
+                    .zip(sources.row(b))
+                    .map(|(x, y)| x * y);
+                let covariance = products.sum::<f64>() / SAMPLES as f64 - mean(a) * mean(b);
+                let expected = f64::from(u8::from(a == b));
+                assert!(
+                    (covariance - expected).abs() < 1e-10,
+                    "{a}, {b}: {covariance}"
+                );
+            }
+        }
+    }
+}
+
+/// Two sources of the same autocorrelation at lag 1, and of others at all others.
+fn meeting(seed: u64) -> Simulation {
+    simulate(2, seed, |k, row| {
+        if k == 0 {
+            autoregressive(0.5, row);
+        } else {
+            // s_t = a s_{t−1} + b s_{t−2} + e_t has the correlation a / (1 − b) at lag 1: also 0.5.
+            let (mut before, mut last) = (0.0, 0.0);
+            for x in row {
+                let next = 0.9 * last - 0.8 * before + *x;
+                (before, last) = (last, next);
+                *x = next;
+            }
+        }
+    })
+}
+
+#[test]
+fn amuse_fails_where_poles_meet_and_sobi_does_not() {
+    let mut by_chance = 0.0;
+    for seed in 0..6 {
+        let made = meeting(seed);
+        let amuse = lags([1]).fit(&view(&made)).unwrap();
+        let sobi = fit(&made, &lags(1..=10));
+        let distance = |found: &Separated| amari_distance(found.filters(), &made.mixing);
+        assert!(distance(&sobi) < 0.02, "{}", distance(&sobi));
+        // At another lag they differ, and one lag is enough.
+        assert!(distance(&fit(&made, &lags([2]))) < 0.05);
+        // The rivals say so: their autocorrelations at lag 1 hardly differ.
+        let margin = |found: &Separated| found.rivals[0].unwrap().margin;
+        assert!(margin(&amuse) < 1e-2 && margin(&sobi) > 0.1);
+        by_chance += distance(&amuse) / 6.0;
+    }
+    // Any rotation serves as well as any other.
+    assert!(by_chance > 0.2, "{by_chance}");
+}
+
+#[test]
+fn amuse_orders_by_autocovariance() {
+    let made = coloured(3);
+    let found = fit(&made, &lags([1]));
+    let values = found.diagonalization.powers.row(0);
+    for (value, pole) in values.iter().zip([0.95, 0.7, 0.3, -0.4, -0.8]) {
+        assert!((value - pole).abs() < 0.05, "{values:?}");
+    }
+}
+
+#[test]
+fn jade_finds_uniform_and_laplace_sources() {
+    for seed in 0..3 {
+        let made = non_gaussian(seed);
+        let found = fit(&made, &cumulants());
+        let distance = amari_distance(found.filters(), &made.mixing);
+        assert!(distance < 0.05, "seed {seed}: {distance}");
+        // Laplace sources have kurtosis 3 and come first, uniform ones have −1.2.
+        for (k, value) in found.kurtosis.iter().enumerate() {
+            let expected = if k < 3 { 3.0 } else { -1.2 };
+            assert!((value - expected).abs() < 0.1 * 3.0, "{:?}", found.kurtosis);
+        }
+        // The kurtosis is that of the sources themselves.
+        let sources = found.sources(&view(&made)).unwrap();
+        for (k, value) in found.kurtosis.iter().enumerate() {
+            let row = sources.row(k);
+            let mean = row.iter().sum::<f64>() / row.len() as f64;
+            let fourth: f64 = row.iter().map(|x| (x - mean).powi(4)).sum();
+            assert!(
+                (fourth / row.len() as f64 - 3.0 - value).abs() < 1e-9,
+                "{k}"
+            );
+        }
+    }
+}
+
+#[test]
+fn fewer_components_and_segments() {
+    let made = coloured(2);
+    let three = fit(&made, &lags(1..=20).components(Components::Number(3)));
+    assert_eq!((three.components(), three.channels()), (3, 5));
+    assert!(three.kept_variance < 1.0);
+    let segments = Segments::default().cut(Cut::Count(4));
+    let contrast = Contrast::Lags(Lags::new(0..=10).segments(segments));
+    let found = fit(&made, &Separation::default().contrast(contrast));
+    assert_eq!(found.diagonalization.powers.rows(), 4 * 11);
+    assert_eq!(found.segments.len(), 4);
+    assert!(amari_distance(found.filters(), &made.mixing) < 0.03);
+}
+
+#[test]
+fn epochs_share_one_set_and_classes_have_their_own() {
+    let made = coloured(4);
+    let epochs = Epochs::with_strides(&made.data, [40, 5, 500], [500, SAMPLES, 1]).unwrap();
+    let labels: Vec<usize> = (0..40).map(|e| e % 2).collect();
+    for (labels, rows) in [(None, 20), (Some(&labels[..]), 40)] {
+        let found = lags(1..=20)
+            .fit_epochs(&epochs, labels, &mut unobserved)
+            .unwrap();
+        assert_eq!(found.diagonalization.powers.rows(), rows);
+        assert!(amari_distance(found.filters(), &made.mixing) < 0.05);
+    }
+    let found = cumulants()
+        .fit_epochs(&epochs, None, &mut unobserved)
+        .unwrap();
+    assert_eq!(found.kurtosis.len(), 5);
+}
+
+/// Filters of one recording start the next, though they are no rotation of its components.
+#[test]
+fn a_start_is_brought_to_the_nearest_rotation() {
+    let (first, second) = (non_gaussian(7), non_gaussian(8));
+    let mut later = second.clone();
+    later.data = (&first.mixing * &second.sources).into_vec();
+    let yesterday = fit(&first, &cumulants());
+    let mut today = cumulants();
+    today.solver.start = Start::Given(yesterday.filters().clone());
+    let (warm, cold) = (fit(&later, &today), fit(&later, &cumulants()));
+    assert!((warm.diagonalization.loss - cold.diagonalization.loss).abs() < 1e-10);
+    assert!(amari_distance(warm.filters(), &first.mixing) < 0.05);
+    today.solver.start = Start::Given(Matrix::zeros(6, 6));
+    assert!(matches!(today.fit(&view(&later)), Err(Error::Start { .. })));
+    today.solver.start = Start::Given(Matrix::identity(5));
+    let refused = today.fit(&view(&later));
+    assert!(matches!(refused, Err(Error::StartShape { .. })));
+}

@@ -1,0 +1,144 @@
+//! What is chosen about signals, from the keyword arguments of Python.
+
+use std::ops::Range;
+
+use codiag::signals::{
+    Bands, Components, Contrast, CovarianceOptions, Cut, Lags, Scale, Segments, Separation,
+    Shrinkage,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::options::{Keywords, Options};
+use crate::words::bad_input;
+
+/// All choices of a separation.
+#[allow(clippy::field_reassign_with_default)] // it will grow
+pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Separation> {
+    let keywords = Keywords::new(options);
+    // All are read, though one is used.
+    let (bands, segments) = (bands(&keywords)?, segments(&keywords)?);
+    let lags = keywords.get::<Vec<usize>>("lags")?;
+    let cumulants = keywords.get("cumulants")?.unwrap_or(false);
+    let estimate = estimate(&keywords)?;
+    let mut separation = Separation::default();
+    separation.components = components(&keywords)?;
+    keywords.finish()?;
+    separation.contrast = match (bands, lags) {
+        (Some(bands), _) => Contrast::Bands(bands),
+        (None, Some(lags)) => Contrast::Lags(Lags::new(lags).segments(segments)),
+        (None, None) if cumulants => Contrast::Cumulants {
+            exclude: segments.exclude,
+        },
+        (None, None) => Contrast::Segments(segments),
+    };
+    separation.center = estimate.center;
+    separation.scale = estimate.scale;
+    separation.shrinkage = estimate.shrinkage;
+    separation.threads = estimate.threads;
+    separation.solver = solver.settings;
+    Ok(separation)
+}
+
+/// A whole number of components, or a share of the variance.
+pub fn components(keywords: &Keywords<'_, '_>) -> PyResult<Components> {
+    if let Ok(number) = keywords.count("n_components") {
+        return Ok(number.map_or(Components::All, Components::Number));
+    }
+    match keywords.get::<f64>("n_components")? {
+        // A number that is negative.
+        Some(share) if share.fract() == 0.0 => Err(PyValueError::new_err(format!(
+            "n_components must be a number of components, or a share between 0 and 1, got {share}"
+        ))),
+        Some(share) => Ok(Components::Share(share)),
+        None => Ok(Components::All),
+    }
+}
+
+#[allow(clippy::field_reassign_with_default)] // it will grow
+pub fn segments(keywords: &Keywords<'_, '_>) -> PyResult<Segments> {
+    let mut segments = Segments::default();
+    if let Some(count) = keywords.count("segments")? {
+        segments.cut = Cut::Count(count);
+    }
+    if let Some(length) = keywords.count("segment_length")? {
+        segments.cut = Cut::Length(length);
+    }
+    segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
+    segments.exclude = exclude(keywords)?;
+    Ok(segments)
+}
+
+/// None if there are no bands.
+pub fn bands(keywords: &Keywords<'_, '_>) -> PyResult<Option<Bands>> {
+    let frequencies = keywords.get("bands")?;
+    let rate = keywords.get("rate")?;
+    let window_length = keywords.count("window_length")?;
+    let window = keywords.get::<String>("window")?;
+    let overlap = keywords.get("window_overlap")?;
+    let exclude = exclude(keywords)?;
+    let Some(frequencies) = frequencies else {
+        return Ok(None);
+    };
+    let Some(rate) = rate else {
+        return Err(PyValueError::new_err(
+            "bands are in hertz: pass rate, the samples per second",
+        ));
+    };
+    let mut bands = Bands::new(frequencies, rate);
+    bands.window_length = window_length;
+    if let Some(name) = window {
+        bands.window = name.parse().map_err(bad_input)?;
+    }
+    bands.overlap = overlap.unwrap_or(bands.overlap);
+    bands.exclude = exclude;
+    Ok(Some(bands))
+}
+
+pub fn exclude(keywords: &Keywords<'_, '_>) -> PyResult<Vec<Range<usize>>> {
+    let spans: Vec<(usize, usize)> = keywords.get("exclude")?.unwrap_or_default();
+    Ok(spans.into_iter().map(|(from, to)| from..to).collect())
+}
+
+#[allow(clippy::field_reassign_with_default)] // it will grow
+pub fn estimate(keywords: &Keywords<'_, '_>) -> PyResult<CovarianceOptions> {
+    let mut estimate = CovarianceOptions::default();
+    estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
+    estimate.scale = scale(keywords)?;
+    estimate.shrinkage = shrinkage(keywords)?;
+    estimate.threads = keywords.count("threads")?;
+    Ok(estimate)
+}
+
+/// "rms", one group per channel (whole numbers), or one factor per channel.
+fn scale(keywords: &Keywords<'_, '_>) -> PyResult<Scale> {
+    let Some(value) = keywords.any("scale")? else {
+        return Ok(Scale::Unchanged);
+    };
+    if let Ok(name) = value.cast::<PyString>() {
+        return match &*name.to_cow()? {
+            "rms" => Ok(Scale::UnitRms),
+            other => Err(PyValueError::new_err(format!(
+                "scale must be None, \"rms\", or one name or factor per channel, got {other:?}"
+            ))),
+        };
+    }
+    if let Ok(groups) = value.extract::<Vec<usize>>() {
+        return Ok(Scale::Groups(groups));
+    }
+    let factors = value.extract().map(Scale::Given);
+    factors.map_err(|_| PyTypeError::new_err("scale must be one number per channel"))
+}
+
+/// A number, or the name of a way to find it.
+fn shrinkage(keywords: &Keywords<'_, '_>) -> PyResult<Shrinkage> {
+    let Some(value) = keywords.any("shrinkage")? else {
+        return Ok(Shrinkage::default());
+    };
+    if let Ok(name) = value.cast::<PyString>() {
+        return name.to_cow()?.parse().map_err(bad_input);
+    }
+    let amount = keywords.get("shrinkage")?;
+    Ok(amount.map_or(Shrinkage::default(), Shrinkage::Fixed))
+}
