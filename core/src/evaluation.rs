@@ -1,6 +1,6 @@
 //! A criterion at any B, for those who want to look at it or check its derivatives.
 
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 use crate::{Error, start};
@@ -18,23 +18,23 @@ use crate::{Error, start};
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Evaluation {
+pub struct Evaluation<T = f64> {
     /// The loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all
-    /// Dⁱ = B Cⁱ Bᵀ are diagonal.
+    /// Dⁱ = B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
     /// The relative gradient: G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_ab
     /// for the Frobenius criterion, whose loss is 1 + 4L / Σ_i w_i ‖Cⁱ‖² for the L of this gradient.
-    pub gradient: Matrix,
+    pub gradient: Matrix<T>,
     /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion.
     pub gamma: Matrix,
 }
 
-impl Evaluation {
+impl<T: Scalar> Evaluation<T> {
     /// The criterion of the set at B, which is not rescaled.
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
-    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+    pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         let diagonal_sum = working.reset(&b)?;
         let Statistics { gradient, gamma } = working.statistics()?;
@@ -47,7 +47,7 @@ impl Evaluation {
     }
 }
 
-impl Hessian {
+impl<T: Scalar> Hessian<T> {
     /// The exact relative Hessian at B, which is not rescaled.
     ///
     /// ```
@@ -62,7 +62,7 @@ impl Hessian {
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
-    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+    pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         working.reset(&b)?;
         let mut hessian = Self::zeros(set.criterion(), set.dimension());
@@ -72,7 +72,7 @@ impl Hessian {
 }
 
 /// The set as it is, and B in its reduced coordinates.
-fn bring(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
+fn bring<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<(InMemory<T>, Matrix<T>), Error> {
     let b = start::given(set.summary(), b, false)?;
     Ok((InMemory::new(set), b))
 }

@@ -267,7 +267,7 @@ impl<T: Scalar> Matrix<T> {
             other.rows,
             other.columns
         );
-        super::dot(self.reals(), other.reals())
+        super::dot(&self.data, &other.data)
     }
 
     /// The Frobenius norm.
@@ -300,12 +300,7 @@ impl<T: Scalar> Matrix<T> {
     /// assert!(!codiag::Matrix::diagonal(&[f64::NAN]).is_finite());
     /// ```
     pub fn is_finite(&self) -> bool {
-        self.reals().iter().all(|x| x.is_finite())
-    }
-
-    /// The real numbers that the entries are made of.
-    fn reals(&self) -> &[f64] {
-        bytemuck::cast_slice(&self.data)
+        super::reals(&self.data).iter().all(|x| x.is_finite())
     }
 }
 

@@ -4,6 +4,7 @@ mod answer;
 mod bad_input;
 mod convergence;
 mod frobenius;
+mod hermitian;
 mod invariance;
 mod observers;
 mod on_disk;

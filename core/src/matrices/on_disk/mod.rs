@@ -155,7 +155,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     fn point_sums(&self, with_hessian: bool) -> Result<PointSums, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let len = if with_hessian {
-            kernels::hessian_len(p)
+            kernels::hessian_len(p, 1)
         } else {
             0
         };
