@@ -13,8 +13,15 @@ mod reference;
 mod signals;
 mod tracker;
 
+#[path = "../../examples/cross_spectra.rs"]
+mod cross_spectra;
 #[path = "../../examples/working_set.rs"]
 mod working_set;
+
+#[test]
+fn cross_spectra_see_delays() {
+    cross_spectra::main().unwrap();
+}
 
 #[test]
 fn a_working_set_of_ones_own_solves() {
