@@ -5,8 +5,8 @@
 //! ```
 //!
 //! One thread. The share printed for each size counts the flops of the formulae (3p³ for a
-//! transform, 2p³ for the Hessian, 4p³ for a sweep of Pham's algorithm) against the flops per second
-//! of a 500×500 product, both the best of several runs, taken in turns.
+//! transform, 2p³ for the Hessian, 4p³ for a sweep of Pham's algorithm; of complex matrices 12p³ and 8p³)
+//! against the flops per second of a 500×500 product, both the best of several runs, taken in turns.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -19,8 +19,8 @@ use codiag::internals::kernels::{
     congruence, hessian_len, hessian_times, line_point,
 };
 use codiag::internals::product;
-use codiag::synthetic::noisy;
-use codiag::{Matrix, Method, Settings, Start, diagonalize};
+use codiag::synthetic::{hermitian, noisy};
+use codiag::{Matrix, MatrixSet, Method, Scalar, Settings, Start, c64, diagonalize};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Seconds of a call, and flops per second of a large product: the best of several turns each, taken
@@ -52,26 +52,24 @@ fn share(name: &str, flops: f64, work: impl FnMut()) {
     );
 }
 
-struct Example {
+struct Example<T = f64> {
     p: usize,
     lanes: usize,
     block: Vec<f64>,
     weights: Vec<f64>,
-    e: Matrix,
+    e: Matrix<T>,
 }
 
-impl Example {
+impl<T: Scalar> Example<T> {
     fn new(p: usize, lanes: usize) -> Self {
-        let mut block = vec![0.0; Triangle::new(p).len() * lanes];
-        for a in 0..p {
-            for b in 0..=a {
-                for i in 0..lanes {
-                    block[Triangle::new(p).index(a, b) * lanes + i] = if a == b {
-                        1.0 + (i % 3) as f64
-                    } else {
-                        0.01 * ((a + b + i) % 5) as f64
-                    };
-                }
+        let mut block = Vec::new();
+        for plane in 0..T::PLANES {
+            for (a, b) in Triangle::new(p).pairs() {
+                block.extend((0..lanes).map(|i| match (a == b, plane) {
+                    (true, 0) => 1.0 + (i % 3) as f64,
+                    (true, _) => 0.0,
+                    (false, _) => 0.01 * ((a + b + i) % 5) as f64,
+                }));
             }
         }
         Self {
@@ -80,10 +78,11 @@ impl Example {
             block,
             weights: vec![1.0 / lanes as f64; lanes],
             e: Matrix::from_fn(p, p, |a, b| {
+                let x = 1e-3 * ((a * 3 + b) % 7) as f64;
                 if a == b {
-                    0.0
+                    T::ZERO
                 } else {
-                    1e-3 * ((a * 3 + b) % 7) as f64
+                    T::from_parts(x, -x)
                 }
             }),
         }
@@ -99,7 +98,7 @@ fn kernels(c: &mut Criterion) {
         (100, 24),
         (200, 24),
     ] {
-        let x = Example::new(p, lanes);
+        let x = Example::<f64>::new(p, lanes);
         let cube = lanes as f64 * (p as f64).powi(3);
         let (mut square, mut cross) = (x.block.clone(), x.block.clone());
         let mut scratch = Vec::new();
@@ -117,7 +116,7 @@ fn kernels(c: &mut Criterion) {
         let id = |name: &str| format!("{name}, p = {p}, {lanes} matrices");
         c.bench_function(&id("transform"), |b| b.iter(&mut transform));
 
-        let mut rows = vec![0.0; hessian_len(p)];
+        let mut rows = vec![0.0; hessian_len(p, 1)];
         let mut hessian = || {
             accumulate_hessian(
                 Likelihood,
@@ -137,7 +136,7 @@ fn kernels(c: &mut Criterion) {
         c.bench_function(&id("hessian product"), |b| {
             b.iter(|| hessian_times(p, &rows, &operand, &mut result));
         });
-        let mut sums = MomentSums::new(p);
+        let mut sums = MomentSums::<f64>::new(p);
         c.bench_function(&id("statistics"), |b| {
             b.iter(|| {
                 accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums, &mut scratch);
@@ -160,6 +159,58 @@ fn kernels(c: &mut Criterion) {
             b.iter(|| cholesky_pivots(p, &x.block, lanes, 1e-15, &mut pivots, &mut smallest));
         });
     }
+}
+
+/// The two kernels that cost most, on complex matrices.
+fn complex_kernels(_: &mut Criterion) {
+    for (p, lanes) in [(10, 256), (20, 104), (40, 24), (80, 24)] {
+        let x = Example::<c64>::new(p, lanes);
+        let cube = lanes as f64 * (p as f64).powi(3);
+        let (mut square, mut cross) = (x.block.clone(), x.block.clone());
+        let mut scratch = Vec::new();
+        share(&format!("complex transform, p = {p}"), 12.0 * cube, || {
+            let task = Congruence {
+                transform: &x.e,
+                input: &x.block,
+                lanes,
+                square: &mut square,
+                cross: Some(&mut cross),
+            };
+            congruence(task, &mut scratch);
+        });
+        let mut rows = vec![0.0; hessian_len(p, 2)];
+        share(&format!("complex hessian, p = {p}"), 8.0 * cube, || {
+            let (block, weights) = (&x.block, &x.weights);
+            accumulate_hessian(
+                Likelihood,
+                p,
+                block,
+                weights,
+                &mut rows,
+                false,
+                &mut scratch,
+            );
+        });
+    }
+    let (n, p) = (100, 40);
+    let settings = Settings::default().tolerance(1e-6);
+    let (real, complex) = (noisy(n, p, 0.1, 0), hermitian(n, p, 0.1, 0));
+    let (real, complex) = (real.with_threads(1), complex.with_threads(1));
+    println!(
+        "time of a pass of newton on (b), real: {:.2} ms",
+        1e3 * time_of_pass(&real, &settings)
+    );
+    println!("complex: {:.2} ms", 1e3 * time_of_pass(&complex, &settings));
+}
+
+/// Seconds of a solve, per pass.
+fn time_of_pass<T: Scalar>(set: &MatrixSet<T>, settings: &Settings) -> f64 {
+    let mut passes = 1.0;
+    let (seconds, _) = best(|| {
+        let answer = diagonalize(set, settings).expect("synthetic sets are valid");
+        passes = answer.history.last().map_or(1.0, |r| r.passes);
+    });
+    seconds / passes
 }
 
 /// Whole solves on experiment (b), by the flops of their passes.
@@ -201,6 +252,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_millis(700));
-    targets = kernels, solves
+    targets = kernels, complex_kernels, solves
 }
 criterion_main!(benches);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 use crate::report::Record;
 
 /// Losses nearer than this are equal: the last steps of a solve only move within rounding.
@@ -33,16 +33,16 @@ const SAME_LOSS: f64 = 1e-9;
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Checkpoint {
+pub struct Checkpoint<T = f64> {
     every: f64,
     /// In seconds since the solve began.
     last_saved: f64,
     lowest_loss: f64,
-    best: Option<Matrix>,
+    best: Option<Matrix<T>>,
     saved: bool,
 }
 
-impl Checkpoint {
+impl<T: Scalar> Checkpoint<T> {
     /// One that saves at most every so often.
     pub fn new(every: Duration) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Checkpoint {
 
     /// Hears of a point of the solve, as an [`Observer`](crate::Observer) does; returns what is to be
     /// saved now, if anything is. Points of a sample are ignored.
-    pub fn offer(&mut self, record: &Record, b: &Matrix) -> Option<&Matrix> {
+    pub fn offer(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
         if record.sample {
             return None;
         }
@@ -74,7 +74,7 @@ impl Checkpoint {
     }
 
     /// The best B, if it has not been saved yet: for the end of a solve.
-    pub fn last(self) -> Option<Matrix> {
+    pub fn last(self) -> Option<Matrix<T>> {
         self.best.filter(|_| !self.saved)
     }
 }

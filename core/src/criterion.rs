@@ -27,7 +27,7 @@ use std::str::FromStr;
 use crate::Error;
 use crate::error::{Expected, Setting};
 use crate::least_squares;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::LogDeterminant;
 use crate::matrices::{LinePoint, Summary};
 use crate::settings::Method;
@@ -129,7 +129,7 @@ impl Criterion {
 
     /// The loss at a B of that log |det|, where Σ_i w_i Σ_a log Dⁱ_aa, or the same of (Dⁱ_aa)², or the
     /// energy of the fit, is `diagonal_sum`.
-    pub(crate) fn loss(self, summary: &Summary, diagonal_sum: f64, log_det: f64) -> f64 {
+    pub(crate) fn loss<T>(self, summary: &Summary<T>, diagonal_sum: f64, log_det: f64) -> f64 {
         match self {
             Self::Likelihood => 0.5 * (diagonal_sum - summary.constant) - log_det,
             _ if summary.constant > 0.0 => 1.0 - diagonal_sum / summary.constant,
@@ -139,9 +139,9 @@ impl Criterion {
 
     /// One matrix's own loss at a B of that log |det|, from its row of [`Tables`](crate::working::Tables), in
     /// a set of that constant: their weighted mean is the loss.
-    pub(crate) fn residual(
+    pub(crate) fn residual<T>(
         self,
-        summary: &Summary,
+        summary: &Summary<T>,
         powers: &[f64],
         constant: f64,
         log_det: f64,
@@ -162,9 +162,9 @@ impl Criterion {
 
     /// The change of the loss along (I + αE)B, and its derivatives: from the sums over the set at α,
     /// its `diagonal_sum` at 0, and log det(I + αE).
-    pub(crate) fn along(
+    pub(crate) fn along<T>(
         self,
-        summary: &Summary,
+        summary: &Summary<T>,
         diagonal_sum: f64,
         point: LinePoint,
         determinant: LogDeterminant,
@@ -193,8 +193,8 @@ impl Criterion {
     }
 
     /// The gauge: the factors of the rows of B that leave the loss as it is and make ĝ free of
-    /// units. For the likelihood they bring the mean powers Σ_i w_i Dⁱ_aa = b_a C̄ b_aᵀ to 1.
-    pub(crate) fn gauge(self, b: &Matrix, mean: &Matrix) -> Vec<f64> {
+    /// units. For the likelihood they bring the mean powers Σ_i w_i Dⁱ_aa = b_a C̄ b_aᴴ to 1.
+    pub(crate) fn gauge<T: Scalar>(self, b: &Matrix<T>, mean: &Matrix<T>) -> Vec<f64> {
         match self {
             Self::Likelihood => {
                 let half = linalg::product(b, mean);
@@ -273,25 +273,25 @@ impl Criterion {
 
     /// Adds what the determinant adds to the product of the Hessian with E, and clears the diagonal,
     /// along which nothing is asked.
-    pub(crate) fn add_determinant(self, product: &mut Matrix, e: &Matrix) {
+    pub(crate) fn add_determinant<T: Scalar>(self, product: &mut Matrix<T>, e: &Matrix<T>) {
         for a in 0..e.rows() {
             if self == Self::Likelihood {
                 for b in 0..e.rows() {
-                    product[(a, b)] += e[(b, a)];
+                    product[(a, b)] += e[(b, a)].conj();
                 }
             }
-            product[(a, a)] = 0.0;
+            product[(a, a)] = T::ZERO;
         }
     }
 
     /// What is compared with the tolerance: ĝ = ‖G‖_F / √p or, over rotations, that of the antisymmetric
-    /// part; for least squares √(Σ_ab G_ab² / (Γ_bb Σ_i w_i ‖Cⁱ‖²)). In the gauge, and for the latter two in
+    /// part; for least squares √(Σ_ab |G_ab|² / (Γ_bb Σ_i w_i ‖Cⁱ‖²)). In the gauge, and for the latter two in
     /// units of the set's energy, it is free of units and of n.
-    pub(crate) fn stopping_measure(
+    pub(crate) fn stopping_measure<T: Scalar>(
         self,
-        statistics: &Statistics,
+        statistics: &Statistics<T>,
         orthogonal: bool,
-        summary: &Summary,
+        summary: &Summary<T>,
     ) -> f64 {
         if self == Self::LeastSquares {
             return least_squares::stopping_measure(statistics, summary.constant);
@@ -309,7 +309,7 @@ impl Criterion {
     }
 
     /// From decreases in the units of the gradient to those of the loss.
-    pub(crate) fn loss_unit(self, summary: &Summary) -> f64 {
+    pub(crate) fn loss_unit<T>(self, summary: &Summary<T>) -> f64 {
         match self {
             Self::Likelihood => 1.0,
             Self::Frobenius | Self::LeastSquares => 4.0 / summary.constant.max(f64::MIN_POSITIVE),

@@ -2,7 +2,7 @@
 
 use crate::criterion::Criterion;
 use crate::error::Conflict;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 use crate::{Error, start};
@@ -20,25 +20,25 @@ use crate::{Error, start};
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Evaluation {
+pub struct Evaluation<T = f64> {
     /// The loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all
-    /// Dⁱ = B Cⁱ Bᵀ are diagonal.
+    /// Dⁱ = B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
     /// The relative gradient, L((I + E)B) = L(B) + ⟨G, E⟩ + O(E²): G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the
     /// likelihood; with e = Σ_i w_i ‖Cⁱ‖², −4/e Σ_i w_i Dⁱ_aa Dⁱ_ab for the Frobenius criterion, and
     /// 4/e Σ_i w_i (Aᵀ(Cⁱ − A Λⁱ Aᵀ)A)_ab Λⁱ_bb for least squares.
-    pub gradient: Matrix,
+    pub gradient: Matrix<T>,
     /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion,
     /// Σ_i w_i Λⁱ_aa Λⁱ_bb for least squares.
     pub gamma: Matrix,
 }
 
-impl Evaluation {
+impl<T: Scalar> Evaluation<T> {
     /// The criterion of the set at B, which is not rescaled.
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
-    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+    pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         let diagonal_sum = working.reset(&b)?;
         let Statistics {
@@ -46,7 +46,8 @@ impl Evaluation {
             gamma,
         } = working.statistics()?;
         let unit = set.criterion().loss_unit(set.summary());
-        gradient.as_mut_slice().iter_mut().for_each(|x| *x *= unit);
+        let numbers = gradient.as_mut_slice().iter_mut();
+        numbers.for_each(|x| *x = *x * unit);
         let log_det = linalg::log_abs_det(&b);
         Ok(Self {
             loss: set.criterion().loss(set.summary(), diagonal_sum, log_det),
@@ -56,7 +57,7 @@ impl Evaluation {
     }
 }
 
-impl Hessian {
+impl<T: Scalar> Hessian<T> {
     /// The exact relative Hessian at B, which is not rescaled.
     ///
     /// ```
@@ -72,7 +73,7 @@ impl Hessian {
     /// # Errors
     /// If B has the wrong shape, is singular or not finite; for least squares, whose Hessian is never
     /// formed.
-    pub fn at(set: &MatrixSet, b: &Matrix) -> Result<Self, Error> {
+    pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         if set.criterion() == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::LeastSquaresHessian));
         }
@@ -85,7 +86,7 @@ impl Hessian {
 }
 
 /// The set as it is, and B in its reduced coordinates.
-fn bring(set: &MatrixSet, b: &Matrix) -> Result<(InMemory, Matrix), Error> {
+fn bring<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<(InMemory<T>, Matrix<T>), Error> {
     let b = start::given(set.summary(), b, false)?;
     Ok((InMemory::new(set), b))
 }

@@ -136,7 +136,7 @@ pub use criterion::Criterion;
 pub use error::Error;
 pub use evaluation::Evaluation;
 pub use inspect::{Inspection, Inspector, inspect};
-pub use linalg::{Matrix, Scalar};
+pub use linalg::{Matrix, Scalar, c64};
 pub use matrices::{
     MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions, Unwatched, Watcher,
 };

@@ -6,7 +6,7 @@
 
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::WorkingSet;
 
 /// The loss at one α, relative to that at α = 0, and its derivatives.
@@ -20,9 +20,9 @@ pub(crate) struct Trial {
 }
 
 /// The loss along a probed direction.
-pub(crate) struct Line<'a, S: WorkingSet> {
+pub(crate) struct Line<'a, T: Scalar, S: WorkingSet<T>> {
     set: &'a mut S,
-    e: &'a Matrix,
+    e: &'a Matrix<T>,
     criterion: Criterion,
     determinant: Determinant,
     start: Trial,
@@ -32,9 +32,9 @@ pub(crate) struct Line<'a, S: WorkingSet> {
     pub noise: f64,
 }
 
-impl<'a, S: WorkingSet> Line<'a, S> {
+impl<'a, T: Scalar, S: WorkingSet<T>> Line<'a, T, S> {
     /// The line along `e`, which `set` has been asked to probe.
-    pub fn new(set: &'a mut S, e: &'a Matrix) -> Result<Self, Error> {
+    pub fn new(set: &'a mut S, e: &'a Matrix<T>) -> Result<Self, Error> {
         let criterion = set.summary().criterion;
         let determinant = Determinant::new(e);
         let point = set.line_point(0.0)?;
@@ -141,7 +141,8 @@ impl<'a, S: WorkingSet> Line<'a, S> {
     }
 }
 
-/// log det(I + αE) and its derivatives in α; the value is −∞ where the determinant is not positive.
+/// log det(I + αE) and its derivatives in α; the value is −∞ where the determinant is not positive. For
+/// complex E it is the real part of all three, log |det(I + αE)|.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogDeterminant {
     pub value: f64,
@@ -159,14 +160,14 @@ struct Determinant {
 }
 
 impl Determinant {
-    fn new(e: &Matrix) -> Self {
+    fn new<T: Scalar>(e: &Matrix<T>) -> Self {
         let square = linalg::product(e, e);
         let p = e.rows();
-        let trace_of = |x: &Matrix, y: &Matrix| {
+        let trace_of = |x: &Matrix<T>, y: &Matrix<T>| {
             let mut sum = 0.0;
             for a in 0..p {
                 for b in 0..p {
-                    sum += x[(a, b)] * y[(b, a)];
+                    sum += (x[(a, b)] * y[(b, a)]).real();
                 }
             }
             sum
@@ -174,15 +175,15 @@ impl Determinant {
         Self {
             norm: e.norm(),
             traces: [
-                (0..p).map(|a| e[(a, a)]).sum(),
-                (0..p).map(|a| square[(a, a)]).sum(),
+                (0..p).map(|a| e[(a, a)].real()).sum(),
+                (0..p).map(|a| square[(a, a)].real()).sum(),
                 trace_of(&square, e),
                 trace_of(&square, &square),
             ],
         }
     }
 
-    fn at(&self, e: &Matrix, alpha: f64) -> LogDeterminant {
+    fn at<T: Scalar>(&self, e: &Matrix<T>, alpha: f64) -> LogDeterminant {
         // Near a solution E is small and the first four terms of the series of the logarithm are
         // exact to rounding: the next is below (3e-4)⁵ / 5.
         if alpha.abs() * self.norm <= 3e-4 {
@@ -198,8 +199,8 @@ impl Determinant {
         }
         let p = e.rows();
         let mut m = e.clone();
-        m.as_mut_slice().iter_mut().for_each(|x| *x *= alpha);
-        (0..p).for_each(|a| m[(a, a)] += 1.0);
+        m.as_mut_slice().iter_mut().for_each(|x| *x = *x * alpha);
+        (0..p).for_each(|a| m[(a, a)] += T::ONE);
         let (log_det, inverse) = linalg::log_det_and_inverse(&m);
         if log_det == f64::NEG_INFINITY {
             return LogDeterminant {
@@ -211,12 +212,12 @@ impl Determinant {
         // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α; traces of X and of X².
         let (mut trace, mut trace_of_square) = (0.0, 0.0);
         for a in 0..p {
-            let own = 1.0 - inverse[(a, a)];
-            trace += own;
-            trace_of_square += own * own;
+            let own = T::ONE - inverse[(a, a)];
+            trace += own.real();
+            trace_of_square += (own * own).real();
             let column = inverse.as_slice()[a..].iter().step_by(p);
             let twins = inverse.row(a)[..a].iter().zip(column);
-            trace_of_square += 2.0 * twins.map(|(x, y)| x * y).sum::<f64>();
+            trace_of_square += 2.0 * twins.map(|(x, y)| (*x * *y).real()).sum::<f64>();
         }
         LogDeterminant {
             value: log_det,

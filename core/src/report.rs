@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 
 /// Why a solve ended.
 ///
@@ -201,7 +201,7 @@ impl Record {
 mod serialized {
     use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-    use super::{Diagonalization, Identifiability, Record, Status, StepKind, Value};
+    use super::{Diagonalization, Identifiability, Record, Scalar, Status, StepKind, Value};
 
     impl Serialize for Value {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -246,8 +246,8 @@ mod serialized {
         }
     }
 
-    /// Everything, matrices as lists of rows.
-    impl Serialize for Diagonalization {
+    /// Everything, matrices as lists of rows, complex numbers as lists of two.
+    impl<T: Scalar + Serialize> Serialize for Diagonalization<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut fields = serializer.serialize_struct("Diagonalization", 14)?;
             fields.serialize_field("criterion", self.criterion.name())?;
@@ -281,15 +281,15 @@ mod serialized {
 /// assert!(answer.status.converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub trait Observer {
+pub trait Observer<T = f64> {
     /// Called at the start and after each iteration with B as it stands, in the channels of the
     /// input: it can be given as a start, also to a set that is reduced in rank. `Break` ends the
     /// solve with [`Status::Stopped`].
-    fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()>;
+    fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()>;
 }
 
-impl<F: FnMut(&Record, &Matrix) -> ControlFlow<()>> Observer for F {
-    fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
+impl<T, F: FnMut(&Record, &Matrix<T>) -> ControlFlow<()>> Observer<T> for F {
+    fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self(record, b)
     }
 }
@@ -334,18 +334,18 @@ pub struct Identifiability {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Diagonalization {
-    /// The filters, one per row: B Cⁱ Bᵀ are as diagonal as can be. r×p for a set reduced to rank r.
-    pub b: Matrix,
+pub struct Diagonalization<T = f64> {
+    /// The filters, one per row: B Cⁱ Bᴴ are as diagonal as can be. r×p for a set reduced to rank r.
+    pub b: Matrix<T>,
     /// The patterns, one per column: B A = I.
-    pub a: Matrix,
+    pub a: Matrix<T>,
     /// What was minimized.
     pub criterion: Criterion,
     /// Why the solve ended.
     pub status: Status,
     /// How many iterations it took.
     pub iterations: usize,
-    /// The loss at B: zero if all B Cⁱ Bᵀ are diagonal.
+    /// The loss at B: zero if all B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
     /// ĝ at B.
     pub gradient_norm: f64,
@@ -362,7 +362,7 @@ pub struct Diagonalization {
     pub start_losses: Vec<f64>,
 }
 
-impl Diagonalization {
+impl<T: Scalar> Diagonalization<T> {
     /// The ratio of the largest to the smallest singular value of B.
     pub fn condition_number(&self) -> f64 {
         let values = linalg::singular_values(&self.b).unwrap_or_default();
@@ -372,16 +372,16 @@ impl Diagonalization {
         }
     }
 
-    /// Dⁱ = B Cⁱ Bᵀ for all matrices of a set, row-major one after the other.
-    pub fn transform(&self, set: &crate::MatrixSet) -> Vec<f64> {
+    /// Dⁱ = B Cⁱ Bᴴ for all matrices of a set, row-major one after the other.
+    pub fn transform(&self, set: &crate::MatrixSet<T>) -> Vec<T> {
         set.transform(&self.b)
     }
 
     /// Puts component `order[a]` into row a, with the sign `signs[a]`.
     pub(crate) fn rearrange(&mut self, order: &[usize], signs: &[f64]) {
         let (b, a, powers) = (&self.b, &self.a, &self.powers);
-        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| signs[x] * b[(order[x], c)]);
-        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| signs[x] * a[(c, order[x])]);
+        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| b[(order[x], c)] * signs[x]);
+        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| a[(c, order[x])] * signs[x]);
         self.powers = Matrix::from_fn(powers.rows(), powers.columns(), |i, x| {
             powers[(i, order[x])]
         });

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::error::{Conflict, Expected, Setting};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar, c64};
 use crate::setters::setters;
 
 /// How the loss is minimized.
@@ -113,6 +113,25 @@ pub enum Start {
     Identity,
     /// A given matrix B: its own answer is returned as it is.
     Given(Matrix),
+    /// The same with complex numbers, for sets of Hermitian matrices.
+    GivenComplex(Matrix<c64>),
+}
+
+impl Start {
+    /// A given matrix B, of real or complex numbers.
+    ///
+    /// ```
+    /// use codiag::{Matrix, Start};
+    /// assert_eq!(Start::given(&Matrix::<f64>::identity(2)), Start::Given(Matrix::identity(2)));
+    /// ```
+    pub fn given<T: Scalar>(b: &Matrix<T>) -> Self {
+        let (rows, columns) = (b.rows(), b.columns());
+        if T::PLANES == 1 {
+            return Self::Given(Matrix::from_fn(rows, columns, |a, c| b[(a, c)].real()));
+        }
+        let entry = |a, c| c64::new(b[(a, c)].real(), b[(a, c)].imaginary());
+        Self::GivenComplex(Matrix::from_fn(rows, columns, entry))
+    }
 }
 
 impl FromStr for Start {

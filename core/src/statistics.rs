@@ -1,15 +1,18 @@
 //! What one pass over the set yields: gradient, Γ, and on demand the exact Hessian.
 //!
-//! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᵀ,
+//! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᴴ,
 //!
 //! - the gradient is G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab (its diagonal is zero),
 //! - the approximate Hessian is made of Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa,
 //! - the Hessian is H_abcd = δ_ac M^a_bd + δ_ad δ_bc with
-//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ.
+//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex sets it is
+//!   real-linear: (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a, and M^a
+//!   acts on the real and imaginary parts of e_a side by side.
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle};
+use std::marker::PhantomData;
 
 /// Gradient and Γ at the current point.
 ///
@@ -26,21 +29,37 @@ use crate::linalg::{Matrix, Triangle};
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Statistics {
+pub struct Statistics<T = f64> {
     /// G, its diagonal zero.
-    pub gradient: Matrix,
+    pub gradient: Matrix<T>,
     /// Γ.
     pub gamma: Matrix,
 }
 
-impl Statistics {
+impl<T: Scalar> Statistics<T> {
     /// From the sums over a set. The diagonal of the gradient, Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the
     /// likelihood, and of no use to rotations but for their curvature.
-    pub(crate) fn new(criterion: Criterion, mut gradient: Matrix, gamma: Matrix) -> Self {
+    pub(crate) fn new(criterion: Criterion, mut gradient: Matrix<T>, gamma: Matrix) -> Self {
         if criterion == Criterion::Frobenius {
-            (0..gamma.rows()).for_each(|a| gradient[(a, a)] = gamma[(a, a)]);
+            (0..gamma.rows()).for_each(|a| gradient[(a, a)] = T::from_real(gamma[(a, a)]));
         }
         Self { gradient, gamma }
+    }
+
+    /// For arithmetic that is only for real numbers.
+    pub(crate) fn to_real(&self) -> Statistics {
+        Statistics {
+            gradient: self.gradient.to_real(),
+            gamma: self.gamma.clone(),
+        }
+    }
+
+    /// Real ones among statistics that may be complex.
+    pub(crate) fn from_real(real: Statistics) -> Self {
+        Self {
+            gradient: Matrix::from_real(&real.gradient),
+            gamma: real.gamma,
+        }
     }
 
     /// ĝ = ‖G‖_F / √p: in the gauge where the mean powers are 1, a measure that depends neither
@@ -49,10 +68,10 @@ impl Statistics {
         self.gradient.norm() / (self.gradient.rows() as f64).sqrt()
     }
 
-    /// The antisymmetric part G − Gᵀ, the gradient over rotations.
-    pub fn rotation_gradient(&self) -> Matrix {
+    /// The antisymmetric (if complex, antihermitian) part G − Gᴴ, the gradient over rotations.
+    pub fn rotation_gradient(&self) -> Matrix<T> {
         let g = &self.gradient;
-        Matrix::from_fn(g.rows(), g.rows(), |a, b| g[(a, b)] - g[(b, a)])
+        Matrix::from_fn(g.rows(), g.rows(), |a, b| g[(a, b)] - g[(b, a)].conj())
     }
 
     /// The pair of components that is hardest to tell apart, and its margin.
@@ -66,7 +85,7 @@ impl Statistics {
     }
 }
 
-/// The exact Hessian as its p row blocks M^a.
+/// The exact Hessian as its p row blocks M^a, of size p, or 2p if the matrices are complex.
 ///
 /// ```
 /// use codiag::{Evaluation, Hessian, Matrix, synthetic};
@@ -80,25 +99,27 @@ impl Statistics {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Hessian {
+pub struct Hessian<T = f64> {
     criterion: Criterion,
     p: usize,
     rows: Vec<f64>,
     /// The operands of a product, in the layout of the row blocks.
     operand: Vec<f64>,
     result: Vec<f64>,
+    scalar: PhantomData<T>,
 }
 
-impl Hessian {
+impl<T: Scalar> Hessian<T> {
     /// Zero, for p×p matrices.
     pub fn zeros(criterion: Criterion, p: usize) -> Self {
-        let len = p.div_ceil(LANES) * p * LANES;
+        let len = p.div_ceil(LANES) * T::PLANES * p * LANES;
         Self {
             criterion,
             p,
-            rows: vec![0.0; kernels::hessian_len(p)],
+            rows: vec![0.0; kernels::hessian_len(p, T::PLANES)],
             operand: vec![0.0; len],
             result: vec![0.0; len],
+            scalar: PhantomData,
         }
     }
 
@@ -121,16 +142,21 @@ impl Hessian {
 
     /// How many bytes the row blocks of p×p matrices take.
     pub(crate) fn bytes(p: usize) -> usize {
-        8 * kernels::hessian_len(p)
+        8 * kernels::hessian_len(p, T::PLANES)
     }
 
-    /// The lower triangles of M¹ … M^p one after the other, p·p(p+1)/2 numbers: what travels.
+    /// The lower triangle of one row block.
+    fn triangle(&self) -> Triangle {
+        Triangle::new(T::PLANES * self.p)
+    }
+
+    /// The lower triangles of M¹ … M^p one after the other, p·p(p+1)/2 numbers (complex, p·p(2p+1)): what
+    /// travels.
     pub fn triangles(&self) -> Vec<f64> {
-        let p = self.p;
-        let mut numbers = Vec::with_capacity(p * Triangle::new(p).len());
-        for a in 0..p {
-            let entries = 0..Triangle::new(p).len();
-            numbers.extend(entries.map(|entry| self.rows[self.place(a, entry)]));
+        let len = self.triangle().len();
+        let mut numbers = Vec::with_capacity(self.p * len);
+        for a in 0..self.p {
+            numbers.extend((0..len).map(|entry| self.rows[self.place(a, entry)]));
         }
         numbers
     }
@@ -138,9 +164,9 @@ impl Hessian {
     /// Takes over the lower triangles of M¹ … M^p.
     ///
     /// # Panics
-    /// If there are not p·p(p+1)/2 numbers.
+    /// If there are not as many numbers as [`triangles`](Self::triangles) gives.
     pub fn set_triangles(&mut self, numbers: &[f64]) {
-        let len = Triangle::new(self.p).len();
+        let len = self.triangle().len();
         assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
@@ -152,38 +178,38 @@ impl Hessian {
 
     /// Where an entry of the triangle of M^a is.
     fn place(&self, a: usize, entry: usize) -> usize {
-        (a / LANES * Triangle::new(self.p).len() + entry) * LANES + a % LANES
+        (a / LANES * self.triangle().len() + entry) * LANES + a % LANES
     }
 
-    /// Entry (b, c) of M^a.
+    /// Entry (b, c) of M^a; if the matrices are complex, numbers from p on mean imaginary parts.
     ///
     /// # Panics
     /// If there is no such entry.
     pub fn entry(&self, a: usize, b: usize, c: usize) -> f64 {
-        let p = self.p;
+        let (p, triangle) = (self.p, self.triangle());
         assert!(
-            a.max(b).max(c) < p,
+            a < p && b.max(c) < triangle.size(),
             "no entry ({b}, {c}) of row block {a} of {p}"
         );
-        self.rows[self.place(a, Triangle::new(p).index(b, c))]
+        self.rows[self.place(a, triangle.index(b, c))]
     }
 
-    /// H·E = (rows M^a e_a) + Eᵀ, off the diagonal; the diagonal is a change of scale.
+    /// H·E = (rows M^a e_a) + Eᴴ, off the diagonal; the diagonal is a change of scale and phase.
     ///
     /// # Panics
     /// If E is not p×p.
-    pub fn product(&mut self, e: &Matrix) -> Matrix {
+    pub fn product(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = self.p;
         assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
         let mut product = Matrix::zeros(p, p);
         let (operand, _) = self.operand.as_chunks_mut();
-        let panels = operand.chunks_exact_mut(p);
+        let panels = operand.chunks_exact_mut(T::PLANES * p);
         for (rows, panel) in e.as_slice().chunks(p * LANES).zip(panels) {
             rows_to_panel(rows, panel);
         }
         kernels::hessian_times(p, &self.rows, &self.operand, &mut self.result);
         let (result, _) = self.result.as_chunks();
-        let panels = result.chunks_exact(p);
+        let panels = result.chunks_exact(T::PLANES * p);
         for (rows, panel) in product.as_mut_slice().chunks_mut(p * LANES).zip(panels) {
             panel_to_rows(panel, rows);
         }
@@ -192,20 +218,28 @@ impl Hessian {
     }
 }
 
-/// Up to eight rows side by side, as the row blocks are.
-fn rows_to_panel(rows: &[f64], panel: &mut [[f64; LANES]]) {
-    let p = panel.len();
-    for (b, place) in panel.iter_mut().enumerate() {
+/// Up to eight rows side by side, as the row blocks are: their real parts, then the imaginary ones.
+fn rows_to_panel<T: Scalar>(rows: &[T], panel: &mut [[f64; LANES]]) {
+    let p = panel.len() / T::PLANES;
+    let (real, imaginary) = panel.split_at_mut(p);
+    for (b, place) in real.iter_mut().enumerate() {
         for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
-            *x = row[b];
+            *x = row[b].real();
+        }
+    }
+    for (b, place) in imaginary.iter_mut().enumerate() {
+        for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
+            *x = row[b].imaginary();
         }
     }
 }
 
-fn panel_to_rows(panel: &[[f64; LANES]], rows: &mut [f64]) {
-    for (l, row) in rows.chunks_exact_mut(panel.len()).enumerate() {
-        for (x, place) in row.iter_mut().zip(panel) {
-            *x = place[l];
+fn panel_to_rows<T: Scalar>(panel: &[[f64; LANES]], rows: &mut [T]) {
+    let p = panel.len() / T::PLANES;
+    for (l, row) in rows.chunks_exact_mut(p).enumerate() {
+        for (b, x) in row.iter_mut().enumerate() {
+            let imaginary = if T::PLANES == 2 { panel[p + b][l] } else { 0.0 };
+            *x = T::from_parts(panel[b][l], imaginary);
         }
     }
 }

@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar, c64};
 use crate::{Error, MatrixSet};
 
 /// Synthetic matrices with the mixing that made them.
@@ -18,42 +18,65 @@ use crate::{Error, MatrixSet};
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Synthetic {
+pub struct Synthetic<T = f64> {
     /// n·p·p numbers, one row-major matrix after the other.
-    pub data: Vec<f64>,
+    pub data: Vec<T>,
     /// The number of matrices.
     pub n: usize,
     /// Their size.
     pub p: usize,
     /// The mixing matrix A: its inverse diagonalizes the noiseless set.
-    pub mixing: Matrix,
+    pub mixing: Matrix<T>,
 }
 
 impl Synthetic {
     /// Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ, with A and Rⁱ of independent standard normal entries and Λⁱ
     /// diagonal with entries uniform on (0, 1): experiments (a), σ = 0, and (b), σ = 0.1.
     pub fn new(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
+        Self::generate(n, p, sigma, seed)
+    }
+}
+
+impl Synthetic<c64> {
+    /// The same with complex entries, real and imaginary parts normal with variance ½, and adjoints for
+    /// transposes: Hermitian matrices.
+    ///
+    /// ```
+    /// use codiag::synthetic::{Synthetic, amari_distance};
+    /// use codiag::{Settings, diagonalize};
+    /// let made = Synthetic::complex(50, 5, 0.0, 0);
+    /// let answer = diagonalize(&made.set()?, &Settings::default())?;
+    /// assert!(amari_distance(&answer.b, &made.mixing) < 1e-8);
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    pub fn complex(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
+        Self::generate(n, p, sigma, seed)
+    }
+}
+
+impl<T: Scalar> Synthetic<T> {
+    fn generate(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let normal = |rng: &mut StdRng| -> f64 { rng.sample(StandardNormal) };
-        let mixing = Matrix::from_fn(p, p, |_, _| normal(&mut rng));
+        let mixing = Matrix::from_fn(p, p, |_, _| normal::<T>(&mut rng));
         let mut data = Vec::with_capacity(n * p * p);
         for _ in 0..n {
             let powers: Vec<f64> = (0..p)
                 .map(|_| rng.random::<f64>().max(f64::MIN_POSITIVE))
                 .collect();
-            let scaled = mixing.transpose().scale_rows(&powers);
+            let scaled = mixing.adjoint().scale_rows(&powers);
             let mut matrix = linalg::product(&mixing, &scaled);
             if sigma != 0.0 {
-                let noise = Matrix::from_fn(p, p, |_, _| normal(&mut rng));
-                let square = linalg::product_transposed(&noise, &noise);
+                let noise = Matrix::from_fn(p, p, |_, _| normal::<T>(&mut rng));
+                let square = linalg::product_adjoint(&noise, &noise);
                 for (x, y) in matrix.as_mut_slice().iter_mut().zip(square.as_slice()) {
-                    *x += sigma * sigma * y;
+                    *x += *y * (sigma * sigma);
                 }
             }
             for a in 0..p {
                 for b in 0..a {
-                    matrix[(b, a)] = matrix[(a, b)];
+                    matrix[(b, a)] = matrix[(a, b)].conj();
                 }
+                matrix[(a, a)] = T::from_real(matrix[(a, a)].real());
             }
             data.extend_from_slice(matrix.as_slice());
         }
@@ -65,9 +88,19 @@ impl Synthetic {
     /// # Errors
     /// If a matrix is not positive definite, as may happen without noise for an ill-conditioned
     /// mixing.
-    pub fn set(&self) -> Result<MatrixSet, Error> {
+    pub fn set(&self) -> Result<MatrixSet<T>, Error> {
         MatrixSet::new(&self.data, self.n, self.p)
     }
+}
+
+/// A standard normal number; of a complex one, both parts have variance ½.
+fn normal<T: Scalar>(rng: &mut StdRng) -> T {
+    let real: f64 = rng.sample(StandardNormal);
+    if T::PLANES == 1 {
+        return T::from_real(real);
+    }
+    let imaginary: f64 = rng.sample(StandardNormal);
+    T::from_parts(real, imaginary) * std::f64::consts::FRAC_1_SQRT_2
 }
 
 /// Symmetric matrices that need not be positive definite, n·p·p numbers, and the rotation Q that made
@@ -84,10 +117,29 @@ impl Synthetic {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
+    rotated(n, p, sigma, seed)
+}
+
+/// The same with complex entries, adjoints for transposes and a unitary Q: Hermitian matrices.
+///
+/// ```
+/// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
+/// let (data, q) = synthetic::indefinite_complex(30, 5, 0.0, 0);
+/// let options = SetOptions::default().criterion(Criterion::Frobenius);
+/// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// assert!(synthetic::amari_distance(&answer.b, &q.adjoint()) < 1e-10);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub fn indefinite_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
+    rotated(n, p, sigma, seed)
+}
+
+fn rotated<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<T>, Matrix<T>) {
     let mut rng = StdRng::seed_from_u64(seed);
-    let noise = Matrix::from_fn(p, p, |_, _| -> f64 { rng.sample(StandardNormal) });
-    let e = Matrix::from_fn(p, p, |a, b| noise[(a, b)] - noise[(b, a)]);
-    let q = linalg::rotation_exponential(&e);
+    let noise: Matrix<T> = square(p, &mut rng);
+    let e = Matrix::from_fn(p, p, |a, b| noise[(a, b)] - noise[(b, a)].conj());
+    let q = linalg::unitary_exponential(&e);
     (symmetric(n, &q, sigma, &mut rng), q)
 }
 
@@ -105,26 +157,32 @@ pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matri
 /// ```
 pub fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
     let mut rng = StdRng::seed_from_u64(seed);
-    let transposed = Matrix::from_fn(p, p, |_, _| rng.sample(StandardNormal));
+    let transposed: Matrix = square(p, &mut rng);
     let data = symmetric(n, &transposed, sigma, &mut rng);
     (data, transposed.transpose())
 }
 
-/// n matrices Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2, row-major one after the other.
-fn symmetric(n: usize, q: &Matrix, sigma: f64, rng: &mut StdRng) -> Vec<f64> {
+/// A matrix of independent standard normal numbers.
+fn square<T: Scalar>(p: usize, rng: &mut StdRng) -> Matrix<T> {
+    Matrix::from_fn(p, p, |_, _| normal(rng))
+}
+
+/// n matrices Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, row-major one after the other.
+fn symmetric<T: Scalar>(n: usize, q: &Matrix<T>, sigma: f64, rng: &mut StdRng) -> Vec<T> {
     let p = q.rows();
-    let normal = |rng: &mut StdRng| -> f64 { rng.sample(StandardNormal) };
     let mut data = Vec::with_capacity(n * p * p);
     for _ in 0..n {
         let powers: Vec<f64> = (0..p).map(|_| normal(rng)).collect();
         let scaled = q.clone().scale_rows(&powers);
-        let mut matrix = linalg::product(&q.transpose(), &scaled);
-        let noise = Matrix::from_fn(p, p, |_, _| normal(rng));
+        let mut matrix = linalg::product(&q.adjoint(), &scaled);
+        let noise: Matrix<T> = square(p, rng);
         for a in 0..p {
             for b in 0..=a {
-                let value = matrix[(a, b)] + 0.5 * sigma * (noise[(a, b)] + noise[(b, a)]);
-                (matrix[(a, b)], matrix[(b, a)]) = (value, value);
+                let both = noise[(a, b)] + noise[(b, a)].conj();
+                let value = matrix[(a, b)] + both * (0.5 * sigma);
+                (matrix[(a, b)], matrix[(b, a)]) = (value, value.conj());
             }
+            matrix[(a, a)] = T::from_real(matrix[(a, a)].real());
         }
         data.extend_from_slice(matrix.as_slice());
     }
@@ -164,8 +222,25 @@ pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
         .expect("synthetic matrices are positive definite")
 }
 
-/// Amari's distance of B A to a scaled permutation: 0 if B inverts the mixing A up to order and
-/// scale, at most 1.
+/// The same with complex matrices, which are Hermitian.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let answer = diagonalize(&synthetic::hermitian(100, 5, 0.1, 0), &Settings::default())?;
+/// assert!(answer.status.converged() && answer.loss > 1e-4);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Panics
+/// As [`noisy`].
+pub fn hermitian(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet<c64> {
+    Synthetic::complex(n, p, sigma, seed)
+        .set()
+        .expect("synthetic matrices are positive definite")
+}
+
+/// Amari's distance of B A to a scaled permutation: 0 if B inverts the mixing A up to order, scale
+/// and, for complex ones, phase, at most 1.
 ///
 /// ```
 /// use codiag::Matrix;
@@ -176,14 +251,14 @@ pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
 ///
 /// # Panics
 /// If B A is not square.
-pub fn amari_distance(b: &Matrix, a: &Matrix) -> f64 {
+pub fn amari_distance<T: Scalar>(b: &Matrix<T>, a: &Matrix<T>) -> f64 {
     let product = linalg::product(b, a);
     let p = product.rows();
     assert_eq!(p, product.columns(), "B A must be square");
     if p == 1 {
         return 0.0;
     }
-    let spread = |entry: &dyn Fn(usize, usize) -> f64| -> f64 {
+    let spread = |entry: &dyn Fn(usize, usize) -> T| -> f64 {
         (0..p)
             .map(|i| {
                 let row = (0..p).map(|j| entry(i, j).abs());
@@ -260,7 +335,7 @@ mod tests {
         let mixed = Matrix::from_rows(2, 2, vec![1.0, 1.0, 1.0, -1.0]);
         assert!((amari_distance(&mixed, &Matrix::identity(2)) - 1.0).abs() < 1e-15);
         assert_eq!(
-            amari_distance(&Matrix::identity(1), &Matrix::identity(1)),
+            amari_distance(&Matrix::<f64>::identity(1), &Matrix::identity(1)),
             0.0
         );
     }

@@ -1,7 +1,7 @@
 //! The relative step B ← (I + αE)B, and the gauge.
 
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::Probe;
 
 /// The B at which a set stands once it has been asked to advance: S (I + αE) B, S = diag(`scale`).
@@ -14,15 +14,15 @@ use crate::matrices::Probe;
 /// assert_eq!(b.as_slice(), [1.0, 0.5, 0.0, 2.0]);
 /// ```
 #[must_use]
-pub fn advanced(b: &Matrix, e: &Matrix, alpha: f64, scale: &[f64]) -> Matrix {
+pub fn advanced<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>, alpha: f64, scale: &[f64]) -> Matrix<T> {
     step(b, e, alpha).scale_rows(scale)
 }
 
 /// (I + αE) B.
-pub(crate) fn step(b: &Matrix, e: &Matrix, alpha: f64) -> Matrix {
+pub(crate) fn step<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>, alpha: f64) -> Matrix<T> {
     let mut next = linalg::product(e, b);
     for (x, old) in next.as_mut_slice().iter_mut().zip(b.as_slice()) {
-        *x = old + alpha * *x;
+        *x = *old + *x * alpha;
     }
     next
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use codiag::Error;
-use codiag::error::{Conflict, Expected, IoError, Remedy, Setting, StartProblem};
+use codiag::error::{
+    Conflict, Expected, IoError, Remedy, Setting, StartProblem, asymmetric_entries,
+};
 use codiag::npy::{NpyError, tuple};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -82,10 +84,11 @@ fn words(error: &Error, given: &str) -> String {
             row,
             column,
             asymmetry,
+            complex,
         } => format!(
-            "matrix {matrix} is not symmetric: entries ({row}, {column}) and ({column}, {row}) \
-             differ by {asymmetry:.3e} of the largest entry (at most 1e-8 is taken as rounding); \
-             symmetrize=True takes the mean of the two"
+            "matrix {matrix} is not {} of the largest entry (at most 1e-8 is taken as rounding); \
+             symmetrize=True takes the mean of the two",
+            asymmetric_entries(*complex, *row, *column, *asymmetry)
         ),
         Error::NotPositiveDefinite {
             matrix,
@@ -108,6 +111,9 @@ fn words(error: &Error, given: &str) -> String {
         Error::Start {
             problem: StartProblem::NotOrthogonal,
         } => format!("{given} must be orthogonal, as orthogonal=True asks, but it is not"),
+        Error::Start {
+            problem: StartProblem::Complex,
+        } => format!("{given} must be real, as the matrices are, but it is complex"),
         Error::Start { problem } => {
             format!("{given} must be finite and invertible, but it is {problem}")
         }
@@ -161,6 +167,9 @@ fn conflict_words(conflict: Conflict) -> String {
         Conflict::OrthogonalLeastSquares => "orthogonal=True is not for \
              criterion=\"least-squares\": over rotations it is criterion=\"frobenius\""
             .to_owned(),
+        Conflict::LeastSquaresComplex => {
+            "criterion=\"least-squares\" is for real matrices: these are complex".to_owned()
+        }
         Conflict::LeastSquaresReduced => "criterion=\"least-squares\" is not for a set reduced by \
              rank=, whose matrices are not those of the channels"
             .to_owned(),

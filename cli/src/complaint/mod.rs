@@ -6,7 +6,9 @@
 use std::io;
 
 use codiag::Error;
-use codiag::error::{Conflict, Expected, Portion, Remedy, Setting, StartProblem};
+use codiag::error::{
+    Conflict, Expected, Portion, Remedy, Setting, StartProblem, asymmetric_entries,
+};
 use codiag::npy::NpyError;
 
 /// An error with all that was said about where it happened, on one line.
@@ -37,10 +39,11 @@ pub fn sentence(error: &Error) -> String {
             row,
             column,
             asymmetry,
+            complex,
         } => format!(
-            "matrix {matrix} is not symmetric: entries ({row}, {column}) and ({column}, {row}) differ by \
-             {asymmetry:.1e} of the largest entry, and at most 1e-8 is taken as rounding; if it is a \
-             covariance, --symmetrize takes (C + C')/2"
+            "matrix {matrix} is not {} of the largest entry, and at most 1e-8 is taken as rounding; if it is a \
+             covariance, --symmetrize takes (C + C')/2",
+            asymmetric_entries(*complex, *row, *column, *asymmetry)
         ),
         Error::NotPositiveDefinite {
             matrix,
@@ -208,6 +211,9 @@ fn contradiction(conflict: Conflict) -> String {
             "--orthogonal is not for --criterion least-squares: over rotations it is --criterion \
              frobenius"
                 .to_owned()
+        }
+        Conflict::LeastSquaresComplex => {
+            "--criterion least-squares is for real matrices: these are complex".to_owned()
         }
         Conflict::LeastSquaresReduced => {
             "--criterion least-squares is not for a set reduced by --rank, whose matrices are not \

@@ -7,11 +7,11 @@
 //! The step is taken as exp(E)B rather than (I + E)B. Components that can hardly be told apart may
 //! be turned a long way at little cost, and along such turns the valley of the loss is straight for
 //! the exponential, but bent for I + E. To second order exp(E) = I + E + E²/2, so the loss gains
-//! the term ½⟨G, E²⟩, and the Hessian's product the term ½(G Eᵀ + Eᵀ G), which vanishes with G.
+//! the term ½⟨G, E²⟩, and the Hessian's product the term ½(G Eᴴ + Eᴴ G), which vanishes with G.
 
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Statistics;
 
 /// Eigenvalues of 2×2 blocks are lifted to this share of the other one.
@@ -20,9 +20,9 @@ const FLOOR: f64 = 0.01;
 const LARGEST_ENTRY: f64 = 0.25;
 
 /// A direction and how it was found.
-pub(crate) struct Direction {
+pub(crate) struct Direction<T> {
     /// E.
-    pub e: Matrix,
+    pub e: Matrix<T>,
     /// The conjugate gradient iterations.
     pub iterations: usize,
 }
@@ -32,17 +32,17 @@ pub(crate) struct Direction {
 pub(crate) enum Group {
     /// E is any matrix of zero diagonal.
     Linear,
-    /// E is antisymmetric.
+    /// E is antisymmetric; if complex, antihermitian.
     Rotations,
 }
 
 impl Group {
     /// The part of X that counts.
-    fn project(self, x: Matrix) -> Matrix {
+    fn project<T: Scalar>(self, x: Matrix<T>) -> Matrix<T> {
         let p = x.rows();
         match self {
             Self::Linear => x,
-            Self::Rotations => Matrix::from_fn(p, p, |a, b| 0.5 * (x[(a, b)] - x[(b, a)])),
+            Self::Rotations => Matrix::from_fn(p, p, |a, b| (x[(a, b)] - x[(b, a)].conj()) * 0.5),
         }
     }
 }
@@ -59,17 +59,17 @@ pub(crate) struct Effort {
 /// Solves H E = −G as well as `effort` says. At a direction of negative curvature, one step is taken
 /// along it as if the curvature were positive, and the search ends. `product` multiplies by the
 /// Hessian in the chart I + E; `curved` adds the term that makes it that of exp(E).
-pub(crate) fn direction(
+pub(crate) fn direction<T: Scalar>(
     criterion: Criterion,
-    statistics: &Statistics,
+    statistics: &Statistics<T>,
     group: Group,
     effort: Effort,
     curved: bool,
-    mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
-) -> Result<Direction, Error> {
+    mut product: impl FnMut(&Matrix<T>) -> Result<Matrix<T>, Error>,
+) -> Result<Direction<T>, Error> {
     let gradient = &statistics.gradient;
     let p = gradient.rows();
-    let preconditioner = Preconditioner::new(criterion, statistics, group);
+    let preconditioner = Preconditioner::new(criterion, &statistics.gamma, group);
     let mut e = Matrix::zeros(p, p);
     let mut residual = group.project(gradient.clone());
     residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
@@ -106,44 +106,44 @@ pub(crate) fn direction(
         }
         let beta = rz / old;
         for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
-            *q = z + beta * *q;
+            *q = *z + *q * beta;
         }
         length = rz + beta * beta * length;
     }
     let largest = e.as_slice().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     if largest > LARGEST_ENTRY {
         let factor = LARGEST_ENTRY / largest;
-        e.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+        e.as_mut_slice().iter_mut().for_each(|x| *x = *x * factor);
     }
     Ok(Direction { e, iterations })
 }
 
 /// F with I + F = exp(E) to second order.
-pub(crate) fn retract(e: &Matrix) -> Matrix {
+pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     let mut f = linalg::product(e, e);
     for (f, e) in f.as_mut_slice().iter_mut().zip(e.as_slice()) {
-        *f = e + 0.5 * *f;
+        *f = *e + *f * 0.5;
     }
     f
 }
 
-/// Adds ½(G Eᵀ + Eᵀ G), off the diagonal.
-fn add_curvature(product: &mut Matrix, gradient: &Matrix, e: &Matrix) {
+/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal.
+fn add_curvature<T: Scalar>(product: &mut Matrix<T>, gradient: &Matrix<T>, e: &Matrix<T>) {
     linalg::add_symmetric_product(product, 0.5, gradient, e);
-    (0..e.rows()).for_each(|a| product[(a, a)] = 0.0);
+    (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
 }
 
-/// The inverse of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], kept well conditioned.
+/// The inverse of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of E_ba,
+/// kept well conditioned.
 struct Preconditioner {
     /// The weight of R_ab in E_ab.
     own: Matrix,
-    /// The weight of R_ba in E_ab.
+    /// The weight of the conjugate of R_ba in E_ab.
     other: Matrix,
 }
 
 impl Preconditioner {
-    fn new(criterion: Criterion, statistics: &Statistics, group: Group) -> Self {
-        let gamma = &statistics.gamma;
+    fn new(criterion: Criterion, gamma: &Matrix, group: Group) -> Self {
         let p = gamma.rows();
         let (mut own, mut other) = (Matrix::zeros(p, p), Matrix::zeros(p, p));
         for a in 0..p {
@@ -171,7 +171,7 @@ impl Preconditioner {
         Self { own, other }
     }
 
-    fn solve(&self, r: &Matrix) -> Matrix {
+    fn solve<T: Scalar>(&self, r: &Matrix<T>) -> Matrix<T> {
         let p = r.rows();
         let mut z = Matrix::zeros(p, p);
         for a in 0..p {
@@ -179,7 +179,7 @@ impl Preconditioner {
             let column = r.as_slice()[a..].iter().step_by(p);
             let row = z.row_mut(a).iter_mut().zip(r.row(a)).zip(column);
             for (((z, r_ab), r_ba), (own, other)) in row.zip(own.iter().zip(other)) {
-                *z = own * r_ab + other * r_ba;
+                *z = *r_ab * *own + r_ba.conj() * *other;
             }
         }
         z
@@ -249,7 +249,8 @@ mod tests {
             gradient: gradient.clone(),
             gamma,
         };
-        let e = Preconditioner::new(Criterion::Likelihood, &s, Group::Linear).solve(&gradient);
+        let e =
+            Preconditioner::new(Criterion::Likelihood, &s.gamma, Group::Linear).solve(&gradient);
         assert!((3.0 * e[(0, 1)] + e[(1, 0)] - 0.7).abs() < 1e-14);
         assert!((e[(0, 1)] + 1.5 * e[(1, 0)] + 0.3).abs() < 1e-14);
     }

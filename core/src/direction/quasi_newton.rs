@@ -1,31 +1,35 @@
 //! The quasi-Newton direction: the approximate Hessian falls apart into a 2×2 block for each pair,
-//! \[\[Γ_ab, 1\], \[1, Γ_ba\]\] acting on (E_ab, E_ba), and is solved pair by pair.
+//! \[\[Γ_ab, 1\], \[1, Γ_ba\]\] acting on E_ab and the conjugate of E_ba, and is solved pair by pair.
 
 use crate::criterion::Criterion;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 use crate::statistics::Statistics;
 
 /// −H̃⁻¹ G (equation 8 of the paper), with determinants Γ_ab Γ_ba − 1 lifted to `floor`.
-pub(crate) fn direction(statistics: &Statistics, floor: f64) -> Matrix {
+pub(crate) fn direction<T: Scalar>(statistics: &Statistics<T>, floor: f64) -> Matrix<T> {
     let Statistics { gradient, gamma } = statistics;
     let p = gradient.rows();
     Matrix::from_fn(p, p, |a, b| {
         if a == b {
-            return 0.0;
+            return T::ZERO;
         }
         let determinant = gamma[(a, b)] * gamma[(b, a)] - 1.0;
-        -(gamma[(b, a)] * gradient[(a, b)] - gradient[(b, a)]) / determinant.max(floor)
+        -(gradient[(a, b)] * gamma[(b, a)] - gradient[(b, a)].conj()) / determinant.max(floor)
     })
 }
 
-/// The same over rotations: E antisymmetric, −(G_ab − G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
-pub(crate) fn rotation(criterion: Criterion, statistics: &Statistics, floor: f64) -> Matrix {
+/// The same over rotations: E antihermitian, −(G_ab − conj G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
+pub(crate) fn rotation<T: Scalar>(
+    criterion: Criterion,
+    statistics: &Statistics<T>,
+    floor: f64,
+) -> Matrix<T> {
     let Statistics { gradient, gamma } = statistics;
     let p = gradient.rows();
     Matrix::from_fn(p, p, |a, b| {
         let curvature = criterion.rotation_curvature(gamma, a, b);
         let floor = criterion.curvature_floor(floor, gamma, a, b);
-        -(gradient[(a, b)] - gradient[(b, a)]) / curvature.max(floor)
+        -(gradient[(a, b)] - gradient[(b, a)].conj()) / curvature.max(floor)
     })
 }
 

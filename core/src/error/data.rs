@@ -54,8 +54,10 @@ pub enum StartProblem {
     NotFinite,
     /// It cannot be inverted.
     Singular,
-    /// It is not orthogonal, and should be.
+    /// It is not orthogonal (if complex, unitary), and should be.
     NotOrthogonal,
+    /// It is complex, for a set of real matrices.
+    Complex,
 }
 
 impl StartProblem {
@@ -63,6 +65,7 @@ impl StartProblem {
         match self {
             Self::NotFinite | Self::Singular => "finite and invertible",
             Self::NotOrthogonal => "orthogonal, as Settings::orthogonal asks",
+            Self::Complex => "real, as the matrices are",
         }
     }
 }
@@ -73,6 +76,7 @@ impl fmt::Display for StartProblem {
             Self::NotFinite => "not finite",
             Self::Singular => "singular",
             Self::NotOrthogonal => "not orthogonal",
+            Self::Complex => "complex",
         })
     }
 }

@@ -71,7 +71,10 @@ pub enum Error {
         actual: usize,
     },
     /// An entry is NaN or infinite.
-    #[error("matrix {matrix}: entry ({row}, {column}) is {value}, not a finite number")]
+    #[error(
+        "matrix {matrix}: {}entry ({row}, {column}) is {value}, not a finite number",
+        if *imaginary { "the imaginary part of " } else { "" }
+    )]
     NotFinite {
         /// The matrix, counted from 0.
         matrix: usize,
@@ -79,8 +82,10 @@ pub enum Error {
         row: usize,
         /// The entry's column.
         column: usize,
-        /// The entry.
+        /// The entry, or the part of it that is not finite.
         value: f64,
+        /// Whether that is its imaginary part.
+        imaginary: bool,
     },
     /// The matrices are so small or large that products of their entries leave the range of `f64`.
     #[error(
@@ -91,11 +96,11 @@ pub enum Error {
         /// The entry.
         power: f64,
     },
-    /// A matrix is not symmetric.
+    /// A matrix is not symmetric or, if it is complex, not Hermitian.
     #[error(
-        "matrix {matrix} is not symmetric: entries ({row}, {column}) and ({column}, {row}) differ by \
-         {asymmetry:.3e} of the largest entry (at most 1e-8 is taken as rounding); \
-         SetOptions::symmetrize takes the mean of the two"
+        "matrix {matrix} is not {} of the largest entry (at most 1e-8 is taken as rounding); \
+         SetOptions::symmetrize takes the mean of the two",
+        asymmetric_entries(*complex, *row, *column, *asymmetry)
     )]
     Asymmetric {
         /// The matrix, counted from 0.
@@ -104,8 +109,10 @@ pub enum Error {
         row: usize,
         /// The entry's column.
         column: usize,
-        /// |C_ab − C_ba| / max |C|.
+        /// |C_ab − conj C_ba| / max |C|.
         asymmetry: f64,
+        /// Whether it is complex: the entry may then be one of the diagonal.
+        complex: bool,
     },
     /// A matrix, or the mean of all, is not positive definite.
     #[error(
@@ -339,6 +346,25 @@ pub fn listed(named: impl Fn(Criterion) -> String) -> String {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         names => names.concat(),
     }
+}
+
+/// Which two entries of a matrix should be equal, or each other's conjugates, and how much they differ:
+/// "Hermitian: entries (1, 0) and the conjugate of (0, 1) differ by 1e-3".
+///
+/// ```
+/// use codiag::error::asymmetric_entries;
+/// let words = asymmetric_entries(false, 1, 0, 0.5);
+/// assert_eq!(words, "symmetric: entries (1, 0) and (0, 1) differ by 5.000e-1");
+/// ```
+pub fn asymmetric_entries(complex: bool, row: usize, column: usize, asymmetry: f64) -> String {
+    let (word, conjugate) = if complex {
+        ("Hermitian", "the conjugate of ")
+    } else {
+        ("symmetric", "")
+    };
+    format!(
+        "{word}: entries ({row}, {column}) and {conjugate}({column}, {row}) differ by {asymmetry:.3e}"
+    )
 }
 
 fn matrix_or_mean(matrix: Option<usize>) -> String {

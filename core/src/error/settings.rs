@@ -169,6 +169,9 @@ pub enum Conflict {
          channels"
     )]
     LeastSquaresReduced,
+    /// Least squares fits real matrices.
+    #[error("Criterion::LeastSquares is for real matrices: these are complex")]
+    LeastSquaresComplex,
     /// The second derivatives of least squares are never formed.
     #[error("Hessian::at is not for Criterion::LeastSquares, whose Hessian is never formed")]
     LeastSquaresHessian,

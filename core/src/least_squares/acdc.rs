@@ -5,11 +5,15 @@
 //! eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᵀ, times the root of its eigenvalue over T_aa.
 
 use crate::Error;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Hessian;
 
 /// One sweep over the columns of A, with the Qᵃ as the row blocks of `weighted`.
-pub(crate) fn sweep(a: &mut Matrix, weighted: &Hessian, gamma: &Matrix) -> Result<(), Error> {
+pub(crate) fn sweep<T: Scalar>(
+    a: &mut Matrix,
+    weighted: &Hessian<T>,
+    gamma: &Matrix,
+) -> Result<(), Error> {
     let p = a.rows();
     for column in 0..p {
         let energy = gamma[(column, column)];

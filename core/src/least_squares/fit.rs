@@ -1,7 +1,7 @@
 //! A fit at one B: what all matrices share.
 
 use crate::linalg::kernels::{FitTask, MomentSums};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::Block;
 use crate::statistics::Statistics;
 
@@ -35,7 +35,11 @@ impl Fit {
     }
 
     /// What it asks of a block; the diagonals go to `fitted`.
-    pub fn task<'a>(&'a self, block: &'a Block, fitted: &'a mut [f64]) -> FitTask<'a> {
+    pub fn task<'a, T: Scalar>(
+        &'a self,
+        block: &'a Block<T>,
+        fitted: &'a mut [f64],
+    ) -> FitTask<'a> {
         FitTask {
             components: &self.components,
             inverse: &self.inverse,

@@ -3,7 +3,7 @@
 use super::gauss_newton::{Direction, Model};
 use super::{Fit, diagonalizer, stopping_measure};
 use crate::Error;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 use crate::matrices::WorkingSet;
 use crate::statistics::Statistics;
 
@@ -25,9 +25,9 @@ pub(crate) struct Point {
 
 impl Point {
     /// Brings the set to B.
-    pub fn at<S: WorkingSet>(set: &mut S, b: Matrix) -> Result<Self, Error> {
-        let captured = set.reset(&b)?;
-        let statistics = set.statistics()?;
+    pub fn at<T: Scalar, S: WorkingSet<T>>(set: &mut S, b: Matrix) -> Result<Self, Error> {
+        let captured = set.reset(&Matrix::from_real(&b))?;
+        let statistics = set.statistics()?.to_real();
         let summary = set.summary();
         let loss = summary.criterion.loss(summary, captured, 0.0);
         Ok(Self {
@@ -61,7 +61,7 @@ impl Levenberg {
 
     /// A Gauss–Newton step from a point in the gauge that lowers the loss, or, where it is all rounding,
     /// does not raise it beyond; None, with the set where it stood, if none is found.
-    pub fn step<S: WorkingSet>(
+    pub fn step<T: Scalar, S: WorkingSet<T>>(
         &mut self,
         set: &mut S,
         here: &Point,
@@ -103,7 +103,7 @@ impl Levenberg {
             }
             self.damping = (4.0 * self.damping).max(1e-6);
         }
-        set.reset(&here.b)?;
+        set.reset(&Matrix::from_real(&here.b))?;
         Ok(None)
     }
 }

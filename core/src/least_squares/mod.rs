@@ -21,7 +21,7 @@ pub(crate) mod wedge;
 pub(crate) use fit::Fit;
 pub(crate) use levenberg::{Levenberg, Point};
 
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Statistics;
 
 /// Two columns of A whose cosine is nearer to ±1 than this are collinear: an angle of 10⁻⁵.
@@ -31,7 +31,7 @@ const CANCELLED: f64 = 100.0;
 
 /// ĝ = √(Σ_ab G_ab² / (Γ_bb · energy)), with Γ = T: how much of the residuals goes along with each diagonal,
 /// free of units and of n.
-pub(crate) fn stopping_measure(statistics: &Statistics, energy: f64) -> f64 {
+pub(crate) fn stopping_measure<T: Scalar>(statistics: &Statistics<T>, energy: f64) -> f64 {
     let Statistics { gradient, gamma } = statistics;
     let p = gradient.rows();
     if energy <= 0.0 {
@@ -40,7 +40,7 @@ pub(crate) fn stopping_measure(statistics: &Statistics, energy: f64) -> f64 {
     // Each factor apart: squares of energies may leave the range of numbers.
     let share = |a: usize, b: usize| {
         let root = (gamma[(b, b)] / energy).sqrt();
-        let part = gradient[(a, b)] / energy;
+        let part = gradient[(a, b)].abs() / energy;
         if root > 0.0 {
             (part / root).powi(2)
         } else {
@@ -52,11 +52,11 @@ pub(crate) fn stopping_measure(statistics: &Statistics, energy: f64) -> f64 {
 }
 
 /// The norms of the columns.
-pub(crate) fn column_norms(a: &Matrix) -> Vec<f64> {
+pub(crate) fn column_norms<T: Scalar>(a: &Matrix<T>) -> Vec<f64> {
     let mut squares = vec![0.0; a.columns()];
     for row in 0..a.rows() {
         let numbers = squares.iter_mut().zip(a.row(row));
-        numbers.for_each(|(sum, x)| *sum += x * x);
+        numbers.for_each(|(sum, x)| *sum += x.norm_sqr());
     }
     squares.iter().map(|x| x.sqrt()).collect()
 }
@@ -70,8 +70,7 @@ pub(crate) fn diagonalizer(a: &Matrix) -> Option<Matrix> {
 }
 
 /// Whether components of a fit cancel each other: the sign of columns on their way to be collinear.
-pub(crate) fn is_cancelled(statistics: &Statistics, energy: f64) -> bool {
-    let gamma = &statistics.gamma;
+pub(crate) fn is_cancelled(gamma: &Matrix, energy: f64) -> bool {
     (0..gamma.rows()).any(|a| gamma[(a, a)] > CANCELLED * energy)
 }
 

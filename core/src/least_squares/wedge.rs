@@ -13,7 +13,7 @@
 //! sets that is the minimum of least squares, on others near it.
 
 use crate::linalg::kernels::MomentSums;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Statistics;
 
 /// Determinants are kept above this share of z_aa z_bb.
@@ -22,8 +22,8 @@ const FLOOR: f64 = 1e-10;
 const LONGEST: f64 = 1.0;
 
 /// y and z, as gradient and Γ, from the moments of the Dⁱ with the weights −w_i Dⁱ_aa.
-pub(crate) fn sums(moments: &MomentSums) -> Statistics {
-    let (gradient, gamma) = (&moments.gradient, &moments.gamma);
+pub(crate) fn sums<T: Scalar>(moments: &MomentSums<T>) -> Statistics {
+    let (gradient, gamma) = (moments.gradient.to_real(), &moments.gamma);
     let p = gamma.rows();
     Statistics {
         gradient: Matrix::from_fn(p, p, |a, b| if a == b { 0.0 } else { -gradient[(b, a)] }),

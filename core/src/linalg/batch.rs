@@ -1,40 +1,44 @@
 //! Many symmetric matrices of one size, entry by entry.
 
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::{Matrix, Triangle};
+use super::{Matrix, Scalar, Triangle};
 
-/// Symmetric p×p matrices, one per lane, in the layout that the [kernels](super::kernels) work on:
-/// row (a, b), b ≤ a, holds the entries (a, b) of all matrices side by side, and the rows follow
-/// each other as [`Triangle`] counts them.
+/// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
+/// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices side
+/// by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have two such
+/// planes, first the real parts, then the imaginary ones, whose diagonal is zero.
 ///
 /// `S` is where the numbers are kept: a `Vec<f64>`, a slice, or anything that derefs to one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SymmetricBatch<S = Vec<f64>> {
+pub struct SymmetricBatch<S = Vec<f64>, T = f64> {
     triangle: Triangle,
     lanes: usize,
     entries: S,
+    scalar: PhantomData<T>,
 }
 
 /// How many numbers so many p×p matrices take.
 ///
 /// # Panics
 /// If they are more than can be counted.
-fn numbers(p: usize, lanes: usize) -> usize {
+fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
     let numbers = Triangle::new(p).len().checked_mul(lanes);
+    let numbers = numbers.and_then(|plane| plane.checked_mul(planes));
     numbers.unwrap_or_else(|| {
         panic!("{lanes} matrices of size {p} have more entries than can be counted")
     })
 }
 
-impl SymmetricBatch {
+impl<T: Scalar> SymmetricBatch<Vec<f64>, T> {
     /// So many p×p matrices of zeros.
     pub fn zeros(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, vec![0.0; numbers(p, lanes)])
+        Self::from_parts(p, lanes, vec![0.0; numbers(p, lanes, T::PLANES)])
     }
 }
 
-impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
+impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     /// Matrices whose entries already lie in `entries` in this layout.
     ///
     /// # Panics
@@ -42,13 +46,14 @@ impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
     pub fn from_parts(p: usize, lanes: usize, entries: S) -> Self {
         assert_eq!(
             entries.len(),
-            numbers(p, lanes),
+            numbers(p, lanes, T::PLANES),
             "the number of entries of {lanes} symmetric matrices of size {p}"
         );
         Self {
             triangle: Triangle::new(p),
             lanes,
             entries,
+            scalar: PhantomData,
         }
     }
 
@@ -64,13 +69,13 @@ impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
         self.lanes
     }
 
-    /// All entries, row after row.
+    /// All entries, row after row, plane after plane.
     #[inline(always)]
     pub fn entries(&self) -> &[f64] {
         &self.entries
     }
 
-    /// The entries (a, b) = (b, a) of all matrices.
+    /// The (real parts of the) entries (a, b) = (b, a) of all matrices.
     #[inline(always)]
     pub fn row(&self, a: usize, b: usize) -> &[f64] {
         &self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
@@ -84,18 +89,18 @@ impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
 
     /// Entry (a, b) of the matrix in one lane.
     #[inline(always)]
-    pub fn entry(&self, (a, b): (usize, usize), lane: usize) -> f64 {
-        self.row(a, b)[lane]
+    pub fn entry(&self, (a, b): (usize, usize), lane: usize) -> T {
+        packed_entry(self.triangle, &self.entries, self.lanes, (a, b), lane)
     }
 
-    /// The rows in the order of [`Triangle::pairs`].
+    /// The rows in the order of [`Triangle::pairs`], plane after plane.
     #[inline(always)]
     pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.entries.chunks_exact(self.lanes.max(1))
     }
 
     /// The matrix in one lane.
-    pub fn matrix(&self, lane: usize) -> Matrix {
+    pub fn matrix(&self, lane: usize) -> Matrix<T> {
         let p = self.size();
         Matrix::from_fn(p, p, |a, b| self.entry((a, b), lane))
     }
@@ -104,28 +109,53 @@ impl<S: Deref<Target = [f64]>> SymmetricBatch<S> {
     ///
     /// # Panics
     /// If `out` does not hold p·p numbers, or there is no such lane.
-    pub fn unpack(&self, lane: usize, out: &mut [f64]) {
+    pub fn unpack(&self, lane: usize, out: &mut [T]) {
         let p = self.size();
         assert_eq!(
             out.len(),
             p * p,
             "the number of entries of a {p} x {p} matrix"
         );
-        for ((a, b), row) in self.triangle.pairs().zip(self.rows()) {
-            out[a * p + b] = row[lane];
-            out[b * p + a] = row[lane];
+        for (a, b) in self.triangle.pairs() {
+            let entry = self.entry((a, b), lane);
+            out[a * p + b] = entry;
+            out[b * p + a] = entry.conj();
         }
     }
 }
 
-impl<S: DerefMut<Target = [f64]>> SymmetricBatch<S> {
-    /// All entries, row after row, to be changed.
+/// Entry (a, b) of the matrix in one of so many lanes, from packed planes.
+#[inline(always)]
+fn packed_entry<T: Scalar>(
+    triangle: Triangle,
+    entries: &[f64],
+    lanes: usize,
+    (a, b): (usize, usize),
+    lane: usize,
+) -> T {
+    assert!(lane < lanes, "no lane {lane} of {lanes}");
+    let place = triangle.index(a, b) * lanes + lane;
+    if T::PLANES == 1 {
+        return T::from_real(entries[place]);
+    }
+    let entry = T::from_parts(entries[place], entries[triangle.len() * lanes + place]);
+    if a >= b { entry } else { entry.conj() }
+}
+
+/// A symmetric (if complex, Hermitian) matrix from the packed entries of its triangle.
+pub fn unpacked<T: Scalar>(p: usize, entries: &[f64]) -> Matrix<T> {
+    let triangle = Triangle::new(p);
+    Matrix::from_fn(p, p, |a, b| packed_entry(triangle, entries, 1, (a, b), 0))
+}
+
+impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
+    /// All entries, row after row, plane after plane, to be changed.
     #[inline(always)]
     pub fn entries_mut(&mut self) -> &mut [f64] {
         &mut self.entries
     }
 
-    /// The entries (a, b) = (b, a) of all matrices, to be changed.
+    /// The (real parts of the) entries (a, b) = (b, a) of all matrices, to be changed.
     #[inline(always)]
     pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
         &mut self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
@@ -137,7 +167,7 @@ impl<S: DerefMut<Target = [f64]>> SymmetricBatch<S> {
         self.row_mut(a, a)
     }
 
-    /// The rows in the order of [`Triangle::pairs`], to be changed.
+    /// The rows in the order of [`Triangle::pairs`], plane after plane, to be changed.
     #[inline(always)]
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.entries.chunks_exact_mut(self.lanes.max(1))
@@ -147,6 +177,7 @@ impl<S: DerefMut<Target = [f64]>> SymmetricBatch<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::c64;
 
     fn examples(p: usize, lanes: usize) -> Vec<Matrix> {
         let number = |i: usize, a: usize, b: usize| (100 * i + 10 * a.max(b) + a.min(b)) as f64;
@@ -155,7 +186,7 @@ mod tests {
     }
 
     fn batch_of(p: usize, matrices: &[Matrix]) -> SymmetricBatch {
-        let mut batch = SymmetricBatch::zeros(p, matrices.len());
+        let mut batch = SymmetricBatch::<_, f64>::zeros(p, matrices.len());
         for (lane, matrix) in matrices.iter().enumerate() {
             for (a, b) in Triangle::new(p).pairs() {
                 batch.row_mut(a, b)[lane] = matrix[(a, b)];
@@ -204,12 +235,29 @@ mod tests {
     #[test]
     #[should_panic(expected = "the number of entries of 4 symmetric matrices of size 3")]
     fn storage_of_another_length_is_refused() {
-        SymmetricBatch::from_parts(3, 4, vec![0.0; 23]);
+        SymmetricBatch::<_, f64>::from_parts(3, 4, vec![0.0; 23]);
     }
 
     #[test]
     #[should_panic(expected = "more entries than can be counted")]
     fn more_entries_than_can_be_counted_are_refused() {
-        SymmetricBatch::zeros(1 << 31, 1 << 31);
+        SymmetricBatch::<_, f64>::zeros(1 << 31, 1 << 31);
+    }
+
+    #[test]
+    fn complex_matrices_have_a_second_plane() {
+        let (p, lanes) = (3, 2);
+        let mut batch = SymmetricBatch::<Vec<f64>, c64>::zeros(p, lanes);
+        let plane = Triangle::new(p).len() * lanes;
+        assert_eq!(batch.entries().len(), 2 * plane);
+        batch.row_mut(2, 1)[1] = 5.0;
+        batch.entries_mut()[plane + Triangle::new(p).index(2, 1) * lanes + 1] = -7.0;
+        let matrix = batch.matrix(1);
+        assert_eq!(matrix[(2, 1)], c64::new(5.0, -7.0));
+        assert_eq!(matrix[(1, 2)], c64::new(5.0, 7.0));
+        let mut out = vec![c64::ZERO; p * p];
+        batch.unpack(1, &mut out);
+        assert_eq!(out, matrix.as_slice());
+        assert_eq!(batch.matrix(0), Matrix::zeros(p, p));
     }
 }

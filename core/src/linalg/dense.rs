@@ -200,17 +200,19 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
 }
 
-/// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization.
-pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
+/// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization; for complex
+/// matrices log |det m|.
+pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     if m.rows() <= GAUSS_JORDAN {
         return super::gauss_jordan::log_det_and_inverse(m);
     }
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
     let (order, _) = lu.P().arrays();
-    let negative = (0..m.rows()).filter(|&a| upper[(a, a)] < 0.0).count() + transpositions(order);
+    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
+    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
     let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
-    if negative % 2 == 1 || !log_det.is_finite() {
+    if negative || !log_det.is_finite() {
         return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
     }
     (log_det, from_faer(lu.inverse().as_ref()))

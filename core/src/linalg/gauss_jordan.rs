@@ -1,9 +1,9 @@
 //! Inverses of small matrices, by elimination with pivots.
 
-use super::{Matrix, kernels};
+use super::{Matrix, Scalar, kernels};
 
-/// log det m, −∞ unless the determinant is positive, and m⁻¹.
-pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
+/// log det m, −∞ unless the determinant is positive, and m⁻¹; for complex matrices log |det m|.
+pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     let p = m.rows();
     let mut inverse = m.clone();
     let mut log_det = 0.0;
@@ -18,12 +18,12 @@ pub fn log_det_and_inverse(m: &Matrix) -> (f64, Matrix) {
 }
 
 /// Replaces a row-major p×p matrix by its inverse; returns the logarithm of its determinant, −∞
-/// (with the matrix in disorder) unless that is positive.
+/// (with the matrix in disorder) unless that is positive, or, of a complex one, not zero.
 #[inline(always)]
-fn eliminate(m: &mut [f64], p: usize) -> f64 {
+fn eliminate<T: Scalar>(m: &mut [T], p: usize) -> f64 {
     let (mut log_det, mut negative) = (0.0, false);
     let mut swaps = vec![0; p];
-    let mut pivot_row = vec![0.0; p];
+    let mut pivot_row = vec![T::ZERO; p];
     for k in 0..p {
         let size = |row: usize| m[row * p + k].abs();
         let mut chosen = k;
@@ -34,14 +34,14 @@ fn eliminate(m: &mut [f64], p: usize) -> f64 {
         }
         swaps[k] = chosen;
         let pivot = m[chosen * p + k];
-        if !(pivot.abs() > 0.0 && pivot.is_finite()) {
+        if !(pivot.abs() > 0.0 && pivot.abs().is_finite()) {
             return f64::NEG_INFINITY;
         }
         log_det += pivot.abs().ln();
-        negative ^= (pivot < 0.0) ^ (chosen != k);
+        negative ^= T::PLANES == 1 && (pivot.real() < 0.0) ^ (chosen != k);
         pivot_row.copy_from_slice(&m[chosen * p..][..p]);
         m.copy_within(k * p..(k + 1) * p, chosen * p);
-        pivot_row[k] = 1.0;
+        pivot_row[k] = T::ONE;
         pivot_row.iter_mut().for_each(|x| *x /= pivot);
         m[k * p..][..p].copy_from_slice(&pivot_row);
         for (row, numbers) in m.chunks_exact_mut(p).enumerate() {
@@ -50,7 +50,7 @@ fn eliminate(m: &mut [f64], p: usize) -> f64 {
             }
             let factor = -std::mem::take(&mut numbers[k]);
             for (x, y) in numbers.iter_mut().zip(&pivot_row) {
-                *x += factor * y;
+                *x += factor * *y;
             }
         }
     }

@@ -267,7 +267,7 @@ impl<T: Scalar> Matrix<T> {
             other.rows,
             other.columns
         );
-        super::dot(self.reals(), other.reals())
+        super::dot(&self.data, &other.data)
     }
 
     /// The Frobenius norm.
@@ -300,12 +300,7 @@ impl<T: Scalar> Matrix<T> {
     /// assert!(!codiag::Matrix::diagonal(&[f64::NAN]).is_finite());
     /// ```
     pub fn is_finite(&self) -> bool {
-        self.reals().iter().all(|x| x.is_finite())
-    }
-
-    /// The real numbers that the entries are made of.
-    fn reals(&self) -> &[f64] {
-        bytemuck::cast_slice(&self.data)
+        super::reals(&self.data).iter().all(|x| x.is_finite())
     }
 }
 
@@ -314,5 +309,20 @@ impl<T: Scalar> Matrix<T> {
 impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..self.rows).map(|a| self.row(a)))
+    }
+}
+
+/// For arithmetic that is only for real numbers.
+impl<T: Scalar> Matrix<T> {
+    /// The real parts.
+    pub(crate) fn to_real(&self) -> Matrix {
+        Matrix::from_fn(self.rows(), self.columns(), |a, b| self[(a, b)].real())
+    }
+
+    /// A real matrix among matrices that may be complex.
+    pub(crate) fn from_real(real: &Matrix) -> Self {
+        Self::from_fn(real.rows(), real.columns(), |a, b| {
+            T::from_real(real[(a, b)])
+        })
     }
 }

@@ -10,26 +10,37 @@ mod matrix;
 mod scalar;
 mod triangle;
 
-pub use batch::SymmetricBatch;
+pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
-    add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, inverse,
-    log_abs_det, log_det_and_inverse, product, product_into, real_eigenvectors, reorthogonalize,
-    singular_values,
+    add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky,
+    hermitian_eigen, inverse, log_abs_det, log_det_and_inverse, product, product_adjoint,
+    product_into, real_eigenvectors, reorthogonalize, singular_values, unitary_exponential,
 };
 // The names of the real case, for real code.
 pub use dense::{
     hermitian_eigen as symmetric_eigen, hermitian_eigenvalues as symmetric_eigenvalues,
-    product_adjoint as product_transposed, unitary_exponential as rotation_exponential,
+    product_adjoint as product_transposed,
 };
 pub use matrix::Matrix;
 pub use scalar::{Scalar, c64};
 pub use triangle::Triangle;
 
-/// Σ x_k y_k, in eight independent sums so that it vectorizes.
-pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+/// The real numbers that some are made of.
+pub fn reals<T: Scalar>(numbers: &[T]) -> &[f64] {
+    bytemuck::cast_slice(numbers)
+}
+
+/// The same, to be changed.
+pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
+    bytemuck::cast_slice_mut(numbers)
+}
+
+/// The real part of Σ x_k conj(y_k), of real numbers all of it, in eight independent sums so that it
+/// vectorizes.
+pub fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
     let mut sums = [0.0; 8];
-    let (xs, x_rest) = x.as_chunks::<8>();
-    let (ys, y_rest) = y.as_chunks::<8>();
+    let (xs, x_rest) = reals(x).as_chunks::<8>();
+    let (ys, y_rest) = reals(y).as_chunks::<8>();
     kernels::dispatch(
         #[inline(always)]
         || {
@@ -62,7 +73,8 @@ pub fn sum(x: &[f64]) -> f64 {
 }
 
 /// y ← y + factor · x.
-pub fn add_multiple(y: &mut [f64], factor: f64, x: &[f64]) {
+pub fn add_multiple<T: Scalar>(y: &mut [T], factor: f64, x: &[T]) {
+    let (y, x) = (reals_mut(y), reals(x));
     kernels::dispatch(
         #[inline(always)]
         || {

@@ -8,7 +8,13 @@ use num_complex::Complex;
 
 use super::dense::Field;
 
-/// A complex number of two `f64`.
+/// A complex number of two `f64`: that of the crate num-complex.
+///
+/// ```
+/// let z = codiag::c64::new(3.0, 4.0);
+/// assert_eq!(z.norm(), 5.0);
+/// assert_eq!(z, num_complex::Complex::new(3.0, 4.0));
+/// ```
 #[allow(non_camel_case_types)] // named as `f64` is
 pub type c64 = Complex<f64>;
 
@@ -92,6 +98,25 @@ pub trait Scalar:
     /// ```
     fn real(self) -> f64;
 
+    /// The imaginary part; that of a real number is 0.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// assert_eq!(num_complex::Complex::new(2.0, 3.0).imaginary(), 3.0);
+    /// assert_eq!(2.0.imaginary(), 0.0);
+    /// ```
+    fn imaginary(self) -> f64;
+
+    /// The number of these two parts; a real one takes the first alone.
+    ///
+    /// ```
+    /// use codiag::Scalar;
+    /// use num_complex::Complex;
+    /// assert_eq!(<Complex<f64> as Scalar>::from_parts(2.0, 3.0), Complex::new(2.0, 3.0));
+    /// assert_eq!(f64::from_parts(2.0, 3.0), 2.0);
+    /// ```
+    fn from_parts(real: f64, imaginary: f64) -> Self;
+
     /// The complex conjugate; a real number is its own.
     ///
     /// ```
@@ -134,6 +159,16 @@ impl Scalar for f64 {
     }
 
     #[inline(always)]
+    fn imaginary(self) -> f64 {
+        0.0
+    }
+
+    #[inline(always)]
+    fn from_parts(real: f64, _: f64) -> Self {
+        real
+    }
+
+    #[inline(always)]
     fn conj(self) -> Self {
         self
     }
@@ -162,6 +197,16 @@ impl Scalar for c64 {
     #[inline(always)]
     fn real(self) -> f64 {
         self.re
+    }
+
+    #[inline(always)]
+    fn imaginary(self) -> f64 {
+        self.im
+    }
+
+    #[inline(always)]
+    fn from_parts(real: f64, imaginary: f64) -> Self {
+        Complex::new(real, imaginary)
     }
 
     #[inline(always)]

@@ -62,7 +62,7 @@ impl Triangle {
 
     /// All pairs (a, b) with b ≤ a, in the order in which they are stored.
     #[inline(always)]
-    pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+    pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> + Clone {
         (0..self.size).flat_map(|a| (0..=a).map(move |b| (a, b)))
     }
 }

@@ -3,29 +3,30 @@
 use super::SetOptions;
 use crate::Error;
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, SymmetricBatch, Triangle};
+use crate::linalg::{Matrix, Scalar, SymmetricBatch, Triangle, reals};
 
 /// How far from symmetric a matrix may be, relative to its largest entry.
 pub(crate) const SYMMETRY_TOLERANCE: f64 = 1e-8;
 
 /// Some consecutive matrices of a set, entry-major.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct Block<T = f64> {
     /// The matrices, one per lane, padded by identities to a multiple of [`LANES`].
-    pub batch: SymmetricBatch,
+    pub batch: SymmetricBatch<Vec<f64>, T>,
     /// One weight per lane, zero for the padding.
     pub weights: Vec<f64>,
     /// How many lanes are matrices of the set.
     pub matrices: usize,
 }
 
-impl Block {
+impl<T: Scalar> Block<T> {
     /// How many matrices a block holds at most, by their size: a block should stay in a second
     /// level cache, but rows should be long enough to work on. It depends on nothing else, so that
     /// sums are taken in the same order whoever computes them.
     pub fn capacity(p: usize) -> usize {
         let numbers = 46_000; // 368 kB
-        let lanes = (numbers / Triangle::new(p).len()).clamp(3 * LANES, 32 * LANES);
+        let lanes = numbers / (T::PLANES * Triangle::new(p).len());
+        let lanes = lanes.clamp(3 * LANES, 32 * LANES);
         lanes - lanes % LANES
     }
 
@@ -39,16 +40,16 @@ impl Block {
         self.batch.size()
     }
 
-    /// All entries, row after row.
+    /// All entries, row after row, plane after plane.
     pub fn entries(&self) -> &[f64] {
         self.batch.entries()
     }
 
     /// Gathers row-major matrices, the first of which has the given number in the set, checking
-    /// that they are finite and symmetric, and shrinking each towards tr(C)/p · I.
+    /// that they are finite and symmetric (if complex, Hermitian), and shrinking each towards tr(C)/p · I.
     pub fn gather(
         p: usize,
-        matrices: &[&[f64]],
+        matrices: &[&[T]],
         first: usize,
         options: &SetOptions,
     ) -> Result<Self, Error> {
@@ -79,7 +80,7 @@ impl Block {
     /// the number of the matrix in a lane, for errors.
     pub fn gather_eight(
         &mut self,
-        eight: &[&[f64]],
+        eight: &[&[T]],
         at: usize,
         symmetrize: bool,
         number: impl Fn(usize) -> usize,
@@ -99,29 +100,42 @@ impl Block {
     }
 
     /// Writes up to eight matrices to eight neighbouring lanes, so that whole cache lines are
-    /// written. False if something is wrong with one of them.
-    fn gather_group(&mut self, matrices: &[&[f64]], at: usize, tolerance: f64) -> bool {
+    /// written. False if something may be wrong with one of them.
+    fn gather_group(&mut self, matrices: &[&[T]], at: usize, tolerance: f64) -> bool {
         let p = self.size();
         let mut largest = [0.0_f64; LANES];
         let mut asymmetry = [0.0_f64; LANES];
         let mut finite = true;
-        for ((a, b), row) in Triangle::new(p).pairs().zip(self.batch.rows_mut()) {
-            let out = &mut row[at..][..LANES];
+        let lanes = self.lanes();
+        let plane = Triangle::new(p).len() * lanes;
+        let (real, imaginary) = self.batch.entries_mut().split_at_mut(plane);
+        for (entry, (a, b)) in Triangle::new(p).pairs().enumerate() {
+            let out = &mut real[entry * lanes + at..][..LANES];
+            let mut second = imaginary.get_mut(entry * lanes + at..);
             for (l, matrix) in matrices.iter().enumerate() {
-                let (x, y) = (matrix[a * p + b], matrix[b * p + a]);
-                let value = if x == y { x } else { 0.5 * x + 0.5 * y };
-                finite &= value.is_finite();
-                largest[l] = largest[l].max(value.abs());
-                asymmetry[l] = asymmetry[l].max((x - y).abs());
-                out[l] = value;
+                let (x, y) = (matrix[a * p + b], matrix[b * p + a].conj());
+                let value = if x == y { x } else { x * 0.5 + y * 0.5 };
+                finite &= value.real().is_finite() && value.imaginary().is_finite();
+                // Bounds of the absolute values of complex numbers, which take long to compute.
+                let size = value.real().abs().max(value.imaginary().abs());
+                largest[l] = largest[l].max(size);
+                let difference = x - y;
+                let difference = difference.real().abs() + difference.imaginary().abs();
+                asymmetry[l] = asymmetry[l].max(difference);
+                out[l] = value.real();
+                if T::PLANES == 2
+                    && let Some(second) = &mut second
+                {
+                    second[l] = value.imaginary();
+                }
             }
         }
         let symmetric = |l: usize| asymmetry[l] == 0.0 || asymmetry[l] <= tolerance * largest[l];
         finite && (0..LANES).all(symmetric)
     }
 
-    /// F C Fᵀ of every matrix.
-    pub fn reduced(&self, filters: &Matrix, scratch: &mut Vec<f64>) -> Self {
+    /// F C Fᴴ of every matrix.
+    pub fn reduced(&self, filters: &Matrix<T>, scratch: &mut Vec<f64>) -> Self {
         let mut batch = SymmetricBatch::zeros(filters.rows(), self.lanes());
         let task = kernels::Congruence {
             transform: filters,
@@ -170,13 +184,15 @@ impl Block {
 }
 
 /// The first thing wrong with a matrix, in words of its own.
-fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Error> {
-    if let Some(k) = matrix.iter().position(|x| !x.is_finite()) {
+fn defect<T: Scalar>(p: usize, matrix: &[T], index: usize, tolerance: f64) -> Option<Error> {
+    if let Some(k) = reals(matrix).iter().position(|x| !x.is_finite()) {
+        let (entry, part) = (k / T::PLANES, k % T::PLANES);
         return Some(Error::NotFinite {
             matrix: index,
-            row: k / p,
-            column: k % p,
-            value: matrix[k],
+            row: entry / p,
+            column: entry % p,
+            value: reals(matrix)[k],
+            imaginary: part == 1,
         });
     }
     let (row, column, asymmetry) = asymmetry(p, matrix)?;
@@ -185,16 +201,18 @@ fn defect(p: usize, matrix: &[f64], index: usize, tolerance: f64) -> Option<Erro
         row,
         column,
         asymmetry,
+        complex: T::PLANES == 2,
     })
 }
 
-/// The largest |C_ab − C_ba| / max |C| of a finite matrix, and its place; None if all entries are zero,
-/// or none are off the diagonal.
-pub(crate) fn asymmetry(p: usize, matrix: &[f64]) -> Option<(usize, usize, f64)> {
+/// The largest |C_ab − conj C_ba| / max |C| of a finite matrix, and its place, which for a complex matrix
+/// may be on the diagonal; None if all entries are zero, or none are off the diagonal of a real one.
+pub(crate) fn asymmetry<T: Scalar>(p: usize, matrix: &[T]) -> Option<(usize, usize, f64)> {
     let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    let difference = |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a]).abs() / largest;
+    let difference =
+        |a: usize, b: usize| (matrix[a * p + b] - matrix[b * p + a].conj()).abs() / largest;
     let (row, column) = (0..p)
-        .flat_map(|a| (0..a).map(move |b| (a, b)))
+        .flat_map(|a| (0..a + T::PLANES - 1).map(move |b| (a, b)))
         .max_by(|x, y| difference(x.0, x.1).total_cmp(&difference(y.0, y.1)))?;
     let most = difference(row, column);
     (!most.is_nan()).then_some((row, column, most))

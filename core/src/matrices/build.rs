@@ -8,19 +8,19 @@ use super::{
 };
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::error::Remedy;
-use crate::linalg::{self, Matrix, Triangle, kernels};
+use crate::error::{Conflict, Remedy};
+use crate::linalg::{self, Matrix, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
 
 /// Eigenvalues below minus this share of the channels' powers are no rounding.
 const NEGATIVE: f64 = 1e-8;
 
-impl MatrixSet {
+impl<T: Scalar> MatrixSet<T> {
     /// A set of equally weighted matrices from n·p·p numbers, each matrix row after row.
     ///
     /// # Errors
-    /// If the matrices are not all finite, symmetric and positive definite.
-    pub fn new(data: &[f64], n: usize, p: usize) -> Result<Self, Error> {
+    /// If the matrices are not all finite, symmetric (if complex, Hermitian) and positive definite.
+    pub fn new(data: &[T], n: usize, p: usize) -> Result<Self, Error> {
         Self::with_options(data, n, p, &SetOptions::default())
     }
 
@@ -29,7 +29,7 @@ impl MatrixSet {
     /// # Errors
     /// If the data or the options are not as they should be.
     pub fn with_options(
-        data: &[f64],
+        data: &[T],
         n: usize,
         p: usize,
         options: &SetOptions,
@@ -44,7 +44,7 @@ impl MatrixSet {
     ///
     /// # Errors
     /// If the matrices or the options are not as they should be.
-    pub fn from_matrices<M: AsRef<[f64]>>(
+    pub fn from_matrices<M: AsRef<[T]>>(
         p: usize,
         matrices: impl IntoIterator<Item = M>,
         options: &SetOptions,
@@ -60,7 +60,7 @@ impl MatrixSet {
         let mut waiting: Vec<M> = Vec::new();
         let mut n = 0;
         let mut flush = |waiting: &mut Vec<M>, n: &mut usize| -> Result<(), Error> {
-            let rows: Vec<&[f64]> = waiting.iter().map(AsRef::as_ref).collect();
+            let rows: Vec<&[T]> = waiting.iter().map(AsRef::as_ref).collect();
             blocks.push(Block::gather(p, &rows, *n, options)?);
             *n += waiting.len();
             waiting.clear();
@@ -76,7 +76,7 @@ impl MatrixSet {
                 });
             }
             waiting.push(matrix);
-            if waiting.len() == Block::capacity(p) {
+            if waiting.len() == Block::<T>::capacity(p) {
                 flush(&mut waiting, &mut n)?;
             }
         }
@@ -93,11 +93,18 @@ impl MatrixSet {
     }
 
     /// Weights, mean, reduction, and the factorizations that show the matrices positive definite.
-    fn from_blocks(p: usize, mut blocks: Vec<Block>, options: &SetOptions) -> Result<Self, Error> {
+    fn from_blocks(
+        p: usize,
+        mut blocks: Vec<Block<T>>,
+        options: &SetOptions,
+    ) -> Result<Self, Error> {
+        if T::PLANES > 1 && options.criterion == Criterion::LeastSquares {
+            return Err(Error::Conflict(Conflict::LeastSquaresComplex));
+        }
         let n = blocks.iter().map(|b| b.matrices).sum();
         let weights = options.normalized_weights(n);
         deal_out(&weights, &mut blocks);
-        let workers = Workers::new(options.threads, n, p);
+        let workers = Workers::new(options.threads, n * T::PLANES.pow(2), p);
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
         let reduction = match options.rank {
@@ -127,7 +134,7 @@ impl MatrixSet {
 }
 
 /// Whether there are as many numbers as n matrices of size p×p have.
-pub(crate) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error> {
+pub(crate) fn check_shape<T>(data: &[T], n: usize, p: usize) -> Result<(), Error> {
     let shape = || vec![n, p, p];
     if n == 0 || p == 0 {
         return Err(Error::Shape { shape: shape() });
@@ -147,24 +154,24 @@ pub(crate) fn check_shape(data: &[f64], n: usize, p: usize) -> Result<(), Error>
 pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
     let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     count
-        .filter(|count| count.checked_mul(8).is_some())
+        .filter(|count| count.checked_mul(16).is_some())
         .ok_or_else(|| Error::TooLarge {
             shape: vec![n, p, p],
         })
 }
 
 /// Blocks without weights yet, from matrices the first of which has the given number in the set.
-pub(super) fn gather(
-    data: &[f64],
+pub(super) fn gather<T: Scalar>(
+    data: &[T],
     p: usize,
     first: usize,
     options: &SetOptions,
-) -> Result<Vec<Block>, Error> {
-    let capacity = Block::capacity(p);
-    let pieces: Vec<&[f64]> = data.chunks(capacity * p * p).collect();
+) -> Result<Vec<Block<T>>, Error> {
+    let capacity = Block::<T>::capacity(p);
+    let pieces: Vec<&[T]> = data.chunks(capacity * p * p).collect();
     let workers = Workers::new(options.threads, data.len() / (p * p), p);
     let blocks = workers.map(&pieces, |k, piece| {
-        let matrices: Vec<&[f64]> = piece.chunks_exact(p * p).collect();
+        let matrices: Vec<&[T]> = piece.chunks_exact(p * p).collect();
         Block::gather(p, &matrices, first + k * capacity, options)
     });
     // Whoever finds them, the first of the errors is reported.
@@ -172,7 +179,7 @@ pub(super) fn gather(
 }
 
 /// Gives every matrix its weight.
-pub(super) fn deal_out(weights: &[f64], blocks: &mut [Block]) {
+pub(super) fn deal_out<T>(weights: &[f64], blocks: &mut [Block<T>]) {
     let mut rest = weights;
     for block in blocks {
         let (own, others) = rest.split_at(block.matrices);
@@ -183,8 +190,8 @@ pub(super) fn deal_out(weights: &[f64], blocks: &mut [Block]) {
 
 /// Beyond this range products of filters and entries may overflow or vanish. (A power of zero or
 /// below is for the factorizations to report.)
-pub(crate) fn check_range(mean: &Matrix) -> Result<(), Error> {
-    let powers = (0..mean.rows()).map(|a| mean[(a, a)]);
+pub(crate) fn check_range<T: Scalar>(mean: &Matrix<T>) -> Result<(), Error> {
+    let powers = (0..mean.rows()).map(|a| mean[(a, a)].real());
     let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);
     match powers.into_iter().find(outside) {
         Some(power) => Err(Error::Range { power }),
@@ -204,7 +211,11 @@ pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), 
 }
 
 /// Brings the blocks to the leading dimensions of the mean.
-fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, Error> {
+fn reduce<T: Scalar>(
+    blocks: &mut [Block<T>],
+    mean: &Matrix<T>,
+    rank: Rank,
+) -> Result<Reduction<T>, Error> {
     let reduction = Reduction::of_mean(mean, rank)?;
     check_semidefinite(blocks, mean)?;
     reduce_blocks(blocks, reduction.filters());
@@ -213,7 +224,10 @@ fn reduce(blocks: &mut [Block], mean: &Matrix, rank: Rank) -> Result<Reduction, 
 
 /// That no matrix of a set to be reduced is clearly negative in any direction: a reduction to the
 /// range of the mean would hide it.
-pub(super) fn check_semidefinite(blocks: &[Block], mean: &Matrix) -> Result<(), Error> {
+pub(super) fn check_semidefinite<T: Scalar>(
+    blocks: &[Block<T>],
+    mean: &Matrix<T>,
+) -> Result<(), Error> {
     let mut first = 0;
     for block in blocks {
         if let Some(lane) = negative_lane(block, mean) {
@@ -227,12 +241,12 @@ pub(super) fn check_semidefinite(blocks: &[Block], mean: &Matrix) -> Result<(), 
 /// The first matrix of a block that is clearly negative in some direction: its Cholesky
 /// factorization fails even once its diagonal is lifted by `NEGATIVE` times its own powers and those
 /// of the mean.
-pub(super) fn negative_lane(block: &Block, mean: &Matrix) -> Option<usize> {
+pub(super) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Option<usize> {
     let p = mean.rows();
-    let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)]));
+    let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)].real()));
     let mut lifted = block.clone();
     for a in 0..p {
-        let power = mean[(a, a)];
+        let power = mean[(a, a)].real();
         let least = if power > 0.0 { power } else { strongest };
         let lift = |x: &mut f64| *x += NEGATIVE * (x.max(0.0) + least);
         lifted.batch.diagonal_mut(a).iter_mut().for_each(lift);
@@ -241,7 +255,7 @@ pub(super) fn negative_lane(block: &Block, mean: &Matrix) -> Option<usize> {
 }
 
 /// Brings the blocks to the dimensions that these filters find.
-pub(super) fn reduce_blocks(blocks: &mut [Block], filters: &Matrix) {
+pub(super) fn reduce_blocks<T: Scalar>(blocks: &mut [Block<T>], filters: &Matrix<T>) {
     let mut scratch = Vec::new();
     for block in blocks {
         *block = block.reduced(filters, &mut scratch);
@@ -249,10 +263,10 @@ pub(super) fn reduce_blocks(blocks: &mut [Block], filters: &Matrix) {
 }
 
 /// The constants of all matrices, or the first that the criterion does not take.
-pub(super) fn constants(
+pub(super) fn constants<T: Scalar>(
     criterion: Criterion,
-    mean: &Matrix,
-    blocks: &[Block],
+    mean: &Matrix<T>,
+    blocks: &[Block<T>],
     workers: &Workers,
 ) -> Result<Vec<f64>, Error> {
     let factorized = workers.map(blocks, |_, block| block_constants(criterion, block));
@@ -269,7 +283,10 @@ pub(super) fn constants(
 
 /// The constants of the matrices of a block, and the first lane whose matrix the criterion does not
 /// take.
-pub(super) fn block_constants(criterion: Criterion, block: &Block) -> (Vec<f64>, Option<usize>) {
+pub(super) fn block_constants<T: Scalar>(
+    criterion: Criterion,
+    block: &Block<T>,
+) -> (Vec<f64>, Option<usize>) {
     match criterion {
         Criterion::Likelihood => factorize_block(block),
         Criterion::Frobenius | Criterion::LeastSquares => (squared_norms(block), None),
@@ -277,9 +294,11 @@ pub(super) fn block_constants(criterion: Criterion, block: &Block) -> (Vec<f64>,
 }
 
 /// ‖C‖² of every matrix of a block.
-fn squared_norms(block: &Block) -> Vec<f64> {
+fn squared_norms<T: Scalar>(block: &Block<T>) -> Vec<f64> {
     let mut norms = vec![0.0; block.matrices];
-    for ((a, b), row) in Triangle::new(block.size()).pairs().zip(block.batch.rows()) {
+    // One plane of entries after the other.
+    let pairs = Triangle::new(block.size()).pairs().cycle();
+    for ((a, b), row) in pairs.zip(block.batch.rows()) {
         let times = if a == b { 1.0 } else { 2.0 };
         let numbers = norms.iter_mut().zip(row);
         numbers.for_each(|(norm, x)| *norm += times * x * x);
@@ -288,7 +307,7 @@ fn squared_norms(block: &Block) -> Vec<f64> {
 }
 
 /// log det of every matrix of a block, and the first lane whose matrix is not positive definite.
-pub(crate) fn factorize_block(block: &Block) -> (Vec<f64>, Option<usize>) {
+pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<usize>) {
     let p = block.size();
     // A pivot below this share of its diagonal entry is rounding.
     let floor = p as f64 * f64::EPSILON;
@@ -314,7 +333,7 @@ pub(crate) struct Indefinite {
 
 impl Indefinite {
     /// The matrix in one lane of a block, which has that number in the set.
-    pub fn new(block: &Block, lane: usize, matrix: usize) -> Self {
+    pub fn new<T: Scalar>(block: &Block<T>, lane: usize, matrix: usize) -> Self {
         let p = block.size();
         let values = linalg::symmetric_eigenvalues(&block.batch.matrix(lane));
         let values = values.unwrap_or_else(|| vec![f64::NAN]);
@@ -326,7 +345,7 @@ impl Indefinite {
     }
 
     /// The complaint about it, in a set of that mean.
-    pub fn error(self, mean: &Matrix) -> Error {
+    pub fn error<T: Scalar>(self, mean: &Matrix<T>) -> Error {
         Error::NotPositiveDefinite {
             matrix: Some(self.matrix),
             eigenvalue: self.smallest_eigenvalue,
@@ -344,7 +363,7 @@ impl Indefinite {
     }
 
     /// What would help it, in a set of that mean.
-    pub fn remedy(self, mean: &Matrix) -> Remedy {
+    pub fn remedy<T: Scalar>(self, mean: &Matrix<T>) -> Remedy {
         let (smallest, average) = (self.smallest_eigenvalue, self.mean_eigenvalue);
         // Negative by rounding at most: is it the null space of all?
         let rounding = RANK_TOLERANCE * mean.rows() as f64 * average.abs();
@@ -364,15 +383,15 @@ impl Indefinite {
 }
 
 /// Σ_i w_i Cⁱ.
-pub(super) fn weighted_mean<B: Borrow<Block> + Sync>(
+pub(super) fn weighted_mean<T: Scalar, B: Borrow<Block<T>> + Sync>(
     p: usize,
     blocks: &[B],
     workers: &Workers,
-) -> Matrix {
+) -> Matrix<T> {
     let lanes = blocks.iter().map(|b| b.borrow().lanes()).sum();
-    let groups = groups::deal(blocks.len(), lanes, p);
+    let groups = groups::deal::<T>(blocks.len(), lanes, p);
     let sums = workers.map(&groups, |_, range| {
-        let mut sums = vec![0.0; Triangle::new(p).len()];
+        let mut sums = vec![0.0; groups::packed_len::<T>(p)];
         for block in &blocks[range.clone()] {
             kernels::combine(block.borrow().entries(), &block.borrow().weights, &mut sums);
         }
@@ -382,5 +401,5 @@ pub(super) fn weighted_mean<B: Borrow<Block> + Sync>(
         groups::add_slices(&mut total, &sums);
         total
     });
-    groups::symmetric(p, &total.expect("a set has at least one group"))
+    unpacked(p, &total.expect("a set has at least one group"))
 }

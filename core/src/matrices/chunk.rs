@@ -13,7 +13,7 @@ use super::build::{
 use super::{Block, InMemory, Reduction, SetOptions, Summary};
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 
 /// Consecutive matrices of a larger set: finite, symmetric, shrunk, and in blocks.
@@ -32,17 +32,17 @@ use crate::threads::Workers;
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Chunk {
+pub struct Chunk<T = f64> {
     p: usize,
     criterion: Criterion,
     first: usize,
     /// Σ_i w_i, in the caller's scale.
     weight: f64,
     /// Their weights sum to 1.
-    blocks: Vec<Block>,
+    blocks: Vec<Block<T>>,
 }
 
-impl Chunk {
+impl<T: Scalar> Chunk<T> {
     /// From n·p·p numbers, each matrix row after row, the first of which has the given number in the
     /// whole set: errors name matrices by it. Of the options the rank does not apply; weights may be
     /// all zero, as long as those of another chunk are not.
@@ -50,7 +50,7 @@ impl Chunk {
     /// # Errors
     /// If the data or the options are not as they should be.
     pub fn new(
-        data: &[f64],
+        data: &[T],
         n: usize,
         p: usize,
         first: usize,
@@ -113,18 +113,18 @@ impl Chunk {
     }
 
     /// The weighted mean of the matrices.
-    pub fn mean(&self) -> Matrix {
+    pub fn mean(&self) -> Matrix<T> {
         weighted_mean(self.p, &self.blocks, &Workers::One)
     }
 
     /// The matrices, row after row, as they were gathered, and their weights, which sum to 1: what
     /// makes the chunk anew elsewhere.
-    pub fn matrices(&self) -> (Vec<f64>, Vec<f64>) {
+    pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
         unpacked(self.p, &self.blocks)
     }
 }
 
-impl InMemory {
+impl<T: Scalar> InMemory<T> {
     /// The part of a set that some chunks make, in the dimensions that the filters of the whole
     /// set's [`Reduction`] find, if there is one. Chunks weigh by their weights; at most that many
     /// threads are used.
@@ -135,8 +135,8 @@ impl InMemory {
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
     pub fn of_chunks(
-        chunks: Vec<Chunk>,
-        filters: Option<&Matrix>,
+        chunks: Vec<Chunk<T>>,
+        filters: Option<&Matrix<T>>,
         threads: Option<usize>,
     ) -> Result<Self, Error> {
         let chunk = chunks.first().expect("a part has at least one chunk");
@@ -158,7 +158,7 @@ impl InMemory {
             }
         }
         let n = blocks.iter().map(|b| b.matrices).sum();
-        let workers = Workers::new(threads, n, p);
+        let workers = Workers::new(threads, n * T::PLANES.pow(2), p);
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
         if let Some(filters) = filters {
@@ -178,12 +178,12 @@ impl InMemory {
             // Known to whoever reduced the whole set.
             reduction: None,
         };
-        let blocks: Vec<Arc<Block>> = blocks.into_iter().map(Arc::new).collect();
+        let blocks: Vec<Arc<Block<T>>> = blocks.into_iter().map(Arc::new).collect();
         Ok(Self::of_blocks(&blocks, summary, constants.into(), workers))
     }
 
     /// The matrices Cⁱ, row after row, and their weights: what makes the part anew elsewhere.
-    pub fn matrices(&self) -> (Vec<f64>, Vec<f64>) {
+    pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
         unpacked(self.dimension(), self.originals())
     }
 }
@@ -212,25 +212,28 @@ fn named(error: Error, firsts: &[(usize, usize)]) -> Error {
     unreachable!("a part has no matrix {matrix}")
 }
 
-fn unpacked<'a>(p: usize, blocks: impl IntoIterator<Item = &'a Block>) -> (Vec<f64>, Vec<f64>) {
+fn unpacked<'a, T: Scalar>(
+    p: usize,
+    blocks: impl IntoIterator<Item = &'a Block<T>>,
+) -> (Vec<T>, Vec<f64>) {
     let (mut data, mut weights) = (Vec::new(), Vec::new());
     for block in blocks {
         weights.extend(&block.weights[..block.matrices]);
         for lane in 0..block.matrices {
             let at = data.len();
-            data.resize(at + p * p, 0.0);
+            data.resize(at + p * p, T::ZERO);
             block.batch.unpack(lane, &mut data[at..]);
         }
     }
     (data, weights)
 }
 
-impl Summary {
+impl<T: Scalar> Summary<T> {
     /// That of a whole set from those of its parts, each with its share of the weight.
     ///
     /// # Panics
     /// If there is no part.
-    pub fn of_parts(parts: &[(f64, Self)], reduction: Option<Reduction>) -> Self {
+    pub fn of_parts(parts: &[(f64, Self)], reduction: Option<Reduction<T>>) -> Self {
         let (_, part) = parts.first().expect("a set has at least one part");
         let (p, criterion) = (part.dimension(), part.criterion);
         let mut mean = Matrix::zeros(p, p);

@@ -8,17 +8,17 @@ use std::ops::{Deref, Range};
 
 use crate::criterion::Criterion;
 use crate::least_squares::Fit;
-use crate::linalg::{self, Matrix, SymmetricBatch, Triangle, kernels};
+use crate::linalg::{self, Scalar, SymmetricBatch, Triangle, kernels};
 use crate::statistics::Hessian;
 
 /// At most this many groups of blocks are summed apart, whatever the number of threads.
 const GROUPS: usize = 32;
 
 /// The groups of that many blocks, which hold so many lanes together.
-pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
+pub fn deal<T: Scalar>(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
     // Each group sums a Hessian of its own: together they should not weigh more than the set.
-    let bytes = 8 * Triangle::new(dimension).len() * lanes;
-    let hessian_bytes = Hessian::bytes(dimension);
+    let bytes = 8 * T::PLANES * Triangle::new(dimension).len() * lanes;
+    let hessian_bytes = Hessian::<T>::bytes(dimension);
     let affordable = bytes.max(64 << 20) / hessian_bytes;
     // Each has two blocks or more, once there are some for a few threads.
     let wanted = blocks.div_ceil(2).clamp(blocks.min(4), GROUPS);
@@ -27,10 +27,9 @@ pub fn deal(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> 
     (0..groups).map(|g| edge(g)..edge(g + 1)).collect()
 }
 
-/// A symmetric matrix from the sums of the entries of its triangle.
-pub fn symmetric(p: usize, sums: &[f64]) -> Matrix {
-    let triangle = Triangle::new(p);
-    Matrix::from_fn(p, p, |a, b| sums[triangle.index(a, b)])
+/// How many numbers are summed over a set, if it is for each packed entry of its matrices.
+pub fn packed_len<T: Scalar>(p: usize) -> usize {
+    T::PLANES * Triangle::new(p).len()
 }
 
 /// What a criterion sums over the diagonals of a block: Σ_i w_i Σ_a log Dⁱ_aa.
@@ -42,9 +41,9 @@ pub fn diagonal_sum(criterion: Criterion, p: usize, entries: &[f64], weights: &[
 
 /// Adds what orders the components of an answer over a block: for the likelihood how much their powers
 /// vary, Σ_i w_i (Dⁱ_aa / m_a − 1)² with the mean powers m_a; else their energy, Σ_i w_i (Dⁱ_aa)².
-pub fn add_variations<S: Deref<Target = [f64]>>(
+pub fn add_variations<S: Deref<Target = [f64]>, T: Scalar>(
     criterion: Criterion,
-    batch: &SymmetricBatch<S>,
+    batch: &SymmetricBatch<S, T>,
     weights: &[f64],
     mean_powers: &[f64],
     sums: &mut [f64],
@@ -61,7 +60,10 @@ pub fn add_variations<S: Deref<Target = [f64]>>(
 }
 
 /// Writes Dⁱ_aa, one row per matrix, of a block.
-pub fn write_powers<S: Deref<Target = [f64]>>(batch: &SymmetricBatch<S>, out: &mut [f64]) {
+pub fn write_powers<S: Deref<Target = [f64]>, T: Scalar>(
+    batch: &SymmetricBatch<S, T>,
+    out: &mut [f64],
+) {
     let p = batch.size();
     for a in 0..p {
         let rows = out.chunks_exact_mut(p).zip(batch.diagonal(a));

@@ -33,9 +33,10 @@ pub use working_set::{
 use std::sync::Arc;
 
 use crate::criterion::Criterion;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 
-/// A set of n positive definite p×p matrices, checked once and for all.
+/// A set of n positive definite p×p matrices, checked once and for all: symmetric ones of `f64`, or
+/// Hermitian ones of complex numbers.
 ///
 /// The constructors are the only place that checks; everything else trusts the type.
 ///
@@ -49,19 +50,25 @@ use crate::linalg::Matrix;
 /// let weighted = SetOptions::default().weights(vec![2.0, 1.0]);
 /// let set = MatrixSet::from_matrices(2, data.chunks_exact(4), &weighted)?;
 /// assert!((set.weights()[0] - 2.0 / 3.0).abs() < 1e-15);
+///
+/// // A cross-spectrum: the second sensor hears the first a quarter of a period later.
+/// use num_complex::Complex;
+/// let (one, i) = (Complex::new(1.0, 0.0), Complex::I);
+/// let set = MatrixSet::new(&[2.0 * one, i, -i, 2.0 * one], 1, 2)?;
+/// assert_eq!(set.matrix(0)[(1, 0)], -i);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct MatrixSet {
+pub struct MatrixSet<T = f64> {
     /// Shared with the working sets.
-    blocks: Vec<Arc<Block>>,
+    blocks: Vec<Arc<Block<T>>>,
     weights: Vec<f64>,
     constants: Arc<[f64]>,
-    summary: Summary,
+    summary: Summary<T>,
     threads: Option<usize>,
 }
 
-impl MatrixSet {
+impl<T: Scalar> MatrixSet<T> {
     /// The number of matrices.
     #[allow(clippy::len_without_is_empty)] // a set is never empty
     pub fn len(&self) -> usize {
@@ -89,7 +96,7 @@ impl MatrixSet {
     }
 
     /// The weighted mean of the (reduced) matrices.
-    pub fn mean(&self) -> &Matrix {
+    pub fn mean(&self) -> &Matrix<T> {
         &self.summary.mean
     }
 
@@ -100,7 +107,7 @@ impl MatrixSet {
     }
 
     /// How the set was reduced, if it was.
-    pub fn reduction(&self) -> Option<&Reduction> {
+    pub fn reduction(&self) -> Option<&Reduction<T>> {
         self.summary.reduction.as_ref()
     }
 
@@ -117,19 +124,19 @@ impl MatrixSet {
     }
 
     /// The blocks, in order.
-    pub(crate) fn blocks(&self) -> &[Arc<Block>] {
+    pub(crate) fn blocks(&self) -> &[Arc<Block<T>>] {
         &self.blocks
     }
 
     /// The set as one of channels, if its matrices came in the coordinates of a reduction.
     #[cfg(feature = "signals")]
-    pub(crate) fn with_reduction(mut self, reduction: Option<Reduction>) -> Self {
+    pub(crate) fn with_reduction(mut self, reduction: Option<Reduction<T>>) -> Self {
         self.summary.reduction = reduction;
         self
     }
 
     /// What does not grow with the number of matrices.
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &Summary<T> {
         &self.summary
     }
 
@@ -137,22 +144,22 @@ impl MatrixSet {
     ///
     /// # Panics
     /// If there is no such matrix.
-    pub fn matrix(&self, i: usize) -> Matrix {
+    pub fn matrix(&self, i: usize) -> Matrix<T> {
         assert!(i < self.len(), "there is no matrix {i}");
         // All blocks but the last are full.
         let capacity = self.blocks[0].matrices;
         self.blocks[i / capacity].batch.matrix(i % capacity)
     }
 
-    /// B Cⁱ Bᵀ for all i, row-major one after the other, for B as the answers give it.
+    /// B Cⁱ Bᴴ for all i, row-major one after the other, for B as the answers give it.
     ///
     /// # Panics
     /// If B does not have one column per channel.
-    pub fn transform(&self, b: &Matrix) -> Vec<f64> {
+    pub fn transform(&self, b: &Matrix<T>) -> Vec<T> {
         assert_eq!(b.columns(), self.channels(), "B has one column per channel");
         let inner = self.summary.to_reduced(b);
         let r = inner.rows();
-        let mut out = vec![0.0; self.len() * r * r];
+        let mut out = vec![T::ZERO; self.len() * r * r];
         let (mut scratch, mut rest) = (Vec::new(), &mut out[..]);
         for block in &self.blocks {
             let result = block.reduced(&inner, &mut scratch);

@@ -4,7 +4,7 @@ use super::Rank;
 use super::options::RANK_CHOICES;
 use crate::Error;
 use crate::error::{Expected, Remedy, Setting};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 
 /// Eigenvalues of the mean's correlations below this share of the largest are rounding.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
@@ -21,17 +21,17 @@ pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Reduction {
-    filters: Matrix,
-    patterns: Matrix,
+pub struct Reduction<T = f64> {
+    filters: Matrix<T>,
+    patterns: Matrix<T>,
     /// Whether rotations are those of these coordinates.
     rotates: bool,
 }
 
-impl Reduction {
+impl<T: Scalar> Reduction<T> {
     /// Coordinates found elsewhere.
     #[cfg(feature = "signals")]
-    pub(crate) fn new(filters: Matrix, patterns: Matrix) -> Self {
+    pub(crate) fn new(filters: Matrix<T>, patterns: Matrix<T>) -> Self {
         Self {
             filters,
             patterns,
@@ -59,7 +59,7 @@ impl Reduction {
     ///
     /// # Errors
     /// If the mean does not have that rank.
-    pub fn of_mean(mean: &Matrix, rank: Rank) -> Result<Self, Error> {
+    pub fn of_mean(mean: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
         if let Rank::Exactly(r) = rank
             && (r == 0 || r > p)
@@ -99,9 +99,9 @@ impl Reduction {
         });
         let patterns = Matrix::from_fn(p, r, |c, k| {
             if scale[c] > 0.0 {
-                vectors[(leading(k), c)] / scale[c] * values[leading(k)].sqrt()
+                vectors[(leading(k), c)].conj() / scale[c] * values[leading(k)].sqrt()
             } else {
-                0.0
+                T::ZERO
             }
         });
         Ok(Self {
@@ -112,12 +112,12 @@ impl Reduction {
     }
 
     /// r×p: from channels to the reduced dimensions.
-    pub fn filters(&self) -> &Matrix {
+    pub fn filters(&self) -> &Matrix<T> {
         &self.filters
     }
 
     /// p×r: from the reduced dimensions back to the channels.
-    pub fn patterns(&self) -> &Matrix {
+    pub fn patterns(&self) -> &Matrix<T> {
         &self.patterns
     }
 
@@ -133,7 +133,7 @@ impl Reduction {
 }
 
 /// The numerical rank of a positive semidefinite mean that is singular but not zero.
-pub(super) fn shared_rank(mean: &Matrix) -> Option<usize> {
+pub(super) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     let rank = count_rank(&values);
     let semidefinite = !is_negative(mean, &values);
@@ -141,14 +141,14 @@ pub(super) fn shared_rank(mean: &Matrix) -> Option<usize> {
 }
 
 /// The numerical rank of a mean; None if its eigenvalues cannot be computed.
-pub(crate) fn numerical_rank(mean: &Matrix) -> Option<usize> {
+pub(crate) fn numerical_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     correlation_eigen(mean).map(|(_, values, _)| count_rank(&values))
 }
 
 /// Whether a mean, whose correlations have these eigenvalues, is clearly negative in some direction.
-fn is_negative(mean: &Matrix, values: &[f64]) -> bool {
+fn is_negative<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
     let largest = values.last().map_or(0.0, |x| x.abs());
-    let power = |a: usize| mean[(a, a)];
+    let power = |a: usize| mean[(a, a)].real();
     let most = (0..mean.rows()).fold(0.0_f64, |most, a| most.max(power(a).abs()));
     let negative_channel = (0..mean.rows()).any(|a| power(a) < -RANK_TOLERANCE * most);
     negative_channel || values.iter().any(|v| *v < -RANK_TOLERANCE * largest)
@@ -163,11 +163,11 @@ fn count_rank(values: &[f64]) -> usize {
 }
 
 /// The inverse standard deviations (0 for channels without power), and the eigenvalues and eigenvectors of the correlations.
-fn correlation_eigen(mean: &Matrix) -> Option<(Vec<f64>, Vec<f64>, Matrix)> {
+fn correlation_eigen<T: Scalar>(mean: &Matrix<T>) -> Option<(Vec<f64>, Vec<f64>, Matrix<T>)> {
     let p = mean.rows();
     let scale: Vec<f64> = (0..p)
         .map(|a| {
-            let power = mean[(a, a)];
+            let power = mean[(a, a)].real();
             if power > 0.0 { 1.0 / power.sqrt() } else { 0.0 }
         })
         .collect();

@@ -2,35 +2,40 @@
 
 use super::Block;
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// The packed entries of a symmetric matrix as weights, such that their product with another packed
 /// matrix is the two's inner product: entries off the diagonal count twice.
-pub fn inner_product_weights(matrix: &Matrix) -> Vec<f64> {
+pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
     let p = matrix.rows();
-    let mut weights = Vec::with_capacity(Triangle::new(p).len());
-    for a in 0..p {
-        weights.extend((0..a).map(|b| 2.0 * matrix[(a, b)]));
-        weights.push(matrix[(a, a)]);
+    let mut weights = Vec::with_capacity(T::PLANES * Triangle::new(p).len());
+    for plane in 0..T::PLANES {
+        let part = |x: T| if plane == 0 { x.real() } else { x.imaginary() };
+        for a in 0..p {
+            weights.extend((0..a).map(|b| 2.0 * part(matrix[(a, b)])));
+            weights.push(part(matrix[(a, a)]));
+        }
     }
     weights
 }
 
 /// The same for a block of eight matrices, one row each.
 pub fn inner_product_rows(eight: &[f64], p: usize) -> Vec<f64> {
-    let triangle = Triangle::new(p);
+    let len = eight.len() / LANES;
     let mut weights = vec![0.0; eight.len()];
-    for (row, (a, b)) in triangle.pairs().enumerate() {
+    // One plane of entries after the other.
+    let pairs = Triangle::new(p).pairs();
+    for (row, (a, b)) in pairs.cycle().take(len).enumerate() {
         let times = if a == b { 1.0 } else { 2.0 };
         for k in 0..LANES {
-            weights[k * triangle.len() + row] = times * eight[row * LANES + k];
+            weights[k * len + row] = times * eight[row * LANES + k];
         }
     }
     weights
 }
 
 /// 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices of a block, S as weights.
-pub fn inverse_sizes(p: usize, block: &Block, weights: &[f64]) -> Vec<f64> {
+pub fn inverse_sizes<T: Scalar>(p: usize, block: &Block<T>, weights: &[f64]) -> Vec<f64> {
     let mut products = vec![0.0; block.lanes()];
     kernels::correlate(block.entries(), weights, &mut products);
     products.truncate(block.matrices);
@@ -39,7 +44,7 @@ pub fn inverse_sizes(p: usize, block: &Block, weights: &[f64]) -> Vec<f64> {
 }
 
 /// Adds Σ_i w_i f_i Cⁱ over a block.
-pub fn add_scaled(block: &Block, factors: &[f64], sums: &mut [f64]) {
+pub fn add_scaled<T: Scalar>(block: &Block<T>, factors: &[f64], sums: &mut [f64]) {
     let mut coefficients = block.weights.clone();
     let pairs = coefficients.iter_mut().zip(factors);
     pairs.for_each(|(w, f)| *w *= f);
@@ -47,7 +52,12 @@ pub fn add_scaled(block: &Block, factors: &[f64], sums: &mut [f64]) {
 }
 
 /// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for eight S as rows of weights; without factors, f_i = 1.
-pub fn add_correlations(block: &Block, factors: &[f64], eight: &[f64], sums: &mut [f64]) {
+pub fn add_correlations<T: Scalar>(
+    block: &Block<T>,
+    factors: &[f64],
+    eight: &[f64],
+    sums: &mut [f64],
+) {
     let lanes = block.lanes();
     let mut products = vec![0.0; LANES * lanes];
     kernels::correlate_eight(block.entries(), eight, &mut products);

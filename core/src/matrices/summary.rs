@@ -2,7 +2,7 @@
 
 use super::Reduction;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 
 /// Of a set of checked matrices, wherever they are: what does not grow with their number.
 ///
@@ -19,30 +19,30 @@ use crate::linalg::{self, Matrix};
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Summary {
+pub struct Summary<T = f64> {
     /// What the set is diagonalized by.
     pub criterion: Criterion,
     /// The number of matrices.
     pub len: usize,
     /// Their weighted mean, after reduction.
-    pub mean: Matrix,
+    pub mean: Matrix<T>,
     /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the Frobenius criterion.
     pub constant: f64,
     /// How the set was reduced, if it was.
-    pub reduction: Option<Reduction>,
+    pub reduction: Option<Reduction<T>>,
 }
 
-impl Summary {
+impl<T: Scalar> Summary<T> {
     /// Of so many matrices of that mean and mean log det, which are diagonalized by the likelihood in
     /// the coordinates in which they are.
     ///
     /// ```
     /// use codiag::Matrix;
     /// use codiag::working::Summary;
-    /// let summary = Summary::new(10, Matrix::identity(3), 0.0);
+    /// let summary = Summary::new(10, Matrix::<f64>::identity(3), 0.0);
     /// assert_eq!((summary.dimension(), summary.channels()), (3, 3));
     /// ```
-    pub fn new(len: usize, mean: Matrix, constant: f64) -> Self {
+    pub fn new(len: usize, mean: Matrix<T>, constant: f64) -> Self {
         Self {
             criterion: Criterion::Likelihood,
             len,
@@ -64,7 +64,7 @@ impl Summary {
     }
 
     /// From a matrix that acts on the channels to one that acts on the reduced dimensions.
-    pub(crate) fn to_reduced(&self, b: &Matrix) -> Matrix {
+    pub(crate) fn to_reduced(&self, b: &Matrix<T>) -> Matrix<T> {
         match &self.reduction {
             Some(reduction) => linalg::product(b, reduction.patterns()),
             None => b.clone(),

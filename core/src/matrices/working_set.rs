@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 use super::Summary;
 use crate::Error;
 pub use crate::linalg::kernels::{LinePoint, PairSums, RotationSums};
-use crate::linalg::{Matrix, SymmetricBatch, kernels};
+use crate::linalg::{Matrix, Scalar, SymmetricBatch, kernels};
 use crate::statistics::{Hessian, Statistics};
 
 /// How the powers Σ_i w_i Dⁱ_aa change along a probed direction:
@@ -28,9 +28,9 @@ use crate::statistics::{Hessian, Statistics};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// Σ_i w_i of the diagonals of E Dⁱ + (E Dⁱ)ᵀ.
+    /// Σ_i w_i of the diagonals of E Dⁱ + (E Dⁱ)ᴴ.
     pub linear: Vec<f64>,
-    /// Σ_i w_i of the diagonals of E Dⁱ Eᵀ.
+    /// Σ_i w_i of the diagonals of E Dⁱ Eᴴ.
     pub quadratic: Vec<f64>,
 }
 
@@ -83,7 +83,8 @@ pub struct Tables {
     pub constants: Vec<f64>,
 }
 
-/// Checked matrices Cⁱ and the transformed Dⁱ = B Cⁱ Bᵀ, wherever they are.
+/// Checked matrices Cⁱ and the transformed Dⁱ = B Cⁱ Bᴴ, wherever they are: real ones, or complex ones for
+/// `WorkingSet<Complex<f64>>`.
 ///
 /// These are all the questions a solver asks. But for the tables at the end, nothing of size n is in
 /// them: answers are sums over the set, so that blocks in memory, blocks on disk and workers on
@@ -116,9 +117,9 @@ pub struct Tables {
 /// The example `working_set` of the repository (`core/examples/working_set.rs`) is a whole set of one's own: its
 /// matrices are made when they are needed.
 #[allow(clippy::missing_errors_doc)] // said above
-pub trait WorkingSet {
+pub trait WorkingSet<T: Scalar = f64> {
     /// What is known of the Cⁱ without a pass over them.
-    fn summary(&self) -> &Summary;
+    fn summary(&self) -> &Summary<T>;
 
     /// Every `step`-th matrix as a set of its own, its weights summing to 1 again; None if these
     /// are all zero. Determinants are not carried along: losses on this set lack a constant.
@@ -128,22 +129,23 @@ pub trait WorkingSet {
 
     /// Balances the matrices by their sizes s_i = ⟨Cⁱ, S⟩ / p in the metric of a positive definite
     /// S: returns Σ_i w_i Cⁱ / s_i, and keeps the sizes where the matrices are.
-    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error>;
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error>;
 
     /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for eight symmetric S at once, with the sizes of
-    /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are lower triangles, row after row, each entry being
-    /// eight numbers.
+    /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are lower
+    /// triangles, row after row, each entry being eight numbers; those of Hermitian S are the real parts
+    /// and then, as a second triangle, the imaginary ones.
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error>;
 
-    /// D ← B C Bᵀ. Returns what the criterion sums over the diagonals, Σ_i w_i Σ_a log Dⁱ_aa for the
+    /// D ← B C Bᴴ. Returns what the criterion sums over the diagonals, Σ_i w_i Σ_a log Dⁱ_aa for the
     /// likelihood.
-    fn reset(&mut self, b: &Matrix) -> Result<f64, Error>;
+    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error>;
 
     /// Σ_i w_i Dⁱ.
-    fn mean(&mut self) -> Result<Matrix, Error>;
+    fn mean(&mut self) -> Result<Matrix<T>, Error>;
 
     /// The sums that make gradient and Γ at the current D.
-    fn statistics(&mut self) -> Result<Statistics, Error>;
+    fn statistics(&mut self) -> Result<Statistics<T>, Error>;
 
     /// Hears that exact Hessians will be asked for at the points to come, so that they may be summed
     /// together with the statistics; says whether there is room for them.
@@ -153,21 +155,21 @@ pub trait WorkingSet {
 
     /// Writes the exact Hessian at the current D; for least squares the sums Σ_i w_i Λⁱ_aa Cⁱ, in place of
     /// its row blocks.
-    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error>;
+    fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error>;
 
     /// The product of the exact Hessian at the current D with `e`, by a pass over the set: for
     /// when the Hessian would not fit into memory.
-    fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error>;
+    fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error>;
 
-    /// Prepares D(α) = (I + αE) D (I + αE)ᵀ for all α.
-    fn probe(&mut self, e: &Matrix) -> Result<Probe, Error>;
+    /// Prepares D(α) = (I + αE) D (I + αE)ᴴ for all α.
+    fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error>;
 
     /// Σ_i w_i Σ_a log Dⁱ_aa(α) along the probed direction, with two derivatives.
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error>;
 
     /// D ← S D(α) S along the probed direction, with S = diag(`scale`). Returns the statistics
     /// there.
-    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error>;
+    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error>;
 
     /// For U-WEDGE and FFDIAG: Σ_i w_i Dⁱ_bb Dⁱ_ab, a ≠ b, as gradient, and Σ_i w_i Dⁱ_aa Dⁱ_bb as Γ, of
     /// Dⁱ = B Cⁱ Bᵀ at the current B. Not asked of a set that is not diagonalized by least squares, and
@@ -180,7 +182,7 @@ pub trait WorkingSet {
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error>;
 
     /// Access pair by pair; None where p²/2 passes per iteration would not do.
-    fn pairs(&mut self) -> Option<&mut dyn Pairs> {
+    fn pairs(&mut self) -> Option<&mut dyn Pairs<T>> {
         None
     }
 }
@@ -201,15 +203,15 @@ pub trait WorkingSet {
 /// assert!(loss(pairs.diagonal_sum(), 1.0 - ab * ba) < loss(before, 1.0));
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub trait Pairs {
+pub trait Pairs<T: Scalar = f64> {
     /// The sums that decide the step of Pham's algorithm.
-    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums;
+    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T>;
 
     /// The sums that decide the angle of a Jacobi rotation.
-    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums;
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T>;
 
     /// Applies a step to rows and columns a and b of every matrix.
-    fn apply(&mut self, a: usize, b: usize, step: PairStep);
+    fn apply(&mut self, a: usize, b: usize, step: PairStep<T>);
 
     /// Σ_i w_i Σ_a log Dⁱ_aa.
     fn diagonal_sum(&mut self) -> f64;
@@ -232,26 +234,26 @@ pub trait Pairs {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PairStep {
+pub enum PairStep<T = f64> {
     /// (a, b) ← (a + `ab`·b, b + `ba`·a).
     Shear {
         /// How much of b is added to a.
-        ab: f64,
+        ab: T,
         /// How much of a is added to b.
-        ba: f64,
+        ba: T,
     },
-    /// (a, b) ← (c·a + s·b, c·b − s·a).
+    /// (a, b) ← (c·a + s·b, c·b − s̄·a).
     Rotation {
         /// c.
         cosine: f64,
         /// s.
-        sine: f64,
+        sine: T,
     },
 }
 
-impl PairStep {
+impl<T: Scalar> PairStep<T> {
     /// Applies the step to rows and columns a > b of all matrices of a batch.
-    pub(crate) fn apply_to_batch<N>(self, batch: &mut SymmetricBatch<N>, a: usize, b: usize)
+    pub(crate) fn apply_to_batch<N>(self, batch: &mut SymmetricBatch<N, T>, a: usize, b: usize)
     where
         N: DerefMut<Target = [f64]>,
     {
@@ -266,7 +268,7 @@ impl PairStep {
     }
 
     /// Applies the step to rows a > b of a matrix.
-    pub(crate) fn apply_to_rows(self, m: &mut Matrix, a: usize, b: usize) {
+    pub(crate) fn apply_to_rows(self, m: &mut Matrix<T>, a: usize, b: usize) {
         let columns = m.columns();
         let (head, tail) = m.as_mut_slice().split_at_mut(a * columns);
         let rows = tail[..columns]
@@ -278,7 +280,7 @@ impl PairStep {
             }
             Self::Rotation { cosine, sine } => {
                 rows.for_each(|(x, y)| {
-                    (*x, *y) = (cosine * *x + sine * *y, cosine * *y - sine * *x);
+                    (*x, *y) = (*x * cosine + sine * *y, *y * cosine - sine.conj() * *x);
                 });
             }
         }

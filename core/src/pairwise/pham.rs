@@ -3,7 +3,7 @@
 //! decreases a bound of the likelihood.
 
 use super::pairs;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{PairStep, PairSums, Pairs};
 
 /// The smallest ω − 1 of a pair, as in the original program.
@@ -11,7 +11,7 @@ const FLOOR: f64 = 1e-9;
 
 /// Transforms every pair once, and the rows of B with it. Returns the decrease of the loss that the
 /// pairs predicted together.
-pub(crate) fn sweep<P: Pairs + ?Sized>(set: &mut P, b: &mut Matrix) -> f64 {
+pub(crate) fn sweep<T: Scalar, P: Pairs<T> + ?Sized>(set: &mut P, b: &mut Matrix<T>) -> f64 {
     let mut decrement = 0.0;
     for (first, second) in pairs(b.rows()) {
         let (step, predicted) = step(set.pair_sums(first, second));
@@ -23,9 +23,10 @@ pub(crate) fn sweep<P: Pairs + ?Sized>(set: &mut P, b: &mut Matrix) -> f64 {
 }
 
 /// The transform of one pair: with ω = √(Γ_ab Γ_ba) and τ = √(Γ_ba / Γ_ab), the 2×2 block
-/// [[Γ_ab, 1], [1, Γ_ba]] is solved for h, and I − 2h / (1 + √(1 − 4 h_ab h_ba)) is applied, which
-/// keeps the determinant's part of the loss exact. Also the decrease this predicts.
-fn step(sums: PairSums) -> (PairStep, f64) {
+/// [[Γ_ab, 1], [1, Γ_ba]], which acts on h_ab and the conjugate of h_ba, is solved, and
+/// I − 2h / (1 + √(1 − 4 h_ab h_ba)) is applied, which keeps the determinant's part of the loss exact.
+/// (For complex h see the divisor.) Also the decrease this predicts.
+fn step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let PairSums {
         gradient_ab,
         gradient_ba,
@@ -34,11 +35,19 @@ fn step(sums: PairSums) -> (PairStep, f64) {
     } = sums;
     let omega = (gamma_ab * gamma_ba).sqrt();
     let tau = (gamma_ba / gamma_ab).sqrt();
-    let plus = (tau * gradient_ab + gradient_ba) / (omega + 1.0);
-    let minus = (tau * gradient_ab - gradient_ba) / (omega - 1.0).max(FLOOR);
-    let (h_ab, h_ba) = (plus + minus, (plus - minus) / tau);
-    let divisor = 1.0 + (1.0 - h_ab * h_ba).max(0.0).sqrt();
-    let decrement = 0.5 * (gradient_ab * h_ab + gradient_ba * h_ba);
+    let (left, right) = (gradient_ab * tau, gradient_ba.conj());
+    let plus = (left + right) / (omega + 1.0);
+    let minus = (left - right) / (omega - 1.0).max(FLOOR);
+    let (h_ab, h_ba) = (plus + minus, ((plus - minus) / tau).conj());
+    let product = h_ab * h_ba;
+    // With q = 4 h_ab h_ba: 1 + √(1 − q) for real q, in general 1 + ½ i Im q + √(1 − Re q − ¼ (Im q)²).
+    let imaginary = 0.5 * product.imaginary();
+    let root = (1.0 - product.real() - imaginary * imaginary)
+        .max(0.0)
+        .sqrt();
+    let divisor = T::from_parts(1.0 + root, imaginary);
+    let inner = |x: T, y: T| (x * y.conj()).real();
+    let decrement = 0.5 * (inner(gradient_ab, h_ab) + inner(gradient_ba, h_ba));
     let step = PairStep::Shear {
         ab: -h_ab / divisor,
         ba: -h_ba / divisor,

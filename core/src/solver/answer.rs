@@ -2,18 +2,18 @@
 
 use super::{Outcome, least_squares};
 use crate::Error;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{Summary, Tables, WorkingSet};
 use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
 
 /// Assembles the answer.
-pub(super) fn assemble<S: WorkingSet>(
+pub(super) fn assemble<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-    outcome: Outcome,
+    outcome: Outcome<T>,
     start_losses: Vec<f64>,
-) -> Result<Diagonalization, Error> {
+) -> Result<Diagonalization<T>, Error> {
     let Outcome {
         b,
         statistics,
@@ -123,7 +123,7 @@ fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
 }
 
 /// Each matrix's share of the loss, at a B of that log |det|.
-fn residuals(summary: &Summary, tables: &Tables, log_det: f64) -> Vec<f64> {
+fn residuals<T>(summary: &Summary<T>, tables: &Tables, log_det: f64) -> Vec<f64> {
     let p = tables.powers.len() / tables.constants.len();
     let matrices = tables.powers.chunks_exact(p).zip(&tables.constants);
     matrices
@@ -141,16 +141,22 @@ fn descending(numbers: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Flips components so that the largest entry of each pattern is positive.
-fn make_largest_positive(b: &mut Matrix, a: &mut Matrix) {
+/// Flips components (if they are complex, turns their phases) so that the largest entry of each pattern
+/// is real and positive.
+fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
     for component in 0..b.rows() {
-        let largest = (0..a.rows())
-            .map(|c| a[(c, component)])
-            .max_by(|x, y| x.abs().total_cmp(&y.abs()))
-            .unwrap_or(0.0);
-        if largest < 0.0 {
-            b.row_mut(component).iter_mut().for_each(|x| *x = -*x);
-            (0..a.rows()).for_each(|c| a[(c, component)] = -a[(c, component)]);
+        let size = |c: &usize| a[(*c, component)].abs();
+        let Some(place) = (0..a.rows()).max_by(|x, y| size(x).total_cmp(&size(y))) else {
+            continue;
+        };
+        let largest = a[(place, component)];
+        let phase = largest / largest.abs();
+        // It is so already, or all entries are zero.
+        if phase == T::ONE || phase.abs().is_nan() {
+            continue;
         }
+        b.row_mut(component).iter_mut().for_each(|x| *x *= phase);
+        (0..a.rows()).for_each(|c| a[(c, component)] *= phase.conj());
+        a[(place, component)] = T::from_real(largest.abs());
     }
 }

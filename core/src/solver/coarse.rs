@@ -9,6 +9,7 @@ use super::iteration::Beginning;
 use super::progress::Progress;
 use super::solve;
 use crate::Error;
+use crate::linalg::Scalar;
 use crate::matrices::WorkingSet;
 use crate::report::Status;
 use crate::settings::{Method, Settings, Start};
@@ -23,19 +24,19 @@ const STEPS: (usize, usize) = (4, 8);
 const TOLERANCE: f64 = 1e-2;
 
 /// Where the solve of the whole set begins.
-pub(super) enum Coarse {
-    Start(Beginning),
+pub(super) enum Coarse<T> {
+    Start(Beginning<T>),
     /// The observer asked to stop on the way there.
-    Stopped(Beginning),
+    Stopped(Beginning<T>),
 }
 
 /// The start asked for; the spectral start of Newton's method is improved on a sample, if the set is
 /// large enough.
-pub(super) fn start<S: WorkingSet>(
+pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-    progress: &mut Progress<'_>,
-) -> Result<Coarse, Error> {
+    progress: &mut Progress<'_, T>,
+) -> Result<Coarse<T>, Error> {
     let b = start::start(set, &settings.start, settings.orthogonal)?;
     let beginning = |b, passes| Beginning { b, passes };
     let applies = settings.method == Method::Newton

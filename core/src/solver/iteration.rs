@@ -5,7 +5,7 @@ use super::progress::Progress;
 use crate::Error;
 use crate::direction::quasi_newton;
 use crate::least_squares::{Point, is_cancelled, is_collinear, wedge};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::Trial;
 use crate::matrices::{Probe, WorkingSet};
 use crate::report::{Record, Status, StepKind};
@@ -17,8 +17,8 @@ use crate::update;
 const PATIENCE: usize = 3;
 
 /// Where one solve begins.
-pub(super) struct Beginning {
-    pub b: Matrix,
+pub(super) struct Beginning<T> {
+    pub b: Matrix<T>,
     /// What it took to get there, in transforms of the set.
     pub passes: f64,
 }
@@ -50,17 +50,17 @@ impl Step {
 }
 
 /// A solve under way.
-pub(super) struct Iteration<'a, 'o, S: WorkingSet> {
+pub(super) struct Iteration<'a, 'o, T: Scalar, S: WorkingSet<T>> {
     pub set: &'a mut S,
     pub settings: &'a Settings,
-    pub b: Matrix,
+    pub b: Matrix<T>,
     pub loss: f64,
-    pub statistics: Statistics,
+    pub statistics: Statistics<T>,
     pub history: Vec<Record>,
-    progress: &'a mut Progress<'o>,
+    progress: &'a mut Progress<'o, T>,
     passes: f64,
     /// The point of smallest ĝ since changes of the loss became rounding.
-    best: Option<(f64, Matrix)>,
+    best: Option<(f64, Matrix<T>)>,
     /// How many iterations have not found a smaller ĝ since then.
     stalled: usize,
     /// How often ĝ turned out to be above the tolerance once the Dⁱ were made anew.
@@ -69,13 +69,13 @@ pub(super) struct Iteration<'a, 'o, S: WorkingSet> {
     stopped: bool,
 }
 
-impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
+impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
     /// Brings the set to the start.
     pub fn begin(
         set: &'a mut S,
         settings: &'a Settings,
-        Beginning { b, passes }: Beginning,
-        progress: &'a mut Progress<'o>,
+        Beginning { b, passes }: Beginning<T>,
+        progress: &'a mut Progress<'o, T>,
     ) -> Result<Self, Error> {
         let criterion = set.summary().criterion;
         let b = if settings.rescale && !settings.orthogonal {
@@ -125,10 +125,10 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
             return Ok(());
         }
         let half = linalg::product(&self.b, &self.set.summary().mean);
-        let expected = linalg::product_transposed(&half, &self.b);
+        let expected = linalg::product_adjoint(&half, &self.b);
         let actual = self.set.mean()?;
         let pairs = expected.as_slice().iter().zip(actual.as_slice());
-        let drift = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+        let drift = pairs.map(|(x, y)| (*x - *y).norm_sqr()).sum::<f64>().sqrt();
         if drift <= 0.1 * self.settings.tolerance * expected.norm() {
             return Ok(());
         }
@@ -165,8 +165,9 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
         let summary = self.set.summary();
         let criterion = summary.criterion;
         if criterion.fits_originals() {
-            let e = wedge::direction(&self.statistics);
-            return -0.5 * e.dot(&self.statistics.gradient) * criterion.loss_unit(summary);
+            let statistics = self.statistics.to_real();
+            let e = wedge::direction(&statistics);
+            return -0.5 * e.dot(&statistics.gradient) * criterion.loss_unit(summary);
         }
         if self.settings.orthogonal {
             let e = quasi_newton::rotation(criterion, &self.statistics, floor);
@@ -195,7 +196,7 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
             Some(Status::NoFurtherDecrease)
         } else if last.iteration >= self.settings.max_iterations {
             Some(Status::IterationLimit)
-        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b) {
+        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b.to_real()) {
             Some(Status::Collinear)
         } else {
             None
@@ -206,7 +207,10 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
     pub fn verdict(&self, status: Status) -> Status {
         let summary = self.set.summary();
         let fit = summary.criterion.fits_originals();
-        if fit && status != Status::Stopped && is_cancelled(&self.statistics, summary.constant) {
+        if fit
+            && status != Status::Stopped
+            && is_cancelled(&self.statistics.gamma, summary.constant)
+        {
             return Status::Collinear;
         }
         status
@@ -219,14 +223,15 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
             point.loss - self.loss,
             criterion.rounding(self.b.rows(), 0.0),
         );
-        self.replace(point.b, point.statistics, change, noise);
+        let statistics = Statistics::from_real(point.statistics);
+        self.replace(Matrix::from_real(&point.b), statistics, change, noise);
         self.loss = point.loss;
     }
 
     /// Moves to where a trial along the probed direction `e` has been.
     pub fn advance(
         &mut self,
-        e: &Matrix,
+        e: &Matrix<T>,
         probe: &Probe,
         trial: Trial,
         noise: f64,
@@ -247,7 +252,7 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
 
     /// Takes a new point, at which the loss has changed by `change`. Where that is not more than
     /// `noise`, the loss cannot tell which point is better any more, and ĝ decides.
-    pub fn replace(&mut self, b: Matrix, statistics: Statistics, change: f64, noise: f64) {
+    pub fn replace(&mut self, b: Matrix<T>, statistics: Statistics<T>, change: f64, noise: f64) {
         let here = self.gradient_norm();
         let old_b = std::mem::replace(&mut self.b, b);
         self.statistics = statistics;
@@ -269,7 +274,7 @@ impl<'a, 'o, S: WorkingSet> Iteration<'a, 'o, S> {
 
     /// The B to return, its statistics if the set stands at it, and the history: the last point,
     /// unless an earlier one was better.
-    pub fn best(self) -> (Matrix, Option<Statistics>, Vec<Record>) {
+    pub fn best(self) -> (Matrix<T>, Option<Statistics<T>>, Vec<Record>) {
         let here = self.gradient_norm();
         match self.best {
             Some((gradient_norm, b)) if gradient_norm < here => (b, None, self.history),

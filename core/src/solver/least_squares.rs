@@ -1,10 +1,11 @@
-//! The methods of least squares: Gauss–Newton, AC-DC, U-WEDGE and FFDIAG.
+//! The methods of least squares: Gauss–Newton, AC-DC, U-WEDGE and FFDIAG. Their arithmetic is real, as are the
+//! sets that the criterion takes.
 
 use super::Stepper;
 use super::iteration::{Iteration, Step};
 use crate::Error;
 use crate::least_squares::{Levenberg, Point, acdc, diagonalizer, wedge};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
 use crate::settings::{Method, Settings};
@@ -15,15 +16,16 @@ const FIT: f64 = 2.0 / 3.0;
 
 /// What the method stops by, where the set stands: the gradient of the fit or, for the methods that solve
 /// another equation, its residual.
-pub(super) fn statistics<S: WorkingSet>(
+pub(super) fn statistics<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-) -> Result<Statistics, Error> {
+) -> Result<Statistics<T>, Error> {
     if !matches!(settings.method, Method::Uwedge | Method::Ffdiag) {
         return set.statistics();
     }
     let sums = set.wedge_sums()?;
-    Ok(wedge::in_units_of(set.summary().constant, sums))
+    let sums = wedge::in_units_of(set.summary().constant, sums);
+    Ok(Statistics::from_real(sums))
 }
 
 /// The Gauss–Newton method.
@@ -35,12 +37,12 @@ impl GaussNewton {
     }
 }
 
-impl<S: WorkingSet> Stepper<S> for GaussNewton {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for GaussNewton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
         let here = Point {
-            b: iteration.b.clone(),
+            b: iteration.b.to_real(),
             loss: iteration.loss,
-            statistics: iteration.statistics.clone(),
+            statistics: iteration.statistics.to_real(),
         };
         let Some(taken) = self.0.step(iteration.set, &here)? else {
             return Ok(None);
@@ -55,22 +57,22 @@ impl<S: WorkingSet> Stepper<S> for GaussNewton {
 }
 
 /// AC-DC.
-pub(super) struct Acdc {
+pub(super) struct Acdc<T> {
     /// Its memory, kept from step to step.
-    weighted: Option<Hessian>,
+    weighted: Option<Hessian<T>>,
 }
 
-impl Acdc {
+impl<T: Scalar> Acdc<T> {
     /// Tells the set what will be asked.
-    pub fn new<S: WorkingSet>(set: &mut S) -> Self {
+    pub fn new<S: WorkingSet<T>>(set: &mut S) -> Self {
         set.expect_hessian();
         Self { weighted: None }
     }
 }
 
-impl<S: WorkingSet> Stepper<S> for Acdc {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
-        let mut a = linalg::inverse(&iteration.b);
+impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Acdc<T> {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+        let mut a = linalg::inverse(&iteration.b.to_real());
         let criterion = iteration.set.summary().criterion;
         let weighted = self
             .weighted
@@ -101,14 +103,15 @@ impl Wedge {
     }
 }
 
-impl<S: WorkingSet> Stepper<S> for Wedge {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
-        let e = wedge::direction(&iteration.statistics);
-        let Some((b, length)) = Self::next(iteration.settings.method, &iteration.b, &e) else {
+impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Wedge {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+        let e = wedge::direction(&iteration.statistics.to_real());
+        let here = iteration.b.to_real();
+        let Some((b, length)) = Self::next(iteration.settings.method, &here, &e) else {
             return Ok(None);
         };
         let Point { b, loss, .. } = Point::at(iteration.set, b)?;
-        let statistics = statistics(iteration.set, iteration.settings)?;
+        let statistics = statistics(iteration.set, iteration.settings)?.to_real();
         iteration.count(1.0 + FIT);
         iteration.fit(Point {
             b,

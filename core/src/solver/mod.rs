@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use crate::criterion::Criterion;
 use crate::error::Conflict;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Settings};
@@ -29,7 +29,7 @@ use progress::Progress;
 /// must not depend on it.
 const SAME_LOSS: f64 = 1e-12;
 
-/// Finds the B for which all B Cⁱ Bᵀ are as diagonal as can be.
+/// Finds the B for which all B Cⁱ Bᴴ are as diagonal as can be.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
@@ -42,8 +42,11 @@ const SAME_LOSS: f64 = 1e-12;
 ///
 /// # Errors
 /// If the settings are out of their ranges. Not converging is no error, but a [`Status`].
-pub fn diagonalize(set: &MatrixSet, settings: &Settings) -> Result<Diagonalization, Error> {
-    diagonalize_with(set, settings, &mut |_: &Record, _: &Matrix| {
+pub fn diagonalize<T: Scalar>(
+    set: &MatrixSet<T>,
+    settings: &Settings,
+) -> Result<Diagonalization<T>, Error> {
+    diagonalize_with(set, settings, &mut |_: &Record, _: &Matrix<T>| {
         ControlFlow::Continue(())
     })
 }
@@ -70,11 +73,11 @@ pub fn diagonalize(set: &MatrixSet, settings: &Settings) -> Result<Diagonalizati
 ///
 /// # Errors
 /// If the settings are out of their ranges.
-pub fn diagonalize_with(
-    set: &MatrixSet,
+pub fn diagonalize_with<T: Scalar>(
+    set: &MatrixSet<T>,
     settings: &Settings,
-    observer: &mut dyn Observer,
-) -> Result<Diagonalization, Error> {
+    observer: &mut dyn Observer<T>,
+) -> Result<Diagonalization<T>, Error> {
     diagonalize_working(&mut InMemory::new(set), settings, observer)
 }
 
@@ -93,11 +96,11 @@ pub fn diagonalize_with(
 ///
 /// # Errors
 /// If the settings are out of their ranges, or the matrices cannot be reached any more.
-pub fn diagonalize_working<S: WorkingSet>(
+pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-    observer: &mut dyn Observer,
-) -> Result<Diagonalization, Error> {
+    observer: &mut dyn Observer<T>,
+) -> Result<Diagonalization<T>, Error> {
     let criterion = set.summary().criterion;
     settings.check(criterion)?;
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
@@ -142,26 +145,26 @@ pub fn diagonalize_working<S: WorkingSet>(
 }
 
 /// How one solve ended.
-struct Outcome {
-    b: Matrix,
+struct Outcome<T> {
+    b: Matrix<T>,
     /// The statistics at B, if the working set stands there.
-    statistics: Option<Statistics>,
+    statistics: Option<Statistics<T>>,
     status: Status,
     history: Vec<Record>,
 }
 
-impl Outcome {
+impl<T> Outcome<T> {
     fn loss(&self) -> f64 {
         self.history.last().map_or(f64::INFINITY, |r| r.loss)
     }
 }
 
 /// The solve from a further start.
-fn solve_again<S: WorkingSet>(
+fn solve_again<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-    progress: &mut Progress<'_>,
-) -> Result<Outcome, Error> {
+    progress: &mut Progress<'_, T>,
+) -> Result<Outcome<T>, Error> {
     let beginning = Beginning {
         b: start::restart(set, progress.start, settings.orthogonal)?,
         passes: 0.0,
@@ -169,12 +172,12 @@ fn solve_again<S: WorkingSet>(
     solve(set, settings, beginning, progress)
 }
 
-fn solve<S: WorkingSet>(
+fn solve<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-    beginning: Beginning,
-    progress: &mut Progress<'_>,
-) -> Result<Outcome, Error> {
+    beginning: Beginning<T>,
+    progress: &mut Progress<'_, T>,
+) -> Result<Outcome<T>, Error> {
     let mut method = stepper(set, settings);
     let mut iteration = Iteration::begin(set, settings, beginning, progress)?;
     let status = match iterate(&mut iteration, &mut *method) {
@@ -186,18 +189,21 @@ fn solve<S: WorkingSet>(
 }
 
 /// A solve that was stopped before its first step on the whole set: its start, measured.
-fn stand<S: WorkingSet>(
+fn stand<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
-    beginning: Beginning,
-    progress: &mut Progress<'_>,
-) -> Result<Outcome, Error> {
+    beginning: Beginning<T>,
+    progress: &mut Progress<'_, T>,
+) -> Result<Outcome<T>, Error> {
     let mut iteration = Iteration::begin(set, settings, beginning, progress)?;
     iteration.record(Step::START);
     Ok(ended(iteration, Status::Stopped))
 }
 
-fn ended<S: WorkingSet>(iteration: Iteration<'_, '_, S>, status: Status) -> Outcome {
+fn ended<T: Scalar, S: WorkingSet<T>>(
+    iteration: Iteration<'_, '_, T, S>,
+    status: Status,
+) -> Outcome<T> {
     let (b, statistics, history) = iteration.best();
     Outcome {
         b,
@@ -208,12 +214,15 @@ fn ended<S: WorkingSet>(iteration: Iteration<'_, '_, S>, status: Status) -> Outc
 }
 
 /// What a method does at each iteration.
-trait Stepper<S: WorkingSet> {
+trait Stepper<T: Scalar, S: WorkingSet<T>> {
     /// Moves to a better point; None if there is none to be found.
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error>;
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error>;
 }
 
-fn stepper<S: WorkingSet>(set: &mut S, settings: &Settings) -> Box<dyn Stepper<S>> {
+fn stepper<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    settings: &Settings,
+) -> Box<dyn Stepper<T, S>> {
     match settings.method {
         Method::Newton if set.summary().criterion.fits_originals() => {
             Box::new(least_squares::GaussNewton::new())
@@ -228,9 +237,9 @@ fn stepper<S: WorkingSet>(set: &mut S, settings: &Settings) -> Box<dyn Stepper<S
 }
 
 /// The loop of all methods.
-fn iterate<S: WorkingSet>(
-    iteration: &mut Iteration<'_, '_, S>,
-    method: &mut dyn Stepper<S>,
+fn iterate<T: Scalar, S: WorkingSet<T>>(
+    iteration: &mut Iteration<'_, '_, T, S>,
+    method: &mut dyn Stepper<T, S>,
 ) -> Result<Status, Error> {
     let mut step = Step::START;
     loop {

@@ -4,7 +4,7 @@ use super::iteration::{Iteration, Step};
 use super::{Stepper, rotation};
 use crate::Error;
 use crate::direction::newton::{self, Direction, Effort, Group};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
@@ -22,18 +22,18 @@ const SHORTEST: f64 = 0.1;
 const MAX_HALVINGS: usize = 40;
 
 /// Newton's method.
-pub(super) struct Newton {
+pub(super) struct Newton<T> {
     /// Whether the exact Hessian is stored, as the set has been told, or applied by passes.
     stored: bool,
     /// Its memory, kept from step to step.
-    hessian: Option<Hessian>,
+    hessian: Option<Hessian<T>>,
 }
 
-impl Newton {
+impl<T: Scalar> Newton<T> {
     /// Decides whether there is room for the Hessian, and tells the set.
-    pub fn new<S: WorkingSet>(set: &mut S, settings: &Settings) -> Self {
+    pub fn new<S: WorkingSet<T>>(set: &mut S, settings: &Settings) -> Self {
         let (n, p) = (set.summary().len, set.summary().dimension());
-        let fits = Hessian::bytes(p) <= settings.hessian_memory;
+        let fits = Hessian::<T>::bytes(p) <= settings.hessian_memory;
         Self {
             stored: fits && !passes_are_cheaper(n, p) && set.expect_hessian(),
             hessian: None,
@@ -41,10 +41,10 @@ impl Newton {
     }
 
     /// The direction from here; without room for the Hessian, each product is a pass over the set.
-    fn direction<S: WorkingSet>(
+    fn direction<S: WorkingSet<T>>(
         &mut self,
-        iteration: &mut Iteration<'_, '_, S>,
-    ) -> Result<Direction, Error> {
+        iteration: &mut Iteration<'_, '_, T, S>,
+    ) -> Result<Direction<T>, Error> {
         let summary = iteration.set.summary();
         let (n, p, criterion) = (summary.len, summary.dimension(), summary.criterion);
         let gradient_norm = iteration.gradient_norm();
@@ -62,7 +62,7 @@ impl Newton {
         let statistics = &iteration.statistics;
         if !self.stored {
             let set = &mut *iteration.set;
-            let product = |e: &Matrix| set.hessian_product(e);
+            let product = |e: &Matrix<T>| set.hessian_product(e);
             let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
             iteration.count(found.iterations as f64 * 2.0 / 3.0);
             return Ok(found);
@@ -71,15 +71,15 @@ impl Newton {
             .hessian
             .get_or_insert_with(|| Hessian::zeros(criterion, p));
         iteration.set.hessian(hessian)?;
-        let product = |e: &Matrix| Ok(hessian.product(e));
+        let product = |e: &Matrix<T>| Ok(hessian.product(e));
         let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
         iteration.count(2.0 / 3.0);
         Ok(found)
     }
 }
 
-impl<S: WorkingSet> Stepper<S> for Newton {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Newton<T> {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
         let Direction { e, iterations } = self.direction(iteration)?;
         let length = if iteration.settings.orthogonal {
             rotation::rotate(iteration, &e)?
@@ -104,9 +104,9 @@ fn passes_are_cheaper(n: usize, p: usize) -> bool {
 }
 
 /// Follows exp(E), to second order, to a minimizer along it; returns the length of the step.
-fn follow<S: WorkingSet>(
-    iteration: &mut Iteration<'_, '_, S>,
-    mut e: Matrix,
+fn follow<T: Scalar, S: WorkingSet<T>>(
+    iteration: &mut Iteration<'_, '_, T, S>,
+    mut e: Matrix<T>,
 ) -> Result<Option<f64>, Error> {
     for _ in 0..MAX_HALVINGS {
         let f = newton::retract(&e);
@@ -122,7 +122,7 @@ fn follow<S: WorkingSet>(
                 return Ok(Some(trial.alpha));
             }
         }
-        e.as_mut_slice().iter_mut().for_each(|x| *x *= 0.5);
+        e.as_mut_slice().iter_mut().for_each(|x| *x = *x * 0.5);
     }
     Ok(None)
 }

@@ -4,7 +4,7 @@ use super::Stepper;
 use super::iteration::{Iteration, Step};
 use crate::Error;
 use crate::error::Conflict;
-use crate::linalg;
+use crate::linalg::{self, Scalar};
 use crate::matrices::WorkingSet;
 use crate::pairwise::pham;
 use crate::report::StepKind;
@@ -13,8 +13,8 @@ use crate::statistics::Statistics;
 /// Pham's algorithm.
 pub(super) struct Pham;
 
-impl<S: WorkingSet> Stepper<S> for Pham {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Pham {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
         let mut b = iteration.b.clone();
         let Some(pairs) = iteration.set.pairs() else {
             return Err(Error::Conflict(Conflict::PairsNotInMemory));
@@ -41,11 +41,11 @@ impl<S: WorkingSet> Stepper<S> for Pham {
 
 /// The statistics as they are once rows are multiplied by `scale`: the matrices themselves need
 /// not be touched, since the pairs' steps do not depend on it.
-fn in_gauge(statistics: &mut Statistics, scale: &[f64]) {
+fn in_gauge<T: Scalar>(statistics: &mut Statistics<T>, scale: &[f64]) {
     for (a, by) in scale.iter().enumerate() {
         for (b, to) in scale.iter().enumerate() {
             let ratio = to / by;
-            statistics.gradient[(a, b)] *= ratio;
+            statistics.gradient[(a, b)] = statistics.gradient[(a, b)] * ratio;
             statistics.gamma[(a, b)] *= ratio * ratio;
         }
     }

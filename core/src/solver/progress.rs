@@ -3,25 +3,25 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{Reduction, Summary};
 use crate::report::{Observer, Record};
 
 /// An observer, and where in a solve the records come from that it is shown.
-pub(super) struct Progress<'o> {
+pub(super) struct Progress<'o, T> {
     /// Which start the iteration under way belongs to.
     pub start: usize,
     /// Whether it looks at a sample of the matrices only.
     pub sample: bool,
-    observer: &'o mut dyn Observer,
+    observer: &'o mut dyn Observer<T>,
     clock: Instant,
     /// From the channels to the coordinates of the solver, if these differ.
-    filters: Option<Matrix>,
+    filters: Option<Matrix<T>>,
 }
 
-impl<'o> Progress<'o> {
+impl<'o, T: Scalar> Progress<'o, T> {
     /// A solve of a set begins now.
-    pub fn new(summary: &Summary, observer: &'o mut dyn Observer) -> Self {
+    pub fn new(summary: &Summary<T>, observer: &'o mut dyn Observer<T>) -> Self {
         Self {
             start: 0,
             sample: false,
@@ -37,7 +37,7 @@ impl<'o> Progress<'o> {
     }
 
     /// Shows a point to the observer, B in the channels of the input.
-    pub fn show(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
+    pub fn show(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         match &self.filters {
             Some(filters) => self.observer.observe(record, &linalg::product(b, filters)),
             None => self.observer.observe(record, b),

@@ -5,6 +5,7 @@ use super::iteration::{Iteration, Step};
 use super::{Stepper, rotation};
 use crate::Error;
 use crate::direction::quasi_newton;
+use crate::linalg::Scalar;
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
@@ -12,8 +13,8 @@ use crate::report::StepKind;
 /// The quasi-Newton method.
 pub(super) struct QuasiNewton;
 
-impl<S: WorkingSet> Stepper<S> for QuasiNewton {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for QuasiNewton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
         let length = if iteration.settings.orthogonal {
             let criterion = iteration.set.summary().criterion;
             let floor = iteration.settings.lambda_min;
@@ -27,7 +28,9 @@ impl<S: WorkingSet> Stepper<S> for QuasiNewton {
 }
 
 /// A step over all invertible B; returns its length, or None if the loss does not decrease.
-fn shear<S: WorkingSet>(iteration: &mut Iteration<'_, '_, S>) -> Result<Option<f64>, Error> {
+fn shear<T: Scalar, S: WorkingSet<T>>(
+    iteration: &mut Iteration<'_, '_, T, S>,
+) -> Result<Option<f64>, Error> {
     let settings = iteration.settings;
     let e = quasi_newton::direction(&iteration.statistics, settings.lambda_min);
     let probe = iteration.set.probe(&e)?;

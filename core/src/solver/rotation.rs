@@ -1,22 +1,22 @@
-//! Steps that keep B orthogonal: B ← exp(αE) B with E antisymmetric.
+//! Steps that keep B orthogonal (unitary): B ← exp(αE) B with E antisymmetric (antihermitian).
 
 use super::iteration::Iteration;
 use crate::Error;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::Line;
 use crate::matrices::WorkingSet;
 
 /// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; returns α, or None if it never does.
-pub(super) fn rotate<S: WorkingSet>(
-    iteration: &mut Iteration<'_, '_, S>,
-    e: &Matrix,
+pub(super) fn rotate<T: Scalar, S: WorkingSet<T>>(
+    iteration: &mut Iteration<'_, '_, T, S>,
+    e: &Matrix<T>,
 ) -> Result<Option<f64>, Error> {
     let p = e.rows();
     let mut alpha = 1.0;
     for _ in 0..iteration.settings.max_halvings.max(1) {
-        let scaled = Matrix::from_fn(p, p, |a, b| alpha * e[(a, b)]);
-        let mut change = linalg::rotation_exponential(&scaled);
-        (0..p).for_each(|a| change[(a, a)] -= 1.0);
+        let scaled = Matrix::from_fn(p, p, |a, b| e[(a, b)] * alpha);
+        let mut change = linalg::unitary_exponential(&scaled);
+        (0..p).for_each(|a| change[(a, a)] -= T::ONE);
         // I + change is the rotation: one full step along `change` makes it.
         let probe = iteration.set.probe(&change)?;
         iteration.count(1.0);

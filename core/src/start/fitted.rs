@@ -10,7 +10,7 @@ use crate::Error;
 use crate::criterion::Criterion;
 use crate::least_squares::{Levenberg, Point, diagonalizer, stopping_measure, wedge};
 use crate::linalg::kernels::LANES;
-use crate::linalg::{self, Matrix, Triangle};
+use crate::linalg::{self, Matrix, Scalar, Triangle};
 use crate::matrices::{InMemory, MatrixSet, SetOptions, WorkingSet};
 
 /// Combinations at most.
@@ -28,7 +28,7 @@ const STEPS: usize = 30;
 const TOLERANCE: f64 = 1e-2;
 
 /// The start; other seeds begin with other pairs of combinations.
-pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
+pub(super) fn start<T: Scalar, S: WorkingSet<T>>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
     let p = set.summary().dimension();
     let combinations = combinations(set)?;
     let mut best: Option<(f64, Matrix)> = None;
@@ -43,9 +43,9 @@ pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Err
     let options = SetOptions::default()
         .criterion(Criterion::LeastSquares)
         .threads(1);
-    let small = MatrixSet::with_options(&data, combinations.len(), p, &options)?;
+    let small: MatrixSet = MatrixSet::with_options(&data, combinations.len(), p, &options)?;
     let mut small = InMemory::new(&small);
-    for b in candidates(&combinations, &set.summary().mean, seed)? {
+    for b in candidates(&combinations, &set.summary().mean.to_real(), seed)? {
         let (loss, b) = refined(&mut small, b, FIRST_WEDGES)?;
         if best.as_ref().is_none_or(|(lowest, _)| loss < *lowest) {
             best = Some((loss, b));
@@ -57,7 +57,7 @@ pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Err
 }
 
 /// The principal combinations of the matrices, each times its singular value, in descending order.
-fn combinations<S: WorkingSet>(set: &mut S) -> Result<Vec<Matrix>, Error> {
+fn combinations<T: Scalar, S: WorkingSet<T>>(set: &mut S) -> Result<Vec<Matrix>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     let triangle = Triangle::new(p);
     let count = p.min(n).min(MOST);
@@ -91,7 +91,7 @@ fn combinations<S: WorkingSet>(set: &mut S) -> Result<Vec<Matrix>, Error> {
 }
 
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
-fn operate<S: WorkingSet>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
+fn operate<T: Scalar, S: WorkingSet<T>>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
     let p = set.summary().dimension();
     let triangle = Triangle::new(p);
     let scale: Vec<f64> = triangle

@@ -5,21 +5,35 @@ mod spectral;
 
 use crate::Error;
 use crate::error::StartProblem;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
 
 /// The start asked for, in the set's reduced coordinates.
-pub(crate) fn start<S: WorkingSet>(
+pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     choice: &Start,
     orthogonal: bool,
-) -> Result<Matrix, Error> {
+) -> Result<Matrix<T>, Error> {
     let summary = set.summary();
     match choice {
-        Start::Given(b) => given(summary, b, orthogonal),
+        Start::Given(b) => {
+            let entry = |a, c| T::from_real(b[(a, c)]);
+            let b = Matrix::from_fn(b.rows(), b.columns(), entry);
+            given(summary, &b, orthogonal)
+        }
+        Start::GivenComplex(_) if T::PLANES == 1 => Err(Error::Start {
+            problem: StartProblem::Complex,
+        }),
+        Start::GivenComplex(b) => {
+            let entry = |a, c| T::from_parts(b[(a, c)].re, b[(a, c)].im);
+            let b = Matrix::from_fn(b.rows(), b.columns(), entry);
+            given(summary, &b, orthogonal)
+        }
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
-        Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
+        Start::Spectral if summary.criterion.fits_originals() => {
+            Ok(Matrix::from_real(&fitted::start(set, 0)?))
+        }
         Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
         // In the gauge of unit columns, too, only the eigenvectors remain.
         Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
@@ -31,13 +45,13 @@ pub(crate) fn start<S: WorkingSet>(
 }
 
 /// Further starts, all different: principal combinations reached from other directions.
-pub(crate) fn restart<S: WorkingSet>(
+pub(crate) fn restart<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     k: usize,
     orthogonal: bool,
-) -> Result<Matrix, Error> {
+) -> Result<Matrix<T>, Error> {
     if set.summary().criterion.fits_originals() {
-        return fitted::start(set, k as u64);
+        return Ok(Matrix::from_real(&fitted::start(set, k as u64)?));
     }
     if set.summary().criterion.requires_rotations() {
         return spectral::rotation(set, k as u64);
@@ -45,23 +59,28 @@ pub(crate) fn restart<S: WorkingSet>(
     if !orthogonal {
         return spectral::start(set, k as u64);
     }
-    // A rotation of the eigenvectors by the exponential of a deterministic antisymmetric matrix.
+    // A rotation of the eigenvectors by the exponential of a deterministic antihermitian matrix.
     let p = set.summary().dimension();
     let mut random = SplitMix(k as u64);
-    let noise = Matrix::from_fn(p, p, |_, _| random.next());
+    let parts = [(); 2].map(|()| Matrix::from_fn(p, p, |_, _| random.next()));
+    let noise = |a, b| T::from_parts(parts[0][(a, b)], parts[1][(a, b)]);
     let e = Matrix::from_fn(p, p, |a, b| match a.cmp(&b) {
-        std::cmp::Ordering::Less => noise[(a, b)],
-        std::cmp::Ordering::Equal => 0.0,
-        std::cmp::Ordering::Greater => -noise[(b, a)],
+        std::cmp::Ordering::Less => noise(a, b),
+        std::cmp::Ordering::Equal => T::ZERO,
+        std::cmp::Ordering::Greater => -noise(b, a).conj(),
     });
     Ok(linalg::product(
-        &linalg::rotation_exponential(&e),
+        &linalg::unitary_exponential(&e),
         &mean_eigenvectors(set.summary())?,
     ))
 }
 
 /// A given B, from the channels to the reduced coordinates.
-pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matrix, Error> {
+pub(crate) fn given<T: Scalar>(
+    set: &Summary<T>,
+    b: &Matrix<T>,
+    orthogonal: bool,
+) -> Result<Matrix<T>, Error> {
     let (p, channels) = (set.dimension(), set.channels());
     if (b.rows(), b.columns()) != (p, channels) {
         return Err(Error::StartShape {
@@ -84,11 +103,11 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
             power.abs().sqrt()
         }
     };
-    let scale: Vec<f64> = (0..p).map(|a| unit(set.mean[(a, a)])).collect();
+    let scale: Vec<f64> = (0..p).map(|a| unit(set.mean[(a, a)].real())).collect();
     let mut balanced = Matrix::from_fn(p, p, |a, c| b[(a, c)] * scale[c]);
     for a in 0..p {
         let norm = linalg::dot(balanced.row(a), balanced.row(a)).sqrt();
-        balanced.row_mut(a).iter_mut().for_each(|x| *x /= norm);
+        balanced.row_mut(a).iter_mut().for_each(|x| *x = *x / norm);
     }
     let singular = !balanced.is_finite()
         || linalg::singular_values(&balanced)
@@ -99,13 +118,13 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
         });
     }
     if orthogonal {
-        let gram = linalg::product_transposed(&b, &b);
-        let identity = Matrix::<f64>::identity(p);
+        let gram = linalg::product_adjoint(&b, &b);
+        let identity = Matrix::<T>::identity(p);
         let distance = gram
             .as_slice()
             .iter()
             .zip(identity.as_slice())
-            .fold(0.0_f64, |m, (x, y)| m.max((x - y).abs()));
+            .fold(0.0_f64, |m, (x, y)| m.max((*x - *y).abs()));
         if distance > 1e-8 {
             return Err(Error::Start {
                 problem: StartProblem::NotOrthogonal,
@@ -120,20 +139,20 @@ pub(crate) fn given(set: &Summary, b: &Matrix, orthogonal: bool) -> Result<Matri
     Ok(b)
 }
 
-fn mean_eigenvectors(set: &Summary) -> Result<Matrix, Error> {
+fn mean_eigenvectors<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     Ok(eigen(&set.mean)?.1)
 }
 
-/// The paper's start, Λ^{-1/2} Pᵀ for the mean P Λ Pᵀ.
-fn whitener(set: &Summary) -> Result<Matrix, Error> {
+/// The paper's start, Λ^{-1/2} Pᴴ for the mean P Λ Pᴴ.
+fn whitener<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     let (values, vectors) = eigen(&set.mean)?;
     let tiny = values.last().copied().unwrap_or(1.0).abs() * f64::EPSILON;
     let scales: Vec<f64> = values.iter().map(|v| 1.0 / v.max(tiny).sqrt()).collect();
     Ok(vectors.scale_rows(&scales))
 }
 
-fn eigen(m: &Matrix) -> Result<(Vec<f64>, Matrix), Error> {
-    linalg::symmetric_eigen(m).ok_or(Error::NoEigenvalues)
+fn eigen<T: Scalar>(m: &Matrix<T>) -> Result<(Vec<f64>, Matrix<T>), Error> {
+    linalg::hermitian_eigen(m).ok_or(Error::NoEigenvalues)
 }
 
 /// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).

@@ -13,7 +13,7 @@ use super::{SplitMix, eigen};
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, Congruence, LANES, congruence, dispatch};
-use crate::linalg::{self, Matrix, SymmetricBatch, Triangle};
+use crate::linalg::{self, Matrix, Scalar, SymmetricBatch, Triangle};
 use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, WorkingSet, diagonal_sum};
 use crate::pairwise::jacobi;
 
@@ -24,10 +24,13 @@ const SWEEPS: usize = 3;
 const ANGLE: f64 = 0.01;
 
 /// The start; other seeds end in other combinations.
-pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
+pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    seed: u64,
+) -> Result<Matrix<T>, Error> {
     let factor = linalg::cholesky(&set.summary().mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
-    let inverse_mean = linalg::product(&whitener.transpose(), &whitener);
+    let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
     let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
@@ -36,39 +39,43 @@ pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Err
 }
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite.
-pub(super) fn rotation<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
+pub(super) fn rotation<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    seed: u64,
+) -> Result<Matrix<T>, Error> {
     common_rotation(set, None, seed)
 }
 
 /// The rotation that makes a few principal combinations of the (whitened) matrices most diagonal
 /// together.
-fn common_rotation<S: WorkingSet>(
+fn common_rotation<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
-    whitener: Option<&Matrix>,
+    whitener: Option<&Matrix<T>>,
     seed: u64,
-) -> Result<Matrix, Error> {
+) -> Result<Matrix<T>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // As many as a set of n matrices can tell apart.
     let count = LANES.min(p).min(n / 6).max(1);
     let mut random = SplitMix(seed);
-    let mut combinations = SymmetricBatch::zeros(p, LANES);
+    let mut combinations = Eight::<T>::zeros(p, LANES);
     for row in combinations.rows_mut() {
         row[..count].fill_with(|| random.next());
     }
+    clear_imaginary_diagonal(&mut combinations);
     let scratch = &mut Vec::new();
     for _ in 0..ITERATIONS {
         if let Some(whitener) = whitener {
-            // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᵀ / s_i has the mean I. The Dⁱ
-            // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᵀ S W⟩ / s_i.
+            // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ
+            // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i.
             let traces = traces(&combinations);
-            let pulled = congruent(&combinations, &whitener.transpose(), scratch);
-            let sums = SymmetricBatch::from_parts(p, LANES, set.correlate(pulled.entries())?);
+            let pulled = congruent(&combinations, &whitener.adjoint(), scratch);
+            let sums = Eight::from_parts(p, LANES, set.correlate(pulled.entries())?);
             combinations = congruent(&sums, whitener, scratch);
             subtract_from_diagonal(&mut combinations, &traces);
         } else {
             // S_k ← Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ.
             let sums = set.correlate(combinations.entries())?;
-            combinations = SymmetricBatch::from_parts(p, LANES, sums);
+            combinations = Eight::from_parts(p, LANES, sums);
         }
         orthonormalize(&mut combinations);
     }
@@ -81,7 +88,7 @@ fn common_rotation<S: WorkingSet>(
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already rotated by it, most
 /// diagonal together.
-fn rotated(mut matrices: SymmetricBatch, mut rotation: Matrix) -> Matrix {
+fn rotated<T: Scalar>(mut matrices: Eight<T>, mut rotation: Matrix<T>) -> Matrix<T> {
     for _ in 0..SWEEPS {
         if jacobi::sweep(&mut matrices, &mut rotation, ANGLE) == 0.0 {
             break;
@@ -91,8 +98,10 @@ fn rotated(mut matrices: SymmetricBatch, mut rotation: Matrix) -> Matrix {
 }
 
 /// Eight matrices of equal weight.
-impl Pairs for SymmetricBatch {
-    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
+type Eight<T> = SymmetricBatch<Vec<f64>, T>;
+
+impl<T: Scalar> Pairs<T> for Eight<T> {
+    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T> {
         kernels::pair_sums(
             Criterion::Likelihood,
             self.size(),
@@ -102,11 +111,11 @@ impl Pairs for SymmetricBatch {
         )
     }
 
-    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T> {
         kernels::rotation_sums(self.size(), self.entries(), &[1.0; LANES], (a, b))
     }
 
-    fn apply(&mut self, a: usize, b: usize, step: PairStep) {
+    fn apply(&mut self, a: usize, b: usize, step: PairStep<T>) {
         step.apply_to_batch(self, a, b);
     }
 
@@ -120,9 +129,9 @@ impl Pairs for SymmetricBatch {
     }
 }
 
-/// M S Mᵀ of each. `scratch` grows as needed and is worth keeping between calls.
-fn congruent(batch: &SymmetricBatch, m: &Matrix, scratch: &mut Vec<f64>) -> SymmetricBatch {
-    let mut result = SymmetricBatch::zeros(batch.size(), LANES);
+/// M S Mᴴ of each. `scratch` grows as needed and is worth keeping between calls.
+fn congruent<T: Scalar>(batch: &Eight<T>, m: &Matrix<T>, scratch: &mut Vec<f64>) -> Eight<T> {
+    let mut result = Eight::zeros(batch.size(), LANES);
     let task = Congruence {
         transform: m,
         input: batch.entries(),
@@ -134,7 +143,7 @@ fn congruent(batch: &SymmetricBatch, m: &Matrix, scratch: &mut Vec<f64>) -> Symm
     result
 }
 
-fn traces(batch: &SymmetricBatch) -> [f64; LANES] {
+fn traces<T: Scalar>(batch: &Eight<T>) -> [f64; LANES] {
     let mut traces = [0.0; LANES];
     for a in 0..batch.size() {
         let row = traces.iter_mut().zip(batch.diagonal(a));
@@ -143,16 +152,27 @@ fn traces(batch: &SymmetricBatch) -> [f64; LANES] {
     traces
 }
 
-fn subtract_from_diagonal(batch: &mut SymmetricBatch, numbers: &[f64; LANES]) {
+fn subtract_from_diagonal<T: Scalar>(batch: &mut Eight<T>, numbers: &[f64; LANES]) {
     for a in 0..batch.size() {
         let row = batch.diagonal_mut(a).iter_mut().zip(numbers);
         row.for_each(|(x, y)| *x -= y);
     }
 }
 
+/// Sets the diagonal of the imaginary parts to zero, if there are any.
+fn clear_imaginary_diagonal<T: Scalar>(batch: &mut Eight<T>) {
+    let triangle = Triangle::new(batch.size());
+    let imaginary = batch.rows_mut().skip(triangle.len());
+    for ((a, b), row) in triangle.pairs().zip(imaginary) {
+        if a == b {
+            row.fill(0.0);
+        }
+    }
+}
+
 /// Makes the eight orthonormal, by the Cholesky factor of their inner products. What depends on
 /// those before it (as all do if all matrices are alike) becomes zero.
-fn orthonormalize(batch: &mut SymmetricBatch) {
+fn orthonormalize<T: Scalar>(batch: &mut Eight<T>) {
     let p = batch.size();
     let (rows, _) = batch.entries_mut().as_chunks_mut();
     dispatch(
@@ -174,7 +194,9 @@ type Square = [Row; LANES];
 #[inline(always)]
 fn gram(p: usize, rows: &[Row]) -> Square {
     let mut gram = [[0.0; LANES]; LANES];
-    for ((a, b), row) in Triangle::new(p).pairs().zip(rows) {
+    // One plane of entries after the other.
+    let pairs = Triangle::new(p).pairs().cycle();
+    for ((a, b), row) in pairs.zip(rows) {
         let count = if a == b { 1.0 } else { 2.0 };
         for j in 0..LANES {
             for k in 0..LANES {
@@ -239,9 +261,9 @@ mod tests {
     fn jacobi_finds_a_common_rotation() {
         let p = 5;
         let e = Matrix::from_fn(p, p, |a, b| 0.3 * (a as f64 - b as f64));
-        let q = linalg::rotation_exponential(&e);
+        let q = linalg::unitary_exponential(&e);
         let diagonals = [[1.0, 5.0, 2.0, -3.0, 4.0], [2.0, 2.0, -1.0, 0.5, 2.0]];
-        let mut matrices = SymmetricBatch::zeros(p, LANES);
+        let mut matrices = Eight::zeros(p, LANES);
         for (k, diagonal) in diagonals.iter().enumerate() {
             for a in 0..p {
                 matrices.diagonal_mut(a)[k] = diagonal[a];
@@ -264,7 +286,7 @@ mod tests {
 
     #[test]
     fn orthonormalized_matrices_are_orthonormal_or_zero() {
-        let mut eight = SymmetricBatch::zeros(4, LANES);
+        let mut eight = Eight::<f64>::zeros(4, LANES);
         let mut random = SplitMix(3);
         for row in eight.rows_mut() {
             row.fill_with(|| random.next());

@@ -20,7 +20,7 @@ fn settings_error(change: impl FnOnce(&mut Settings)) -> Error {
 fn empty_sets_and_wrong_lengths() {
     for (n, p) in [(0, 3), (3, 0), (0, 0)] {
         assert_eq!(
-            MatrixSet::new(&[], n, p).unwrap_err(),
+            MatrixSet::<f64>::new(&[], n, p).unwrap_err(),
             Error::Shape {
                 shape: vec![n, p, p]
             }
@@ -62,6 +62,7 @@ fn numbers_that_are_not_finite_are_named() {
             row,
             column,
             value,
+            ..
         } = error
         else {
             panic!("{error}");
@@ -84,6 +85,7 @@ fn asymmetry_is_measured_against_the_largest_entry() {
         row,
         column,
         asymmetry,
+        ..
     } = error
     else {
         panic!("{error}");

@@ -179,7 +179,7 @@ fn all_ways_to_make_a_set_make_the_same_one() {
     // Shapes that no computer can address.
     let huge = 1 << 32;
     for error in [
-        MatrixSet::new(&[], huge, huge).unwrap_err(),
+        MatrixSet::<f64>::new(&[], huge, huge).unwrap_err(),
         MatrixSet::from_matrices(huge, [[1.0]], &options).unwrap_err(),
     ] {
         assert!(matches!(error, Error::TooLarge { .. }), "{error}");

@@ -4,6 +4,7 @@ mod answer;
 mod bad_input;
 mod convergence;
 mod frobenius;
+mod hermitian;
 mod invariance;
 mod least_squares;
 mod observers;
@@ -14,8 +15,15 @@ mod rotations;
 mod signals;
 mod tracker;
 
+#[path = "../../examples/cross_spectra.rs"]
+mod cross_spectra;
 #[path = "../../examples/working_set.rs"]
 mod working_set;
+
+#[test]
+fn cross_spectra_see_delays() {
+    cross_spectra::main().unwrap();
+}
 
 #[test]
 fn a_working_set_of_ones_own_solves() {

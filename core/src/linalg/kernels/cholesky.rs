@@ -3,7 +3,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::Triangle;
 
 /// Factorizes every matrix of a block, keeping only the pivots.
@@ -22,10 +22,11 @@ pub fn cholesky_pivots(
     smallest: &mut [f64],
 ) {
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
+    let planes = planes(block, p, lanes);
     assert_eq!((pivots.len(), smallest.len()), (p * lanes, lanes));
     Arch::new().dispatch(Factorize {
         p,
+        planes,
         block,
         lanes,
         floor,
@@ -36,6 +37,7 @@ pub fn cholesky_pivots(
 
 struct Factorize<'a> {
     p: usize,
+    planes: usize,
     block: &'a [f64],
     lanes: usize,
     floor: f64,
@@ -50,6 +52,7 @@ impl WithSimd for Factorize<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self {
             p,
+            planes,
             block,
             lanes,
             floor,
@@ -63,7 +66,7 @@ impl WithSimd for Factorize<'_> {
         let smallest = vectors_mut::<S>(smallest);
         let floor = simd.splat_f64s(floor);
         let tiny = simd.splat_f64s(f64::MIN_POSITIVE);
-        let mut factor = vec![simd.splat_f64s(0.0); triangle.len()];
+        let mut factor = vec![simd.splat_f64s(0.0); planes * triangle.len()];
         for at in 0..stride {
             let mut share = simd.splat_f64s(f64::INFINITY);
             for b in 0..p {
@@ -72,6 +75,10 @@ impl WithSimd for Factorize<'_> {
                 for k in 0..b {
                     let l = factor[triangle.index(b, k)];
                     pivot = simd.negate_mul_add_e_f64s(l, l, pivot);
+                    if planes == 2 {
+                        let l = factor[triangle.len() + triangle.index(b, k)];
+                        pivot = simd.negate_mul_add_e_f64s(l, l, pivot);
+                    }
                 }
                 share = simd.min_f64s(share, simd.div_f64s(pivot, entry));
                 pivot = simd.max_f64s(pivot, simd.mul_f64s(floor, entry));
@@ -79,6 +86,11 @@ impl WithSimd for Factorize<'_> {
                 let root = simd.sqrt_f64s(pivot);
                 factor[triangle.diagonal(b)] = root;
                 let inverse = simd.div_f64s(simd.splat_f64s(1.0), root);
+                if planes == 2 {
+                    let input = |entry: usize| block[entry * stride + at];
+                    complex_column(simd, triangle, input, b, inverse, &mut factor);
+                    continue;
+                }
                 // Column b of the factor, four rows at a time, from the columns before it.
                 let mut a = b + 1;
                 while a < p {
@@ -108,5 +120,38 @@ impl WithSimd for Factorize<'_> {
             }
             smallest[at] = share;
         }
+    }
+}
+
+/// Column b of the factor of complex matrices below its diagonal, whose inverse is given, from the columns
+/// before it. `input` gives the packed entries, both planes.
+#[inline(always)]
+fn complex_column<S: Simd>(
+    simd: S,
+    triangle: Triangle,
+    input: impl Fn(usize) -> S::f64s,
+    b: usize,
+    inverse: S::f64s,
+    factor: &mut [S::f64s],
+) {
+    let (real, imaginary) = factor.split_at_mut(triangle.len());
+    for a in b + 1..triangle.size() {
+        let entry = triangle.index(a, b);
+        let (mut re, mut im) = (input(entry), input(triangle.len() + entry));
+        // L_ak conj(L_bk), over the k before b.
+        let row_a = real[triangle.row(a)][..b]
+            .iter()
+            .zip(&imaginary[triangle.row(a)]);
+        let row_b = real[triangle.row(b)]
+            .iter()
+            .zip(&imaginary[triangle.row(b)]);
+        for ((x, y), (u, v)) in row_a.zip(row_b) {
+            re = simd.negate_mul_add_e_f64s(*x, *u, re);
+            re = simd.negate_mul_add_e_f64s(*y, *v, re);
+            im = simd.negate_mul_add_e_f64s(*y, *u, im);
+            im = simd.mul_add_e_f64s(*x, *v, im);
+        }
+        real[entry] = simd.mul_f64s(re, inverse);
+        imaginary[entry] = simd.mul_f64s(im, inverse);
     }
 }

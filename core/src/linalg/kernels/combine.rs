@@ -143,7 +143,9 @@ fn correlate_slice<S: Simd, const W: usize>(
     };
     // SAFETY: each offset is that of vector `at` in one of the rows of `block`, which have `stride`
     // vectors, and at + W ≤ stride.
-    unsafe { rows_times_source(simd, entries, LANES, block, offsets, store) };
+    unsafe {
+        rows_times_source(simd, entries, offsets.len(), LANES, block, offsets, store);
+    };
 }
 
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES

@@ -1,17 +1,18 @@
 //! What the line search needs of a direction, straight from the matrices Cⁱ: diagonals only, 4p³
-//! flops per matrix instead of the 6p³ of forming D = B C Bᵀ and then E D Eᵀ.
+//! flops per matrix instead of the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::coefficients::{Left, right};
 use super::transform::half_product;
-use super::{LANES, room, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Triangle};
+use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar};
 
-/// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᵀ, of E D + (E D)ᵀ = F C Bᵀ + B C Fᵀ,
-/// and of E D Eᵀ = F C Fᵀ. `scratch` grows as needed and is worth keeping between calls.
-pub fn line_diagonals(
-    b: &Matrix,
-    f: &Matrix,
+/// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
+/// and of E D Eᴴ = F C Fᴴ. `scratch` grows as needed and is worth keeping between calls.
+pub fn line_diagonals<T: Scalar>(
+    b: &Matrix<T>,
+    f: &Matrix<T>,
     input: &[f64],
     lanes: usize,
     out: &mut [f64],
@@ -20,21 +21,24 @@ pub fn line_diagonals(
     let p = b.rows();
     assert_eq!((b.columns(), f.rows(), f.columns()), (p, p, p));
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(input.len(), Triangle::new(p).len() * lanes);
+    assert_eq!(planes(input, p, lanes), T::PLANES);
     assert_eq!(out.len(), 3 * p * lanes);
+    let (b_left, f_left) = (Left::new(b), Left::new(f));
+    let scratch = room(scratch, b_left.scratch_len());
     Arch::new().dispatch(Diagonals {
-        b,
-        f,
+        b: (b_left, &right(b)),
+        f: (f_left, &right(f)),
         input,
         lanes,
         out,
-        scratch: room(scratch, p * p * 2 * LANES),
+        scratch,
     });
 }
 
 struct Diagonals<'a> {
-    b: &'a Matrix,
-    f: &'a Matrix,
+    /// Each as it stands on the left and on the right of C.
+    b: (Left<'a>, &'a [f64]),
+    f: (Left<'a>, &'a [f64]),
     input: &'a [f64],
     lanes: usize,
     out: &'a mut [f64],
@@ -59,24 +63,33 @@ impl WithSimd for Diagonals<'_> {
 impl Diagonals<'_> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, stride: usize, at: usize) {
-        let p = self.b.rows();
+        let ((b, b_right), (f, f_right)) = (&self.b, &self.f);
+        let (planes, p) = (b.planes(), b.columns());
         let input = vectors::<S>(self.input);
         let out = vectors_mut::<S>(self.out);
-        let half = &mut vectors_mut::<S>(self.scratch)[..p * p * W];
-        half_product::<S, W>(simd, self.b, input, stride, at, half);
+        let half = &mut vectors_mut::<S>(self.scratch)[..b.half_len(W)];
+        // The real part of a product of rows a: the first of its combinations.
+        let inner = planes * p;
+        let real = |right: &'_ [f64], half: &[S::f64s], a: usize| {
+            let coefficients = &right[planes * a * inner..][..inner];
+            combine::<S, W>(
+                simd,
+                coefficients,
+                &half[a * inner * W..(a + 1) * inner * W],
+            )
+        };
+        half_product::<S, W>(simd, b, input, stride, at, half);
         for a in 0..p {
-            let row = &half[a * p * W..(a + 1) * p * W];
-            let power = combine::<S, W>(simd, self.b.row(a), row);
-            let cross = combine::<S, W>(simd, self.f.row(a), row);
+            let power = real(b_right, half, a);
+            let cross = real(f_right, half, a);
             for w in 0..W {
                 out[a * stride + at + w] = power[w];
                 out[(p + a) * stride + at + w] = simd.add_f64s(cross[w], cross[w]);
             }
         }
-        half_product::<S, W>(simd, self.f, input, stride, at, half);
+        half_product::<S, W>(simd, f, input, stride, at, half);
         for a in 0..p {
-            let row = &half[a * p * W..(a + 1) * p * W];
-            let square = combine::<S, W>(simd, self.f.row(a), row);
+            let square = real(f_right, half, a);
             out[(2 * p + a) * stride + at..][..W].copy_from_slice(&square);
         }
     }

@@ -3,6 +3,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::coefficients::Left;
 use super::combine::combine_eight;
 use super::diagonals::combine;
 use super::moments::{MomentSums, dot};
@@ -40,6 +41,7 @@ pub fn accumulate_fit(task: FitTask<'_>, sums: &mut MomentSums, scratch: &mut Ve
     let (products, rest) = rest.split_at_mut(LANES * p * p);
     let (diagonals, weighted) = rest.split_at_mut(2 * LANES * p);
     Arch::new().dispatch(Accumulate {
+        left: Left::new(task.components),
         task,
         sums,
         half,
@@ -51,6 +53,7 @@ pub fn accumulate_fit(task: FitTask<'_>, sums: &mut MomentSums, scratch: &mut Ve
 
 struct Accumulate<'a, 'b> {
     task: FitTask<'a>,
+    left: Left<'a>,
     sums: &'b mut MomentSums,
     /// (Cⁱ a_a)_c of two vectors of matrices.
     half: &'b mut [f64],
@@ -105,7 +108,7 @@ impl Accumulate<'_, '_> {
         let block = vectors::<S>(self.task.block);
         let weights = &vectors::<S>(self.task.weights)[at..at + W];
         let half = &mut vectors_mut::<S>(self.half)[..p * p * W];
-        half_product::<S, W>(simd, components, block, stride, at, half);
+        half_product::<S, W>(simd, &self.left, block, stride, at, half);
         let diagonals = &mut vectors_mut::<S>(self.diagonals)[..p * W];
         let rows = half.chunks_exact(p * W);
         for ((a, row), c) in rows.enumerate().zip(diagonals.chunks_exact_mut(W)) {
@@ -188,7 +191,7 @@ mod tests {
                 fitted: &mut fitted,
             };
             let energy = accumulate_fit(task, &mut sums, &mut scratch);
-            let mut rows = vec![0.0; hessian_len(p)];
+            let mut rows = vec![0.0; hessian_len(p, 1)];
             accumulate_weighted(p, &block, &weights, &fitted, &mut rows, &mut scratch);
 
             let mut expected = MomentSums::new(p);

@@ -7,18 +7,22 @@
 //! are then products whose vectors run over a: no horizontal sums, and each number of the block is
 //! loaded once for many a.
 //! Group by group both sums are made, so that what they add to is in the caches for the second.
+//!
+//! For complex matrices M^a is real-linear, not complex-linear: it acts on (Re e_a, Im e_a) as a real
+//! symmetric 2p×2p matrix, and is kept as one. Of the first sum it has the planes R + iI of Σ_i u_ia D as
+//! [[R, I], [−I, R]]; the second is that of the real and imaginary parts of row a side by side.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::combine::add_products;
-use super::{LANES, room, vectors, vectors_mut, vectors_per_group};
+use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_group};
 use crate::criterion::Criterion;
 use crate::linalg::Triangle;
 
-/// How many numbers the row blocks of a p×p problem take.
-pub fn hessian_len(p: usize) -> usize {
-    p.div_ceil(LANES) * Triangle::new(p).len() * LANES
+/// How many numbers the row blocks of a p×p problem take, whose matrices have so many planes.
+pub fn hessian_len(p: usize, planes: usize) -> usize {
+    p.div_ceil(LANES) * Triangle::new(planes * p).len() * LANES
 }
 
 /// Adds one block's share to `hessian`, or begins with it, whatever was there.
@@ -34,10 +38,17 @@ pub fn accumulate_hessian(
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
-    assert_eq!(hessian.len(), hessian_len(p));
-    let scratch = room(scratch, lanes * (2 * width + 1 + LANES * p));
-    let (scale, rest) = scratch.split_at_mut(width * lanes);
+    let planes = planes(block, p, lanes);
+    assert_eq!(hessian.len(), hessian_len(p, planes));
+    let first_sum_len = if planes == 1 {
+        0
+    } else {
+        block.len() / lanes * LANES
+    };
+    let tables_len = lanes * (2 * width + 1 + LANES * planes * p);
+    let scratch = room(scratch, first_sum_len + tables_len);
+    let (first_sum, rest) = scratch.split_at_mut(first_sum_len);
+    let (scale, rest) = rest.split_at_mut(width * lanes);
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);
     let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
     Arch::new().dispatch(Accumulate {
@@ -51,6 +62,7 @@ pub fn accumulate_hessian(
         first_transposed,
         root_weights,
         scaled_rows,
+        first_sum,
     });
 }
 
@@ -68,6 +80,8 @@ struct Accumulate<'a> {
     root_weights: &'a mut [f64],
     /// Z of one vector of a's.
     scaled_rows: &'a mut [f64],
+    /// The planes of the first sum of one group, if there are two.
+    first_sum: &'a mut [f64],
 }
 
 impl WithSimd for Accumulate<'_> {
@@ -76,6 +90,9 @@ impl WithSimd for Accumulate<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let (lanes, triangle) = (self.weights.len(), Triangle::new(self.p));
+        let planes = if self.first_sum.is_empty() { 1 } else { 2 };
+        // The size of M^a.
+        let size = planes * self.p;
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = (2.0 * w).sqrt();
         }
@@ -97,24 +114,57 @@ impl WithSimd for Accumulate<'_> {
         let hessian = vectors_mut::<S>(self.hessian);
         let u = vectors::<S>(self.first_transposed);
         let halves = vectors_per_group::<S>();
-        let groups = hessian.chunks_exact_mut(triangle.len() * halves);
+        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * halves);
         for (g, group) in groups.enumerate() {
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
             let u = &u[g * lanes * halves..][..lanes * halves];
-            add_products(simd, self.block, lanes, u, group, self.begins);
+            if planes == 1 {
+                add_products(simd, self.block, lanes, u, group, self.begins);
+            } else {
+                let sum = vectors_mut::<S>(self.first_sum);
+                add_products(simd, self.block, lanes, u, sum, true);
+                add_planes(simd, self.p, sum, group, self.begins);
+            }
             for half in 0..halves {
                 let v = g * halves + half;
                 if v * S::F64_LANES < self.p {
-                    let z = &mut self.scaled_rows[..self.p * lanes * S::F64_LANES];
+                    let z = &mut self.scaled_rows[..size * lanes * S::F64_LANES];
                     scale_rows(simd, self.p, self.block, self.scale, lanes, v, z);
-                    subtract_squares(simd, self.p, vectors::<S>(z), group, half);
+                    subtract_squares(simd, size, vectors::<S>(z), group, half);
                 }
             }
         }
     }
 }
 
-/// Z = √(−v_ia) D_ab for vector v of the a's, as z[(b, i, l)], a = v·width + l.
+/// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or begins with them.
+#[inline(always)]
+fn add_planes<S: Simd>(simd: S, p: usize, sum: &[S::f64s], hessian: &mut [S::f64s], begins: bool) {
+    let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
+    let whole = Triangle::new(2 * p);
+    let (real, imaginary) = sum.split_at(triangle.len() * halves);
+    let mut add = |entry: usize, half: usize, x: S::f64s| {
+        let place = &mut hessian[entry * halves + half];
+        *place = if begins { x } else { simd.add_f64s(*place, x) };
+    };
+    for (entry, (b, c)) in triangle.pairs().enumerate() {
+        for half in 0..halves {
+            let (re, im) = (
+                real[entry * halves + half],
+                imaginary[entry * halves + half],
+            );
+            add(whole.index(b, c), half, re);
+            add(whole.index(p + b, p + c), half, re);
+            add(whole.index(p + b, c), half, simd.neg_f64s(im));
+            if b != c {
+                add(whole.index(p + c, b), half, im);
+            }
+        }
+    }
+}
+
+/// Z = √(−v_ia) D_ab for vector v of the a's, as z[(b, i, l)], a = v·width + l; if D is complex, first
+/// its real parts for all b, then the imaginary ones.
 #[inline(always)]
 fn scale_rows<S: Simd>(
     simd: S,
@@ -125,17 +175,29 @@ fn scale_rows<S: Simd>(
     v: usize,
     z: &mut [f64],
 ) {
+    let (z, imaginary) = z.split_at_mut(p * lanes * S::F64_LANES);
+    let (block, imaginary_block) = block.split_at(Triangle::new(p).len() * lanes);
     match S::F64_LANES {
-        8 => scale_rows_by::<8>(p, block, scale, lanes, v, z),
-        4 => scale_rows_by::<4>(p, block, scale, lanes, v, z),
-        2 => scale_rows_by::<2>(p, block, scale, lanes, v, z),
-        _ => scale_rows_by::<1>(p, block, scale, lanes, v, z),
+        8 => scale_rows_by::<8, false>(p, block, scale, lanes, v, z),
+        4 => scale_rows_by::<4, false>(p, block, scale, lanes, v, z),
+        2 => scale_rows_by::<2, false>(p, block, scale, lanes, v, z),
+        _ => scale_rows_by::<1, false>(p, block, scale, lanes, v, z),
+    }
+    if !imaginary.is_empty() {
+        let (block, z) = (imaginary_block, imaginary);
+        match S::F64_LANES {
+            8 => scale_rows_by::<8, true>(p, block, scale, lanes, v, z),
+            4 => scale_rows_by::<4, true>(p, block, scale, lanes, v, z),
+            2 => scale_rows_by::<2, true>(p, block, scale, lanes, v, z),
+            _ => scale_rows_by::<1, true>(p, block, scale, lanes, v, z),
+        }
     }
     let _ = simd;
 }
 
+/// The same for one plane; entries (a, b), a < b, of an imaginary one have the sign opposite to (b, a).
 #[inline(always)]
-fn scale_rows_by<'a, const L: usize>(
+fn scale_rows_by<'a, const L: usize, const IMAGINARY: bool>(
     p: usize,
     block: &'a [f64],
     scale: &'a [f64],
@@ -159,7 +221,11 @@ fn scale_rows_by<'a, const L: usize>(
                 // `lanes` numbers, lanes / L pieces each.
                 let (row, factor) =
                     unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
-                std::array::from_fn(|k| row[k] * factor[k])
+                if IMAGINARY && v * L + l < b {
+                    std::array::from_fn(|k| -row[k] * factor[k])
+                } else {
+                    std::array::from_fn(|k| row[k] * factor[k])
+                }
             });
             *tile = std::array::from_fn(|k| std::array::from_fn(|l| scaled[l][k]));
         }
@@ -273,19 +339,24 @@ unsafe fn inner<S: Simd, const R: usize, const C: usize>(
 }
 
 /// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a with column a of `e`.
-/// Both are laid out in groups like the Hessian: number (g, b, l).
+/// Both are laid out in groups like the Hessian: number (g, b, l), where b counts the real parts of a row
+/// and then, if the matrices are complex, the imaginary ones.
 pub fn hessian_times(p: usize, hessian: &[f64], e: &[f64], out: &mut [f64]) {
-    let groups = p.div_ceil(LANES);
-    assert_eq!(hessian.len(), hessian_len(p));
-    assert_eq!(
-        (e.len(), out.len()),
-        (groups * p * LANES, groups * p * LANES)
-    );
-    Arch::new().dispatch(Times { p, hessian, e, out });
+    let panel = p.div_ceil(LANES) * p * LANES;
+    let planes = if e.len() == panel { 1 } else { 2 };
+    assert_eq!(hessian.len(), hessian_len(p, planes));
+    assert_eq!((e.len(), out.len()), (planes * panel, planes * panel));
+    Arch::new().dispatch(Times {
+        size: planes * p,
+        hessian,
+        e,
+        out,
+    });
 }
 
 struct Times<'a> {
-    p: usize,
+    /// That of the M^a.
+    size: usize,
     hessian: &'a [f64],
     e: &'a [f64],
     out: &'a mut [f64],
@@ -296,7 +367,7 @@ impl WithSimd for Times<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let p = self.p;
+        let p = self.size;
         let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
         let hessian = vectors::<S>(self.hessian);
         let e = vectors::<S>(self.e);
@@ -407,13 +478,13 @@ mod tests {
     use super::*;
 
     /// Row blocks and product of one set, in vectors of one width.
-    fn in_vectors<S: Simd>(simd: S, p: usize) -> Vec<f64> {
+    fn in_vectors<S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
         let (lanes, width) = (2 * LANES, p.next_multiple_of(LANES));
-        let block: Vec<f64> = (0..Triangle::new(p).len() * lanes)
+        let block: Vec<f64> = (0..planes * Triangle::new(p).len() * lanes)
             .map(|k| 1.0 + 0.1 * ((k * 7) % 11) as f64)
             .collect();
         let weights: Vec<f64> = (0..lanes).map(|i| 0.01 * (1 + i % 3) as f64).collect();
-        let mut hessian = vec![f64::NAN; hessian_len(p)];
+        let mut hessian = vec![f64::NAN; hessian_len(p, planes)];
         let table = |len: usize| vec![f64::NAN; len];
         Accumulate {
             criterion: Criterion::Likelihood,
@@ -425,13 +496,17 @@ mod tests {
             scale: &mut table(width * lanes),
             first_transposed: &mut table(width * lanes),
             root_weights: &mut table(lanes),
-            scaled_rows: &mut table(LANES * p * lanes),
+            scaled_rows: &mut table(LANES * planes * p * lanes),
+            first_sum: &mut table((planes - 1) * 2 * Triangle::new(p).len() * LANES),
         }
         .with_simd(simd);
-        let e: Vec<f64> = (0..width * p).map(|k| 0.1 * (k % 7) as f64 - 0.2).collect();
+        let size = planes * p;
+        let e: Vec<f64> = (0..width * size)
+            .map(|k| 0.1 * (k % 7) as f64 - 0.2)
+            .collect();
         let mut product = vec![f64::NAN; e.len()];
         Times {
-            p,
+            size,
             hessian: &hessian,
             e: &e,
             out: &mut product,
@@ -443,13 +518,14 @@ mod tests {
 
     #[test]
     fn every_width_of_vectors_gives_the_same_numbers() {
-        for p in [1, 2, 3, 5, 8, 9, 12] {
-            let expected = in_vectors(Scalar, p);
+        let sizes = [1, 2, 3, 5, 8, 9, 12];
+        for (p, planes) in sizes.into_iter().flat_map(|p| [(p, 1), (p, 2)]) {
+            let expected = in_vectors(Scalar, p, planes);
             assert!(expected.iter().all(|x| x.is_finite()));
             let others = [
-                in_vectors(Scalar128b, p),
-                in_vectors(Scalar256b, p),
-                in_vectors(Scalar512b, p),
+                in_vectors(Scalar128b, p, planes),
+                in_vectors(Scalar256b, p, planes),
+                in_vectors(Scalar512b, p, planes),
             ];
             for numbers in others {
                 for (x, y) in numbers.iter().zip(&expected) {

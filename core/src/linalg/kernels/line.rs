@@ -1,6 +1,6 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
 
-use super::{LANES, dispatch};
+use super::{LANES, dispatch, planes};
 use crate::criterion::Criterion;
 use crate::linalg::Triangle;
 
@@ -125,7 +125,7 @@ pub fn diagonal_sums(criterion: Criterion, p: usize, block: &[f64], lanes: usize
 /// For each matrix of a block, Σ_a D_aa².
 fn diagonal_squares(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     let triangle = Triangle::new(p);
-    assert_eq!(block.len(), triangle.len() * lanes);
+    planes(block, p, lanes);
     assert_eq!(out.len(), lanes);
     out.fill(0.0);
     dispatch(
@@ -144,7 +144,7 @@ fn diagonal_squares(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
 /// For each matrix of a block, Σ_a log D_aa.
 fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
     let triangle = Triangle::new(p);
-    assert_eq!(block.len(), triangle.len() * lanes);
+    planes(block, p, lanes);
     assert_eq!(out.len(), lanes);
     dispatch(
         #[inline(always)]
@@ -171,9 +171,8 @@ pub fn line_point(
     alpha: f64,
 ) -> LinePoint {
     let (lanes, triangle) = (weights.len(), Triangle::new(p));
-    for rows in [block, cross, square] {
-        assert_eq!(rows.len(), triangle.len() * lanes);
-    }
+    planes(block, p, lanes);
+    assert_eq!((cross.len(), square.len()), (block.len(), block.len()));
     let rows = |a, at| {
         let row = triangle.diagonal(a) * lanes + at;
         [group(block, row), group(cross, row), group(square, row)]
@@ -302,7 +301,7 @@ pub fn advance(
     alpha: f64,
     scale: &[f64],
 ) {
-    assert_eq!(block.len(), Triangle::new(scale.len()).len() * lanes);
+    let planes = planes(block, scale.len(), lanes);
     assert_eq!((cross.len(), square.len()), (block.len(), block.len()));
     dispatch(
         #[inline(always)]
@@ -310,12 +309,14 @@ pub fn advance(
             let mut rows = block
                 .chunks_exact_mut(lanes)
                 .zip(cross.chunks_exact(lanes).zip(square.chunks_exact(lanes)));
-            for a in 0..scale.len() {
-                for b in 0..=a {
-                    let factor = scale[a] * scale[b];
-                    let (d, (c, s)) = rows.next().expect("one row an entry");
-                    for ((d, c), s) in d.iter_mut().zip(c).zip(s) {
-                        *d = factor * (*d + alpha * (c + alpha * s));
+            for _ in 0..planes {
+                for a in 0..scale.len() {
+                    for b in 0..=a {
+                        let factor = scale[a] * scale[b];
+                        let (d, (c, s)) = rows.next().expect("one row an entry");
+                        for ((d, c), s) in d.iter_mut().zip(c).zip(s) {
+                            *d = factor * (*d + alpha * (c + alpha * s));
+                        }
                     }
                 }
             }

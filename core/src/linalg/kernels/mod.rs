@@ -6,12 +6,17 @@
 //! and computed once. `lanes` is a multiple of [`LANES`], which every vector width divides: there are no
 //! remainder loops.
 //!
+//! A block of complex (Hermitian) matrices has two planes of such rows, the real parts and, after them, the
+//! imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). The products of
+//! complex matrices are those of real ones twice the size, made of the planes: the tiles are the same.
+//!
 //! Kernels are written once, generic over the vector width, and dispatched at run time by pulp.
 //! Accesses inside the innermost loops are unchecked; each safe function asserts, in release builds
 //! too, the lengths that they rely on.
 #![allow(clippy::missing_panics_doc)] // only those assertions
 
 mod cholesky;
+mod coefficients;
 mod combine;
 mod diagonals;
 mod fit;
@@ -19,6 +24,7 @@ mod hessian;
 mod line;
 mod moments;
 mod pairs;
+mod product;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -34,9 +40,12 @@ pub use line::{
 };
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
-pub use transform::{Congruence, accumulate_product, congruence};
+pub use product::accumulate_product;
+pub use transform::{Congruence, congruence};
 
 use pulp::Simd;
+
+use super::Triangle;
 
 /// Runs plain loops compiled for the widest vectors of this machine.
 ///
@@ -72,6 +81,17 @@ fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
     let (vectors, rest) = S::as_mut_simd_f64s(numbers);
     assert!(rest.is_empty(), "rows are whole vectors");
     vectors
+}
+
+/// How many planes of p×p matrices a block has: 1 if they are real, 2 if they are complex.
+///
+/// # Panics
+/// If it has neither.
+fn planes(block: &[f64], p: usize, lanes: usize) -> usize {
+    let plane = Triangle::new(p).len() * lanes;
+    let planes = if block.len() == plane { 1 } else { 2 };
+    assert_eq!(block.len(), planes * plane, "the length of a block");
+    planes
 }
 
 /// How many vectors hold [`LANES`] numbers: every width divides them.

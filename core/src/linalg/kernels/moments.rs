@@ -3,20 +3,20 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, room, vectors, vectors_per_row};
+use super::{LANES, planes, room, vectors, vectors_per_row};
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
-pub struct MomentSums {
+pub struct MomentSums<T = f64> {
     /// Σ_i w_i Dⁱ_ab / Dⁱ_aa, off the diagonal.
-    pub gradient: Matrix,
+    pub gradient: Matrix<T>,
     /// Σ_i w_i Dⁱ_bb / Dⁱ_aa.
     pub gamma: Matrix,
 }
 
-impl MomentSums {
+impl<T: Scalar> MomentSums<T> {
     /// No matrices yet.
     pub fn new(p: usize) -> Self {
         Self {
@@ -27,29 +27,29 @@ impl MomentSums {
 
     /// Adds the sums over other matrices.
     pub fn add(&mut self, other: &Self) {
-        for (mine, theirs) in [
-            (&mut self.gradient, &other.gradient),
-            (&mut self.gamma, &other.gamma),
-        ] {
-            for (x, y) in mine.as_mut_slice().iter_mut().zip(theirs.as_slice()) {
-                *x += y;
-            }
-        }
+        add(&mut self.gradient, &other.gradient);
+        add(&mut self.gamma, &other.gamma);
+    }
+}
+
+fn add<T: Scalar>(mine: &mut Matrix<T>, theirs: &Matrix<T>) {
+    for (x, y) in mine.as_mut_slice().iter_mut().zip(theirs.as_slice()) {
+        *x += *y;
     }
 }
 
 /// Adds one block's share. `scratch` grows as needed and is worth keeping between calls.
-pub fn accumulate_moments(
+pub fn accumulate_moments<T: Scalar>(
     criterion: Criterion,
     p: usize,
     block: &[f64],
     weights: &[f64],
-    sums: &mut MomentSums,
+    sums: &mut MomentSums<T>,
     scratch: &mut Vec<f64>,
 ) {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
+    assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     Arch::new().dispatch(Moments {
         criterion,
@@ -62,18 +62,18 @@ pub fn accumulate_moments(
     });
 }
 
-struct Moments<'a> {
+struct Moments<'a, T> {
     criterion: Criterion,
     p: usize,
     lanes: usize,
     block: &'a [f64],
     weights: &'a [f64],
-    sums: &'a mut MomentSums,
+    sums: &'a mut MomentSums<T>,
     /// u = w_i 2φ'(D_aa), row a.
     first_weights: &'a mut [f64],
 }
 
-impl WithSimd for Moments<'_> {
+impl<T: Scalar> WithSimd for Moments<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -123,8 +123,14 @@ impl WithSimd for Moments<'_> {
                         dots[3] = simd.mul_add_e_f64s(*d_a.get_unchecked(v), u_b, dots[3]);
                     }
                 }
-                gradient[a * p + b] += simd.reduce_sum_f64s(dots[0]);
-                gradient[b * p + a] += simd.reduce_sum_f64s(dots[1]);
+                let (mut im_ab, mut im_ba) = (0.0, 0.0);
+                if T::PLANES == 2 {
+                    let d = &block[(triangle.len() + triangle.index(a, b)) * stride..][..stride];
+                    im_ab = simd.reduce_sum_f64s(dot(simd, u_a, d));
+                    im_ba = -simd.reduce_sum_f64s(dot(simd, u_b, d));
+                }
+                gradient[a * p + b] += T::from_parts(simd.reduce_sum_f64s(dots[0]), im_ab);
+                gradient[b * p + a] += T::from_parts(simd.reduce_sum_f64s(dots[1]), im_ba);
                 gamma[a * p + b] += simd.reduce_sum_f64s(dots[2]);
                 gamma[b * p + a] += simd.reduce_sum_f64s(dots[3]);
             }

@@ -1,8 +1,8 @@
 //! What the pair by pair methods need of a block for one pair of components.
 
-use super::{LANES, dispatch};
+use super::{LANES, dispatch, planes};
 use crate::criterion::Criterion;
-use crate::linalg::Triangle;
+use crate::linalg::{Scalar, Triangle};
 
 /// The four sums over the set that decide the transform of the pair (a, b).
 ///
@@ -19,18 +19,18 @@ use crate::linalg::Triangle;
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PairSums {
+pub struct PairSums<T = f64> {
     /// Σ_i w_i Dⁱ_ab / Dⁱ_aa.
-    pub gradient_ab: f64,
-    /// Σ_i w_i Dⁱ_ab / Dⁱ_bb.
-    pub gradient_ba: f64,
+    pub gradient_ab: T,
+    /// Σ_i w_i Dⁱ_ba / Dⁱ_bb.
+    pub gradient_ba: T,
     /// Σ_i w_i Dⁱ_bb / Dⁱ_aa.
     pub gamma_ab: f64,
     /// Σ_i w_i Dⁱ_aa / Dⁱ_bb.
     pub gamma_ba: f64,
 }
 
-impl std::ops::AddAssign for PairSums {
+impl<T: Scalar> std::ops::AddAssign for PairSums<T> {
     fn add_assign(&mut self, other: Self) {
         self.gradient_ab += other.gradient_ab;
         self.gradient_ba += other.gradient_ba;
@@ -40,35 +40,50 @@ impl std::ops::AddAssign for PairSums {
 }
 
 /// The block's share of the sums for the pair (a, b).
-pub fn pair_sums(
+pub fn pair_sums<T: Scalar>(
     criterion: Criterion,
     p: usize,
     block: &[f64],
     weights: &[f64],
     pair: (usize, usize),
-) -> PairSums {
-    let [gradient_ab, gradient_ba, gamma_ab, gamma_ba] = sums_of_pair(
+) -> PairSums<T> {
+    let [ab, ba, gamma_ab, gamma_ba] = sums_of_pair(
         p,
         block,
         weights,
         pair,
         #[inline(always)]
-        |w, aa, bb, ab| {
+        |w, aa, bb, ab, _| {
             let by_a = criterion.first_weight(w, aa);
             let by_b = criterion.first_weight(w, bb);
             [ab * by_a, ab * by_b, bb * by_a, aa * by_b]
         },
     );
+    let mut imaginary = [0.0; 2];
+    if T::PLANES == 2 {
+        imaginary = sums_of_pair(
+            p,
+            block,
+            weights,
+            pair,
+            #[inline(always)]
+            |w, aa, bb, _, im| {
+                let by_a = criterion.first_weight(w, aa);
+                let by_b = criterion.first_weight(w, bb);
+                [im * by_a, -im * by_b]
+            },
+        );
+    }
     PairSums {
-        gradient_ab,
-        gradient_ba,
+        gradient_ab: T::from_parts(ab, imaginary[0]),
+        gradient_ba: T::from_parts(ba, imaginary[1]),
         gamma_ab,
         gamma_ba,
     }
 }
 
-/// The two sums over the set that decide the Jacobi rotation of the pair (a, b), with
-/// h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab.
+/// The sums over the set that decide the Jacobi rotation of the pair (a, b), with h = Dⁱ_aa − Dⁱ_bb and
+/// g = 2Dⁱ_ab.
 ///
 /// ```
 /// use codiag::working::{InMemory, PairStep, WorkingSet};
@@ -85,54 +100,84 @@ pub fn pair_sums(
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RotationSums {
-    /// Σ_i w_i (h² − g²).
+pub struct RotationSums<T = f64> {
+    /// Σ_i w_i (h² − (Re g)²).
     pub on: f64,
     /// Σ_i w_i 2hg.
-    pub off: f64,
+    pub off: T,
+    /// Σ_i w_i g², if g is complex; rotations of real matrices do not depend on it, and it is 0.
+    pub square: T,
 }
 
-impl std::ops::AddAssign for RotationSums {
+impl<T: Scalar> std::ops::AddAssign for RotationSums<T> {
     fn add_assign(&mut self, other: Self) {
         self.on += other.on;
         self.off += other.off;
+        self.square += other.square;
     }
 }
 
 /// The block's share of the sums for a rotation of the pair (a, b).
-pub fn rotation_sums(
+pub fn rotation_sums<T: Scalar>(
     p: usize,
     block: &[f64],
     weights: &[f64],
     pair: (usize, usize),
-) -> RotationSums {
+) -> RotationSums<T> {
     let [on, off] = sums_of_pair(
         p,
         block,
         weights,
         pair,
         #[inline(always)]
-        |w, aa, bb, ab| {
+        |w, aa, bb, ab, _| {
             let (h, g) = (aa - bb, 2.0 * ab);
             [w * (h * h - g * g), w * (2.0 * h * g)]
         },
     );
-    RotationSums { on, off }
+    let mut imaginary = [0.0; 3];
+    if T::PLANES == 2 {
+        imaginary = sums_of_pair(
+            p,
+            block,
+            weights,
+            pair,
+            #[inline(always)]
+            |w, aa, bb, re, im| {
+                let (h, re, im) = (aa - bb, 2.0 * re, 2.0 * im);
+                [
+                    w * (2.0 * h * im),
+                    w * (re * re - im * im),
+                    w * (2.0 * re * im),
+                ]
+            },
+        );
+    }
+    let [imaginary_off, square, imaginary_square] = imaginary;
+    RotationSums {
+        on,
+        off: T::from_parts(off, imaginary_off),
+        square: T::from_parts(square, imaginary_square),
+    }
 }
 
-/// Sums over a block what `terms` makes of w_i, Dⁱ_aa, Dⁱ_bb and Dⁱ_ab.
+/// Sums over a block what `terms` makes of w_i, Dⁱ_aa, Dⁱ_bb and the real and imaginary parts of Dⁱ_ab,
+/// a > b. (Of real matrices, the latter is given as the former.)
 #[inline(always)]
 fn sums_of_pair<const N: usize>(
     p: usize,
     block: &[f64],
     weights: &[f64],
     (a, b): (usize, usize),
-    terms: impl Fn(f64, f64, f64, f64) -> [f64; N],
+    terms: impl Fn(f64, f64, f64, f64, f64) -> [f64; N],
 ) -> [f64; N] {
     let (lanes, triangle) = (weights.len(), Triangle::new(p));
     assert_eq!(lanes % LANES, 0);
+    assert!(b < a && a < p);
     let row = |a, b| &block[triangle.index(a, b) * lanes..][..lanes];
     let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
+    let imaginary = (planes(block, p, lanes) - 1) * triangle.len();
+    let im = &block[(imaginary + triangle.index(a, b)) * lanes..][..lanes];
     let mut sums = [[0.0; LANES]; N];
     dispatch(
         #[inline(always)]
@@ -140,8 +185,9 @@ fn sums_of_pair<const N: usize>(
             for at in (0..lanes).step_by(LANES) {
                 let (aa, bb) = (&aa[at..at + LANES], &bb[at..at + LANES]);
                 let (ab, w) = (&ab[at..at + LANES], &weights[at..at + LANES]);
+                let im = &im[at..at + LANES];
                 for l in 0..LANES {
-                    let terms = terms(w[l], aa[l], bb[l], ab[l]);
+                    let terms = terms(w[l], aa[l], bb[l], ab[l], im[l]);
                     for k in 0..N {
                         sums[k][l] += terms[k];
                     }
@@ -153,75 +199,125 @@ fn sums_of_pair<const N: usize>(
 }
 
 /// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.
-pub fn shear_pair(
+pub fn shear_pair<T: Scalar>(
     p: usize,
     block: &mut [f64],
     lanes: usize,
     pair: (usize, usize),
-    (e_ab, e_ba): (f64, f64),
+    (e_ab, e_ba): (T, T),
 ) {
     dispatch(
         #[inline(always)]
-        || apply(p, block, lanes, pair, |x, y| (x + e_ab * y, y + e_ba * x)),
+        || {
+            apply(p, block, lanes, pair, |x: T, y: T| {
+                (x + e_ab * y, y + e_ba * x)
+            });
+        },
     );
 }
 
-/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s·a) on both sides of every matrix of the
+/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s̄·a) on both sides of every matrix of the
 /// block.
-pub fn rotate_pair(
+pub fn rotate_pair<T: Scalar>(
     p: usize,
     block: &mut [f64],
     lanes: usize,
     pair: (usize, usize),
-    (c, s): (f64, f64),
+    (c, s): (f64, T),
 ) {
     dispatch(
         #[inline(always)]
-        || apply(p, block, lanes, pair, |x, y| (c * x + s * y, c * y - s * x)),
+        || {
+            apply(p, block, lanes, pair, |x: T, y: T| {
+                (x * c + s * y, y * c - s.conj() * x)
+            });
+        },
     );
 }
 
-/// Applies the 2×2 map `m` to rows a > b, and to columns a and b.
+/// Applies the 2×2 map `m` to rows a > b, and its conjugate to columns a and b.
 #[inline(always)]
-fn apply(
+fn apply<T: Scalar>(
     p: usize,
     block: &mut [f64],
     lanes: usize,
     (a, b): (usize, usize),
-    m: impl Fn(f64, f64) -> (f64, f64),
+    m: impl Fn(T, T) -> (T, T),
 ) {
     let triangle = Triangle::new(p);
-    assert_eq!(block.len(), triangle.len() * lanes);
+    assert_eq!(planes(block, p, lanes), T::PLANES);
     assert!(b < a && a < p);
+    let (real, imaginary) = block.split_at_mut(triangle.len() * lanes);
     // Entries (b, c) come before entries (a, c), since b < a, and up to column b they lie together.
     let place = |c: usize| (triangle.index(b, c) * lanes, triangle.index(a, c) * lanes);
-    map_pairs(block, place(0), b * lanes, &m);
+    let (first, second) = place(0);
+    map_pairs(
+        [real, imaginary],
+        [first, second],
+        [false; 2],
+        b * lanes,
+        &m,
+    );
     for c in (b + 1..a).chain(a + 1..p) {
-        map_pairs(block, place(c), lanes, &m);
+        let (first, second) = place(c);
+        // What is stored is the entry (c, b) for c > b, and (c, a) for c > a.
+        map_pairs([real, imaginary], [first, second], [true, c > a], lanes, &m);
     }
-    // The 2×2 corner [[aa, ab], [ab, bb]] is mapped from the left and from the right.
-    let (head, row_aa) = block.split_at_mut(triangle.index(a, a) * lanes);
-    let (head, row_ab) = head.split_at_mut(triangle.index(a, b) * lanes);
-    let row_bb = &mut head[triangle.index(b, b) * lanes..][..lanes];
+    // The 2×2 corner [[aa, ab], [ab̄, bb]] is mapped from the left and, conjugated, from the right.
+    let (row_aa, row_ab) = (triangle.index(a, a) * lanes, triangle.index(a, b) * lanes);
+    let row_bb = triangle.index(b, b) * lanes;
+    let imaginary_ab = row_ab;
+    let (head, row_aa) = real.split_at_mut(row_aa);
+    let (head, row_ab) = head.split_at_mut(row_ab);
+    let row_bb = &mut head[row_bb..][..lanes];
     let corner = row_aa[..lanes].iter_mut().zip(&mut row_ab[..lanes]);
-    for ((aa, ab), bb) in corner.zip(row_bb) {
-        let (left_a, right_a) = m(*aa, *ab);
-        let (left_b, right_b) = m(*ab, *bb);
-        (*aa, *ab) = m(left_a, left_b);
-        *bb = m(right_a, right_b).1;
+    for (i, ((aa, ab), bb)) in corner.zip(row_bb).enumerate() {
+        let im = if T::PLANES == 2 {
+            imaginary[imaginary_ab + i]
+        } else {
+            0.0
+        };
+        let entry = T::from_parts(*ab, im);
+        // Columns a and b of the corner, and then its rows.
+        let (left_a, right_a) = m(T::from_real(*aa), entry.conj());
+        let (left_b, right_b) = m(entry, T::from_real(*bb));
+        let (new_aa, new_ab) = m(left_a.conj(), left_b.conj());
+        let new_bb = m(right_a.conj(), right_b.conj()).1;
+        (*aa, *ab, *bb) = (new_aa.real(), new_ab.real(), new_bb.real());
+        if T::PLANES == 2 {
+            imaginary[imaginary_ab + i] = -new_ab.imaginary();
+        }
     }
 }
 
-/// Applies `m` to each of `len` numbers from the second place on and its fellow from the first on.
+/// Applies `m` to each of `len` numbers from the second place on and its fellow from the first on, of
+/// the real and the imaginary plane; the two may be stored as their conjugates.
 #[inline(always)]
-fn map_pairs(
-    block: &mut [f64],
-    (first, second): (usize, usize),
+fn map_pairs<T: Scalar>(
+    [real, imaginary]: [&mut [f64]; 2],
+    [first, second]: [usize; 2],
+    conjugated: [bool; 2],
     len: usize,
-    m: &impl Fn(f64, f64) -> (f64, f64),
+    m: &impl Fn(T, T) -> (T, T),
 ) {
-    let (head, tail) = block.split_at_mut(second);
-    for (x, y) in tail[..len].iter_mut().zip(&mut head[first..][..len]) {
-        (*x, *y) = m(*x, *y);
+    let (head, tail) = real.split_at_mut(second);
+    let (x, y) = (&mut tail[..len], &mut head[first..][..len]);
+    if T::PLANES == 1 {
+        for (x, y) in x.iter_mut().zip(y) {
+            let (left, right) = m(T::from_real(*x), T::from_real(*y));
+            (*x, *y) = (left.real(), right.real());
+        }
+        return;
+    }
+    let (head, tail) = imaginary.split_at_mut(second);
+    let (x_im, y_im) = (&mut tail[..len], &mut head[first..][..len]);
+    let [y_sign, x_sign] = conjugated.map(|conjugated| if conjugated { -1.0 } else { 1.0 });
+    for ((x, y), (x_im, y_im)) in x.iter_mut().zip(y).zip(x_im.iter_mut().zip(y_im)) {
+        let (left, right) = m(
+            T::from_parts(*x, x_sign * *x_im),
+            T::from_parts(*y, y_sign * *y_im),
+        );
+        (*x, *y) = (left.real(), right.real());
+        (*x_im, *y_im) = (x_sign * left.imaginary(), y_sign * right.imaginary());
     }
 }

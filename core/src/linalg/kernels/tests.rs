@@ -1,8 +1,9 @@
-//! Every kernel against the plainest loops, for sizes that exercise all tiles.
+//! Every kernel against the plainest loops, for sizes that exercise all tiles, with real and with complex
+//! matrices.
 
 use super::*;
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Triangle, log_abs_det, product, product_transposed};
+use crate::linalg::{Matrix, Scalar, Triangle, c64, log_abs_det, product, product_adjoint};
 
 const SIZES: [(usize, usize); 8] = [
     (1, 8),
@@ -26,29 +27,86 @@ fn number(k: usize) -> f64 {
     2.0 * x.fract() - 1.0
 }
 
-fn square(p: usize, seed: usize) -> Matrix {
-    Matrix::from_fn(p, p, |a, b| number(seed + a * p + b))
+/// The same of any kind.
+fn scalar<T: Scalar>(k: usize) -> T {
+    T::from_parts(number(k), number(k + 5000))
+}
+
+fn square<T: Scalar>(p: usize, seed: usize) -> Matrix<T> {
+    Matrix::from_fn(p, p, |a, b| scalar(seed + a * p + b))
 }
 
 /// A block of well-conditioned matrices, and the matrices.
-fn block(p: usize, lanes: usize) -> (Vec<f64>, Vec<Matrix>) {
-    let matrices: Vec<Matrix> = (0..lanes)
+fn block<T: Scalar>(p: usize, lanes: usize) -> (Vec<f64>, Vec<Matrix<T>>) {
+    let matrices: Vec<Matrix<T>> = (0..lanes)
         .map(|i| {
             let root = square(p, 1000 * i);
-            let mut matrix = product_transposed(&root, &root);
-            (0..p).for_each(|a| matrix[(a, a)] += 1.0 + i as f64 / lanes as f64);
+            let mut matrix = product_adjoint(&root, &root);
+            let lift = |i: usize| T::from_real(1.0 + i as f64 / lanes as f64);
+            (0..p).for_each(|a| matrix[(a, a)] += lift(i));
             matrix
         })
         .collect();
-    let mut entries = vec![0.0; Triangle::new(p).len() * lanes];
+    let plane = Triangle::new(p).len() * lanes;
+    let mut entries = vec![0.0; T::PLANES * plane];
     for (i, matrix) in matrices.iter().enumerate() {
         for a in 0..p {
             for b in 0..=a {
-                entries[place(a, b) * lanes + i] = matrix[(a, b)];
+                entries[place(a, b) * lanes + i] = matrix[(a, b)].real();
+                if b < a && T::PLANES == 2 {
+                    entries[plane + place(a, b) * lanes + i] = matrix[(a, b)].imaginary();
+                }
             }
         }
     }
     (entries, matrices)
+}
+
+/// Entry (a, b) of matrix i of a block of p×p matrices, b ≤ a.
+fn entry<T: Scalar>(
+    p: usize,
+    entries: &[f64],
+    lanes: usize,
+    (a, b): (usize, usize),
+    i: usize,
+) -> T {
+    let at = place(a, b) * lanes + i;
+    let second = (T::PLANES - 1) * Triangle::new(p).len() * lanes;
+    T::from_parts(entries[at], entries[second + at])
+}
+
+/// That every matrix of a block is the one expected.
+fn assert_block<T: Scalar>(p: usize, entries: &[f64], lanes: usize, expected: &[Matrix<T>]) {
+    for (i, matrix) in expected.iter().enumerate() {
+        for (a, b) in Triangle::new(p).pairs() {
+            assert_near(entry(p, entries, lanes, (a, b), i), matrix[(a, b)]);
+        }
+    }
+}
+
+/// Runs a test with real and with complex matrices.
+macro_rules! both {
+    ($($name:ident => $test:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                $test::<f64>();
+                $test::<c64>();
+            }
+        )*
+    };
+}
+
+both! {
+    congruence_is_that_of_each_matrix => congruences,
+    moments_are_the_sums_they_say => moments,
+    hessian_rows_and_products_are_those_of_the_formula => hessians,
+    pivots_multiply_to_the_determinant => pivots,
+    slope_and_advance_follow_the_quadratics => quadratics,
+    diagonals_of_a_line_are_those_of_the_congruences => line,
+    a_sheared_pair_is_a_congruence => sheared,
+    a_rotated_pair_is_a_congruence => rotated,
+    combinations_and_correlations_are_adjoint => combinations,
 }
 
 fn weights(lanes: usize) -> Vec<f64> {
@@ -63,14 +121,21 @@ fn assert_close(actual: f64, expected: f64) {
     );
 }
 
-#[test]
-fn congruence_is_that_of_each_matrix() {
+fn assert_near<T: Scalar>(actual: T, expected: T) {
+    assert!(
+        (actual - expected).abs() <= 1e-11 * (1.0 + expected.abs()),
+        "{actual} is not {expected}"
+    );
+}
+
+fn congruences<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         for rows in [p, 1, p.div_ceil(2)] {
-            let transform = Matrix::from_fn(rows, p, |a, b| number(77 + a * p + b));
-            let mut result = vec![0.0; Triangle::new(rows).len() * lanes];
-            let mut cross = vec![0.0; Triangle::new(p).len() * lanes];
+            let transform = Matrix::from_fn(rows, p, |a, b| scalar::<T>(77 + a * p + b));
+            // Whatever was there.
+            let mut result = vec![f64::NAN; T::PLANES * Triangle::new(rows).len() * lanes];
+            let mut cross = vec![f64::NAN; T::PLANES * Triangle::new(p).len() * lanes];
             let task = Congruence {
                 transform: &transform,
                 input: &entries,
@@ -79,29 +144,25 @@ fn congruence_is_that_of_each_matrix() {
                 cross: (rows == p).then_some(&mut cross[..]),
             };
             congruence(task, &mut Vec::new());
-            for (i, matrix) in matrices.iter().enumerate() {
-                let half = product(&transform, matrix);
-                let whole = product_transposed(&half, &transform);
-                for a in 0..rows {
-                    for b in 0..=a {
-                        assert_close(result[place(a, b) * lanes + i], whole[(a, b)]);
-                        if rows == p {
-                            let both = half[(a, b)] + half[(b, a)];
-                            assert_close(cross[place(a, b) * lanes + i], both);
-                        }
-                    }
-                }
+            let halves: Vec<Matrix<T>> = matrices.iter().map(|d| product(&transform, d)).collect();
+            let whole = halves.iter().map(|half| product_adjoint(half, &transform));
+            assert_block(rows, &result, lanes, &whole.collect::<Vec<_>>());
+            if rows == p {
+                let sum = |half: &Matrix<T>| {
+                    Matrix::from_fn(p, p, |a, b| half[(a, b)] + half[(b, a)].conj())
+                };
+                let both: Vec<Matrix<T>> = halves.iter().map(sum).collect();
+                assert_block(p, &cross, lanes, &both);
             }
         }
     }
 }
 
-#[test]
-fn moments_are_the_sums_they_say() {
+fn moments<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
-        let mut sums = MomentSums::new(p);
+        let mut sums = MomentSums::<T>::new(p);
         accumulate_moments(
             Criterion::Likelihood,
             p,
@@ -112,28 +173,27 @@ fn moments_are_the_sums_they_say() {
         );
         for a in 0..p {
             for b in 0..p {
-                let sum = |f: &dyn Fn(&Matrix) -> f64| -> f64 {
-                    matrices.iter().zip(&w).map(|(d, w)| w * f(d)).sum()
+                let sum = |f: &dyn Fn(&Matrix<T>) -> T| -> T {
+                    matrices.iter().zip(&w).map(|(d, w)| f(d) * *w).sum()
                 };
                 let gamma = sum(&|d| d[(b, b)] / d[(a, a)]);
-                assert_close(sums.gamma[(a, b)], gamma);
+                assert_close(sums.gamma[(a, b)], gamma.real());
                 let gradient = if a == b {
-                    0.0
+                    T::ZERO
                 } else {
                     sum(&|d| d[(a, b)] / d[(a, a)])
                 };
-                assert_close(sums.gradient[(a, b)], gradient);
+                assert_near(sums.gradient[(a, b)], gradient);
             }
         }
     }
 }
 
-#[test]
-fn hessian_rows_and_products_are_those_of_the_formula() {
+fn hessians<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
-        let mut hessian = vec![0.0; hessian_len(p)];
+        let mut hessian = vec![0.0; hessian_len(p, T::PLANES)];
         accumulate_hessian(
             Criterion::Likelihood,
             p,
@@ -143,21 +203,28 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
             true,
             &mut Vec::new(),
         );
-        let entry = |a: usize, b: usize, c: usize| -> f64 {
-            let term = |d: &Matrix| {
-                d[(b, c)] / d[(a, a)] - 2.0 * d[(a, b)] * d[(a, c)] / d[(a, a)].powi(2)
+        // Row a of the product with e: Σ_i w_i [ e_a D / D_aa − 2 Re⟨d_a, e_a⟩ d_a / D_aa² ].
+        let row = |a: usize, e: &[T]| -> Vec<T> {
+            let term = |d: &Matrix<T>, b: usize| {
+                let power = d[(a, a)].real();
+                let left: T = (0..p).map(|c| e[c] * d[(c, b)]).sum();
+                let inner = (0..p)
+                    .map(|c| (e[c] * d[(a, c)].conj()).real())
+                    .sum::<f64>();
+                left / power - d[(a, b)] * (2.0 * inner / (power * power))
             };
-            matrices.iter().zip(&w).map(|(d, w)| w * term(d)).sum()
+            let entry = |b: usize| matrices.iter().zip(&w).map(|(d, w)| term(d, b) * *w).sum();
+            (0..p).map(entry).collect()
         };
-        let e = square(p, 5);
-        let (groups, triangle) = (p.div_ceil(LANES), Triangle::new(p));
-        let place = |a: usize, b: usize| (a / LANES * p + b) * LANES + a % LANES;
-        let mut operand = vec![0.0; groups * p * LANES];
+        // Real parts, then imaginary ones.
+        let (size, width) = (T::PLANES * p, p.next_multiple_of(LANES));
+        let part = |z: T, k: usize| if k < p { z.real() } else { z.imaginary() };
+        let place = |a: usize, b: usize| (a / LANES * size + b) * LANES + a % LANES;
+        let e = square::<T>(p, 5);
+        let mut operand = vec![0.0; width * size];
         let mut result = operand.clone();
-        for a in 0..p {
-            for b in 0..p {
-                operand[place(a, b)] = e[(a, b)];
-            }
+        for (a, b) in (0..p).flat_map(|a| (0..size).map(move |b| (a, b))) {
+            operand[place(a, b)] = part(e[(a, b % p)], b);
         }
         hessian_times(p, &hessian, &operand, &mut result);
         let mut swept = Matrix::zeros(p, p);
@@ -169,26 +236,35 @@ fn hessian_rows_and_products_are_those_of_the_formula() {
             &mut swept,
             &mut Vec::new(),
         );
+        let triangle = Triangle::new(size);
         for a in 0..p {
-            for b in 0..p {
-                let mut expected = 0.0;
-                for c in 0..p {
-                    let at = (a / LANES * Triangle::new(p).len() + triangle.index(b, c)) * LANES
-                        + a % LANES;
-                    assert_close(hessian[at], entry(a, b, c));
-                    expected += entry(a, b, c) * e[(a, c)];
+            let expected = row(a, e.row(a));
+            for b in 0..size {
+                assert_close(result[place(a, b)], part(expected[b % p], b));
+            }
+            (0..p).for_each(|b| assert_near(swept[(a, b)], expected[b]));
+            // Column c of the block is the product with a unit vector.
+            for c in 0..size {
+                let mut unit = vec![T::ZERO; p];
+                unit[c % p] = if c < p {
+                    T::ONE
+                } else {
+                    T::from_parts(0.0, 1.0)
+                };
+                let column = row(a, &unit);
+                for b in c..size {
+                    let at =
+                        (a / LANES * triangle.len() + triangle.index(b, c)) * LANES + a % LANES;
+                    assert_close(hessian[at], part(column[b % p], b));
                 }
-                assert_close(result[place(a, b)], expected);
-                assert_close(swept[(a, b)], expected);
             }
         }
     }
 }
 
-#[test]
-fn pivots_multiply_to_the_determinant() {
+fn pivots<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
         cholesky_pivots(p, &entries, lanes, 1e-15, &mut pivots, &mut smallest);
         let mut logs = vec![0.0; lanes];
@@ -202,7 +278,7 @@ fn pivots_multiply_to_the_determinant() {
 
 #[test]
 fn a_matrix_that_is_not_positive_definite_has_a_share_that_says_so() {
-    let (mut entries, _) = block(3, 8);
+    let (mut entries, _) = block::<f64>(3, 8);
     entries[place(2, 2) * 8 + 5] = -1.0;
     entries[place(0, 0) * 8 + 6] = 0.0;
     let (mut pivots, mut smallest) = (vec![0.0; 24], vec![0.0; 8]);
@@ -225,12 +301,11 @@ fn logarithms_of_products_are_sums_of_logarithms() {
     }
 }
 
-#[test]
-fn slope_and_advance_follow_the_quadratics() {
+fn quadratics<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
-        let e = Matrix::from_fn(p, p, |a, b| 0.1 * number(9 + a * p + b));
+        let e = Matrix::from_fn(p, p, |a, b| scalar::<T>(9 + a * p + b) * 0.1);
         let (mut cross, mut squared) = (vec![0.0; entries.len()], vec![0.0; entries.len()]);
         let task = Congruence {
             transform: &e,
@@ -241,18 +316,19 @@ fn slope_and_advance_follow_the_quadratics() {
         };
         congruence(task, &mut Vec::new());
         let alpha = 0.7;
-        let m = Matrix::from_fn(p, p, |a, b| alpha * e[(a, b)] + f64::from(u8::from(a == b)));
+        let mut m = Matrix::from_fn(p, p, |a, b| e[(a, b)] * alpha);
+        (0..p).for_each(|a| m[(a, a)] += T::ONE);
         let scale: Vec<f64> = (0..p).map(|a| 1.0 + a as f64).collect();
         let mut moved = entries.clone();
         advance(&mut moved, &cross, &squared, lanes, alpha, &scale);
         let mut logs = 0.0;
         for (i, matrix) in matrices.iter().enumerate() {
-            let whole = product_transposed(&product(&m, matrix), &m);
+            let whole = product_adjoint(&product(&m, matrix), &m);
             for a in 0..p {
-                logs += w[i] * whole[(a, a)].ln();
+                logs += w[i] * whole[(a, a)].real().ln();
                 for b in 0..=a {
-                    let expected = scale[a] * scale[b] * whole[(a, b)];
-                    assert_close(moved[place(a, b) * lanes + i], expected);
+                    let expected = whole[(a, b)] * (scale[a] * scale[b]);
+                    assert_near(entry(p, &moved, lanes, (a, b), i), expected);
                 }
             }
         }
@@ -276,40 +352,39 @@ fn slope_and_advance_follow_the_quadratics() {
     }
 }
 
-#[test]
-fn diagonals_of_a_line_are_those_of_the_congruences() {
+fn line<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
-        let b = Matrix::from_fn(p, p, |a, c| {
-            0.2 * number(5 + a * p + c) + f64::from(u8::from(a == c))
-        });
-        let e = Matrix::from_fn(p, p, |a, c| 0.1 * number(9 + a * p + c));
+        let mut b = Matrix::from_fn(p, p, |a, c| scalar::<T>(5 + a * p + c) * 0.2);
+        (0..p).for_each(|a| b[(a, a)] += T::ONE);
+        let e = Matrix::from_fn(p, p, |a, c| scalar::<T>(9 + a * p + c) * 0.1);
         let f = product(&e, &b);
         let mut out = vec![0.0; 3 * p * lanes];
         line_diagonals(&b, &f, &entries, lanes, &mut out, &mut Vec::new());
         for (i, matrix) in matrices.iter().enumerate() {
-            let d = product_transposed(&product(&b, matrix), &b);
-            let (cross, square) = (product(&e, &d), product_transposed(&product(&e, &d), &e));
+            let d = product_adjoint(&product(&b, matrix), &b);
+            let (cross, square) = (product(&e, &d), product_adjoint(&product(&e, &d), &e));
             for a in 0..p {
-                assert_close(out[a * lanes + i], d[(a, a)]);
-                assert_close(out[(p + a) * lanes + i], 2.0 * cross[(a, a)]);
-                assert_close(out[(2 * p + a) * lanes + i], square[(a, a)]);
+                assert_close(out[a * lanes + i], d[(a, a)].real());
+                assert_close(out[(p + a) * lanes + i], 2.0 * cross[(a, a)].real());
+                assert_close(out[(2 * p + a) * lanes + i], square[(a, a)].real());
             }
         }
         // The slope of the ratios is that of the whole, but for the logarithms at 0.
         let (mut d, mut cross) = (vec![0.0; entries.len()], vec![0.0; entries.len()]);
         let mut square = vec![0.0; entries.len()];
-        let congruent = |m: &Matrix, input: &[f64], out: &mut [f64], cross: Option<&mut [f64]>| {
-            let task = Congruence {
-                transform: m,
-                input,
-                lanes,
-                square: out,
-                cross,
+        let congruent =
+            |m: &Matrix<T>, input: &[f64], out: &mut [f64], cross: Option<&mut [f64]>| {
+                let task = Congruence {
+                    transform: m,
+                    input,
+                    lanes,
+                    square: out,
+                    cross,
+                };
+                congruence(task, &mut Vec::new());
             };
-            congruence(task, &mut Vec::new());
-        };
         congruent(&b, &entries, &mut d, None);
         congruent(&e, &d, &mut square, Some(&mut cross));
         let (powers, ratios) = out.split_at_mut(p * lanes);
@@ -326,50 +401,41 @@ fn diagonals_of_a_line_are_those_of_the_congruences() {
     }
 }
 
-#[test]
-fn a_sheared_pair_is_a_congruence() {
+fn sheared<T: Scalar>() {
     for (p, lanes) in SIZES.into_iter().filter(|(p, _)| *p > 1) {
         for (a, b) in [(1, 0), (p - 1, 0), (p - 1, p - 2)] {
-            let (mut entries, matrices) = block(p, lanes);
+            let (mut entries, matrices) = block::<T>(p, lanes);
             let w = weights(lanes);
-            let sums = pair_sums(Criterion::Likelihood, p, &entries, &w, (a, b));
-            let sum = |f: &dyn Fn(&Matrix) -> f64| -> f64 {
-                matrices.iter().zip(&w).map(|(d, w)| w * f(d)).sum()
+            let sums = pair_sums::<T>(Criterion::Likelihood, p, &entries, &w, (a, b));
+            let sum = |f: &dyn Fn(&Matrix<T>) -> T| -> T {
+                matrices.iter().zip(&w).map(|(d, w)| f(d) * *w).sum()
             };
-            assert_close(sums.gradient_ab, sum(&|d| d[(a, b)] / d[(a, a)]));
-            assert_close(sums.gradient_ba, sum(&|d| d[(a, b)] / d[(b, b)]));
-            assert_close(sums.gamma_ab, sum(&|d| d[(b, b)] / d[(a, a)]));
-            assert_close(sums.gamma_ba, sum(&|d| d[(a, a)] / d[(b, b)]));
+            assert_near(sums.gradient_ab, sum(&|d| d[(a, b)] / d[(a, a)]));
+            assert_near(sums.gradient_ba, sum(&|d| d[(b, a)] / d[(b, b)]));
+            assert_close(sums.gamma_ab, sum(&|d| d[(b, b)] / d[(a, a)]).real());
+            assert_close(sums.gamma_ba, sum(&|d| d[(a, a)] / d[(b, b)]).real());
+            let (ab, ba) = (T::from_parts(0.3, 0.1), T::from_parts(-0.2, 0.4));
             let mut m = Matrix::identity(p);
-            m[(a, b)] = 0.3;
-            m[(b, a)] = -0.2;
-            shear_pair(p, &mut entries, lanes, (a, b), (0.3, -0.2));
-            for (i, matrix) in matrices.iter().enumerate() {
-                let whole = product_transposed(&product(&m, matrix), &m);
-                for c in 0..p {
-                    for d in 0..=c {
-                        assert_close(entries[place(c, d) * lanes + i], whole[(c, d)]);
-                    }
-                }
-            }
+            (m[(a, b)], m[(b, a)]) = (ab, ba);
+            shear_pair(p, &mut entries, lanes, (a, b), (ab, ba));
+            let whole = matrices
+                .iter()
+                .map(|d| product_adjoint(&product(&m, d), &m));
+            assert_block(p, &entries, lanes, &whole.collect::<Vec<_>>());
         }
     }
 }
 
-#[test]
-fn combinations_and_correlations_are_adjoint() {
+fn combinations<T: Scalar>() {
     for (p, lanes) in SIZES {
-        let (entries, matrices) = block(p, lanes);
+        let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
-        let mut mean = vec![0.0; Triangle::new(p).len()];
+        let rows = T::PLANES * Triangle::new(p).len();
+        let mut mean = vec![0.0; rows];
         combine(&entries, &w, &mut mean);
-        let expected: f64 = matrices
-            .iter()
-            .zip(&w)
-            .map(|(d, w)| w * d[(p - 1, 0)])
-            .sum();
-        assert_close(mean[place(p - 1, 0)], expected);
-        let probes: Vec<f64> = (0..LANES * Triangle::new(p).len()).map(number).collect();
+        let terms = matrices.iter().zip(&w).map(|(d, w)| d[(p - 1, 0)] * *w);
+        assert_near(entry::<T>(p, &mean, 1, (p - 1, 0), 0), terms.sum());
+        let probes: Vec<f64> = (0..LANES * rows).map(number).collect();
         let mut out = vec![0.0; LANES * lanes];
         correlate_eight(&entries, &probes, &mut out);
         for k in 0..LANES {
@@ -378,12 +444,12 @@ fn combinations_and_correlations_are_adjoint() {
                 .zip(&w)
                 .map(|(x, w)| x * w)
                 .sum();
-            let probe = &probes[k * Triangle::new(p).len()..][..Triangle::new(p).len()];
+            let probe = &probes[k * rows..][..rows];
             let right: f64 = mean.iter().zip(probe).map(|(x, s)| x * s).sum();
             assert_close(left, right);
         }
         let coefficients: Vec<f64> = (0..lanes * LANES).map(|k| w[k / LANES]).collect();
-        let mut eight = vec![0.0; Triangle::new(p).len() * LANES];
+        let mut eight = vec![0.0; rows * LANES];
         combine_eight(&entries, &coefficients, &mut eight);
         for (x, mean) in eight.chunks_exact(LANES).zip(&mean) {
             assert_close(x[3], *mean);
@@ -391,23 +457,21 @@ fn combinations_and_correlations_are_adjoint() {
     }
 }
 
-#[test]
-fn a_rotated_pair_is_a_congruence() {
+fn rotated<T: Scalar>() {
     let lanes = LANES;
     for p in [2, 3, 5, 8] {
-        let (mut entries, matrices) = block(p, lanes);
+        let (mut entries, matrices) = block::<T>(p, lanes);
         let (a, b) = (p - 1, (p - 1) / 2);
-        let (c, s) = (0.8, 0.6);
+        // A sine of modulus 0.6.
+        let (cosine, phase) = (0.8, T::from_parts(0.5, 0.7));
+        let sine = phase * (0.6 / phase.abs());
         let mut m = Matrix::identity(p);
-        (m[(a, a)], m[(a, b)], m[(b, a)], m[(b, b)]) = (c, s, -s, c);
-        rotate_pair(p, &mut entries, lanes, (a, b), (c, s));
-        for (i, matrix) in matrices.iter().enumerate() {
-            let whole = product_transposed(&product(&m, matrix), &m);
-            for x in 0..p {
-                for y in 0..=x {
-                    assert_close(entries[place(x, y) * lanes + i], whole[(x, y)]);
-                }
-            }
-        }
+        (m[(a, a)], m[(b, b)]) = (T::from_real(cosine), T::from_real(cosine));
+        (m[(a, b)], m[(b, a)]) = (sine, -sine.conj());
+        rotate_pair(p, &mut entries, lanes, (a, b), (cosine, sine));
+        let whole = matrices
+            .iter()
+            .map(|d| product_adjoint(&product(&m, d), &m));
+        assert_block(p, &entries, lanes, &whole.collect::<Vec<_>>());
     }
 }

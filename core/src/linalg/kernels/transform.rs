@@ -1,53 +1,67 @@
-//! The congruence D ↦ M D Mᵀ of every matrix of a block: 3p³ flops each.
+//! The congruence D ↦ M D Mᴴ of every matrix of a block: 3p³ flops each, 12p³ if they are complex.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, room, vectors, vectors_mut, vectors_per_row};
-use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Triangle};
+use super::coefficients::{Left, Offsets, right};
+use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
-pub struct Congruence<'a> {
+pub struct Congruence<'a, T = f64> {
     /// M, r×p.
-    pub transform: &'a Matrix,
+    pub transform: &'a Matrix<T>,
     /// The matrices D, p×p, packed.
     pub input: &'a [f64],
     /// The number of matrices.
     pub lanes: usize,
-    /// Receives M D Mᵀ, r×r, packed.
+    /// Receives M D Mᴴ, r×r, packed.
     pub square: &'a mut [f64],
-    /// Receives M D + (M D)ᵀ, packed, if wanted (M square).
+    /// Receives M D + (M D)ᴴ, packed, if wanted (M square).
     pub cross: Option<&'a mut [f64]>,
 }
 
 /// Computes a congruence. `scratch` grows as needed and is worth keeping between calls.
-pub fn congruence(task: Congruence<'_>, scratch: &mut Vec<f64>) {
+pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
     let (r, p) = (task.transform.rows(), task.transform.columns());
     assert_eq!(task.lanes % LANES, 0);
-    assert_eq!(task.input.len(), Triangle::new(p).len() * task.lanes);
-    assert_eq!(task.square.len(), Triangle::new(r).len() * task.lanes);
+    assert_eq!(planes(task.input, p, task.lanes), T::PLANES);
+    assert_eq!(planes(task.square, r, task.lanes), T::PLANES);
     if let Some(cross) = &task.cross {
         assert_eq!((r, cross.len()), (p, task.square.len()));
     }
+    let left = Left::new(task.transform);
     // The widest slice of the block worked on at once: two of the widest vectors.
-    scratch.resize(r * p * 2 * LANES, 0.0);
-    Arch::new().dispatch(Sliced { task, scratch });
+    scratch.resize(left.scratch_len(), 0.0);
+    Arch::new().dispatch(Sliced {
+        left,
+        right: &right(task.transform),
+        input: task.input,
+        lanes: task.lanes,
+        square: task.square,
+        cross: task.cross,
+        scratch,
+    });
 }
 
-struct Sliced<'a, 'b> {
-    task: Congruence<'a>,
-    scratch: &'b mut [f64],
+struct Sliced<'a> {
+    left: Left<'a>,
+    right: &'a [f64],
+    input: &'a [f64],
+    lanes: usize,
+    square: &'a mut [f64],
+    cross: Option<&'a mut [f64]>,
+    scratch: &'a mut [f64],
 }
 
-impl WithSimd for Sliced<'_, '_> {
+impl WithSimd for Sliced<'_> {
     type Output = ();
 
     /// Cuts the block into slices two vectors wide: a tile of 6×2 accumulators hides the latency
     /// of the multiply-adds within 16 registers, and a slice of D stays in the nearest cache.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let vectors = vectors_per_row::<S>(self.task.lanes);
+        let vectors = vectors_per_row::<S>(self.lanes);
         for at in (0..vectors - vectors % 2).step_by(2) {
             self.slice::<S, 2>(simd, at);
         }
@@ -57,195 +71,99 @@ impl WithSimd for Sliced<'_, '_> {
     }
 }
 
-impl Sliced<'_, '_> {
+impl Sliced<'_> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
-        let m = self.task.transform;
-        let (r, p) = (m.rows(), m.columns());
-        let stride = vectors_per_row::<S>(self.task.lanes);
+        let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
+        let stride = vectors_per_row::<S>(self.lanes);
         let triangle = Triangle::new(r);
-        let input = vectors::<S>(self.task.input);
-        let square = vectors_mut::<S>(self.task.square);
-        let half = &mut vectors_mut::<S>(self.scratch)[..r * p * W];
+        let plane = triangle.len() * stride;
+        let input = vectors::<S>(self.input);
+        let square = vectors_mut::<S>(self.square);
+        let half = &mut vectors_mut::<S>(self.scratch)[..self.left.half_len(W)];
         assert!(at + W <= stride);
-        assert_eq!(square.len(), triangle.len() * stride);
-        half_product::<S, W>(simd, m, input, stride, at, half);
-        if let Some(cross) = &mut self.task.cross {
+        assert_eq!(square.len(), planes * plane);
+        half_product::<S, W>(simd, &self.left, input, stride, at, half);
+        if let Some(cross) = &mut self.cross {
             let cross = vectors_mut::<S>(cross);
             for a in 0..p {
                 for b in 0..=a {
-                    let out = &mut cross[triangle.index(a, b) * stride + at..][..W];
+                    let out = &mut cross[triangle.index(a, b) * stride + at..];
+                    let (left, right) = (planes * a * p + b, planes * b * p + a);
                     for w in 0..W {
-                        out[w] =
-                            simd.add_f64s(half[(a * p + b) * W + w], half[(b * p + a) * W + w]);
+                        out[w] = simd.add_f64s(half[left * W + w], half[right * W + w]);
+                        if planes == 2 {
+                            let (left, right) = (left + p, right + p);
+                            out[plane + w] = simd.sub_f64s(half[left * W + w], half[right * W + w]);
+                        }
                     }
                 }
             }
         }
-        // (M D Mᵀ)_ab = Σ_c M_bc half[a, c], for b ≤ a only.
-        let mut offsets = Offsets::new(p);
+        // (M D Mᴴ)_ab = Σ_c half[a, c] conj(M_bc), for b ≤ a only.
+        let inner = planes * p;
+        let mut offsets = Offsets::new(inner);
         let offsets = offsets.fill(|c| c * W);
         for a in 0..r {
-            let source = &half[a * p * W..(a + 1) * p * W];
-            let out = square[triangle.index(a, 0) * stride + at..].as_mut_ptr();
-            let store = |b: usize, tile: [S::f64s; W]| {
+            let source = &half[a * inner * W..(a + 1) * inner * W];
+            let row = triangle.index(a, 0) * stride + at;
+            let out = square[row..].as_mut_ptr();
+            let store = |k: usize, tile: [S::f64s; W]| {
+                // The real and the imaginary part of entry (a, b).
+                let (b, second) = if planes == 1 { (k, 0) } else { (k / 2, k % 2) };
                 for w in 0..W {
                     // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of row
-                    // (a, b) of `square`, which has `stride` vectors per row.
-                    unsafe { *out.add(b * stride + w) = tile[w] };
+                    // (a, b) of one of the planes of `square`, which has `stride` vectors per row.
+                    unsafe { *out.add(second * plane + b * stride + w) = tile[w] };
                 }
             };
-            // SAFETY: `source` has p times W vectors, and the offsets are c·W for c < p.
-            unsafe { rows_times_source(simd, m.as_slice(), a + 1, source, offsets, store) };
+            // The diagonal has no imaginary part.
+            let rows = planes * a + 1;
+            // SAFETY: `source` has `inner` times W vectors, and the offsets are c·W for c < `inner`.
+            unsafe { rows_times_source(simd, self.right, inner, rows, source, offsets, store) };
+            if planes == 2 {
+                let diagonal = plane + triangle.diagonal(a) * stride + at;
+                square[diagonal..][..W].fill(simd.splat_f64s(0.0));
+            }
         }
     }
 }
 
-/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices.
+/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. If they are complex, row a is the p real parts
+/// and then the p imaginary ones.
 #[inline(always)]
 pub(super) fn half_product<S: Simd, const W: usize>(
     simd: S,
-    m: &Matrix,
+    left: &Left<'_>,
     input: &[S::f64s],
     stride: usize,
     at: usize,
     half: &mut [S::f64s],
 ) {
-    let (r, p) = (m.rows(), m.columns());
-    let triangle = Triangle::new(p);
-    assert_eq!(half.len(), r * p * W);
-    assert_eq!(input.len(), triangle.len() * stride);
+    let (planes, p) = (left.planes(), left.columns());
+    let rows = planes * left.rows();
+    assert_eq!(half.len(), rows * p * W);
+    assert_eq!(input.len(), planes * Triangle::new(p).len() * stride);
     assert!(at + W <= stride);
-    let mut offsets = Offsets::new(p);
+    let mut offsets = Offsets::new(planes * p);
     for c in 0..p {
-        let offsets = offsets.fill(|k| triangle.index(k, c) * stride + at);
+        let offsets = left.fill_offsets(&mut offsets, c, stride, at);
+        let (coefficients, spacing) = left.for_column(c);
         let out = half[c * W..].as_mut_ptr();
         let store = |a: usize, tile: [S::f64s; W]| {
             for w in 0..W {
-                // SAFETY: a < r and c < p, so the W vectors end within the r·p·W of `half`.
+                // SAFETY: a < rows and c < p, so the W vectors end within the rows·p·W of `half`.
                 unsafe { *out.add(a * p * W + w) = tile[w] };
             }
         };
         // SAFETY: c and k < p, so each offset is that of vector `at` in one of the rows of `input`,
         // which have `stride` vectors, and at + W ≤ stride.
-        unsafe { rows_times_source(simd, m.as_slice(), r, input, offsets, store) };
+        unsafe { rows_times_source(simd, coefficients, spacing, rows, input, offsets, store) };
     }
 }
 
-/// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
-/// Σ_i [ u_ia F_ab + v_ia D_ab F_aa ] with F = E D and the weights u and v of the criterion, 2p³ flops
-/// per matrix.
-pub fn accumulate_product(
-    criterion: Criterion,
-    e: &Matrix,
-    block: &[f64],
-    weights: &[f64],
-    sums: &mut Matrix,
-    scratch: &mut Vec<f64>,
-) {
-    let (p, lanes) = (e.rows(), weights.len());
-    assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
-    assert_eq!(e.columns(), p);
-    assert_eq!((sums.rows(), sums.columns()), (p, p));
-    let scratch = room(scratch, p * p * 2 * LANES + 2 * p * lanes);
-    let (tables, half) = scratch.split_at_mut(2 * p * lanes);
-    let (first, second) = tables.split_at_mut(p * lanes);
-    Arch::new().dispatch(Product {
-        criterion,
-        e,
-        block,
-        weights,
-        sums,
-        first,
-        second,
-        half,
-    });
-}
-
-struct Product<'a> {
-    criterion: Criterion,
-    e: &'a Matrix,
-    block: &'a [f64],
-    weights: &'a [f64],
-    sums: &'a mut Matrix,
-    /// u and −v, rows of `lanes` numbers.
-    first: &'a mut [f64],
-    second: &'a mut [f64],
-    half: &'a mut [f64],
-}
-
-impl WithSimd for Product<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let p = self.e.rows();
-        let (triangle, lanes) = (Triangle::new(p), self.weights.len());
-        let rows = self.first.chunks_exact_mut(lanes);
-        for (a, (u, v)) in rows.zip(self.second.chunks_exact_mut(lanes)).enumerate() {
-            let power = &self.block[triangle.diagonal(a) * lanes..][..lanes];
-            for i in 0..lanes {
-                let (w, d) = (self.weights[i], power[i]);
-                u[i] = self.criterion.first_weight(w, d);
-                v[i] = self
-                    .criterion
-                    .second_weight_root((2.0 * w).sqrt(), d)
-                    .powi(2);
-            }
-        }
-        let block = vectors::<S>(self.block);
-        let (first, second) = (vectors::<S>(self.first), vectors::<S>(self.second));
-        let half = &mut vectors_mut::<S>(self.half)[..p * p];
-        let stride = vectors_per_row::<S>(lanes);
-        for at in 0..stride {
-            half_product::<S, 1>(simd, self.e, block, stride, at, half);
-            for a in 0..p {
-                let u = first[a * stride + at];
-                let t = simd.mul_f64s(second[a * stride + at], half[a * p + a]);
-                for (b, sum) in self.sums.row_mut(a).iter_mut().enumerate() {
-                    let d = block[triangle.index(a, b) * stride + at];
-                    let term = simd.mul_f64s(half[a * p + b], u);
-                    *sum += simd.reduce_sum_f64s(simd.negate_mul_add_e_f64s(d, t, term));
-                }
-            }
-        }
-    }
-}
-
-/// Where the p vectors of a combination start; on the stack unless p is large.
-struct Offsets {
-    p: usize,
-    short: [usize; 128],
-    long: Vec<usize>,
-}
-
-impl Offsets {
-    #[inline(always)]
-    fn new(p: usize) -> Self {
-        Self {
-            p,
-            short: [0; 128],
-            long: vec![0; if p > 128 { p } else { 0 }],
-        }
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, offset: impl Fn(usize) -> usize) -> &[usize] {
-        let offsets = if self.p > self.short.len() {
-            &mut self.long[..]
-        } else {
-            &mut self.short[..self.p]
-        };
-        for (k, slot) in offsets.iter_mut().enumerate() {
-            *slot = offset(k);
-        }
-        offsets
-    }
-}
-
-/// For each of the first `rows` rows of the row-major `coefficients`, the combination
-/// Σ_k coefficients[row, k] · source[offsets[k]..][..W], handed to `store`.
+/// For each of the first `rows` rows of `coefficients`, which begin `spacing` numbers apart, the
+/// combination Σ_k coefficients[row, k] · source[offsets[k]..][..W], handed to `store`.
 ///
 /// # Safety
 /// Each offset must leave room for W vectors in `source`. It takes a loop to check what callers know
@@ -254,22 +172,23 @@ impl Offsets {
 pub(super) unsafe fn rows_times_source<S: Simd, const W: usize>(
     simd: S,
     coefficients: &[f64],
+    spacing: usize,
     rows: usize,
     source: &[S::f64s],
     offsets: &[usize],
     mut store: impl FnMut(usize, [S::f64s; W]),
 ) {
-    let p = offsets.len();
-    assert!(coefficients.len() >= rows * p);
+    assert!(rows == 0 || coefficients.len() >= (rows - 1) * spacing + offsets.len());
     debug_assert!(offsets.iter().all(|offset| offset + W <= source.len()));
     macro_rules! tile {
         ($row:expr, $rows:literal) => {{
-            // SAFETY: $row + $rows ≤ rows, and `coefficients` has so many rows of p numbers; the
-            // caller promises that every offset leaves room for W vectors.
+            // SAFETY: $row + $rows ≤ rows, and `coefficients` has so many rows, of a number for each
+            // offset; the caller promises that every offset leaves room for W vectors.
             let tile = unsafe {
                 tile::<S, $rows, W>(
                     simd,
-                    coefficients.as_ptr().add($row * p),
+                    coefficients.as_ptr().add($row * spacing),
+                    spacing,
                     source.as_ptr(),
                     offsets,
                 )
@@ -298,15 +217,15 @@ pub(super) unsafe fn rows_times_source<S: Simd, const W: usize>(
 /// An R×W tile of vectors in registers.
 ///
 /// # Safety
-/// `coefficients` must have R rows of `offsets.len()` numbers, `source` W vectors at each offset.
+/// `coefficients` must have R rows of `offsets.len()` numbers, `spacing` apart, `source` W vectors at each offset.
 #[inline(always)]
 unsafe fn tile<S: Simd, const R: usize, const W: usize>(
     simd: S,
     coefficients: *const f64,
+    spacing: usize,
     source: *const S::f64s,
     offsets: &[usize],
 ) -> [[S::f64s; W]; R] {
-    let p = offsets.len();
     let mut sums = [[simd.splat_f64s(0.0); W]; R];
     for (k, &offset) in offsets.iter().enumerate() {
         let mut values = [simd.splat_f64s(0.0); W];
@@ -315,8 +234,8 @@ unsafe fn tile<S: Simd, const R: usize, const W: usize>(
             values[w] = unsafe { *source.add(offset + w) };
         }
         for r in 0..R {
-            // SAFETY: r < R and k < p, and the caller promises R rows of p numbers.
-            let coefficient = simd.splat_f64s(unsafe { *coefficients.add(r * p + k) });
+            // SAFETY: r < R, and the caller promises R rows of a number for each offset.
+            let coefficient = simd.splat_f64s(unsafe { *coefficients.add(r * spacing + k) });
             for w in 0..W {
                 sums[r][w] = simd.mul_add_e_f64s(coefficient, values[w], sums[r][w]);
             }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Group, InMemory, Work};
 use crate::Error;
-use crate::linalg::{self, Matrix, Triangle, kernels};
-use crate::matrices::groups::{self, add_slices, symmetric};
+use crate::linalg::{self, Matrix, Scalar, kernels, unpacked};
+use crate::matrices::groups::{self, add_slices, packed_len};
 use crate::matrices::{
     FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
 };
@@ -14,8 +14,8 @@ use crate::statistics::{Hessian, Statistics};
 /// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
 const SLICE: usize = 2048;
 
-impl WorkingSet for InMemory {
-    fn summary(&self) -> &Summary {
+impl<T: Scalar> WorkingSet<T> for InMemory<T> {
+    fn summary(&self) -> &Summary<T> {
         &self.summary
     }
 
@@ -24,13 +24,13 @@ impl WorkingSet for InMemory {
         Ok(sample.map(|(_, sample)| sample))
     }
 
-    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let metric = start_sums::inner_product_weights(metric);
         let sums = self.sum(
             Work::Entries,
             |group| {
-                let mut sums = vec![0.0; Triangle::new(p).len()];
+                let mut sums = vec![0.0; packed_len::<T>(p)];
                 for block in &mut group.blocks {
                     block.inverse_sizes = start_sums::inverse_sizes(p, &block.original, &metric);
                     start_sums::add_scaled(&block.original, &block.inverse_sizes, &mut sums);
@@ -39,7 +39,7 @@ impl WorkingSet for InMemory {
             },
             add_slices,
         );
-        Ok(symmetric(p, &sums))
+        Ok(unpacked(p, &sums))
     }
 
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
@@ -58,7 +58,7 @@ impl WorkingSet for InMemory {
         ))
     }
 
-    fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         if self.summary.criterion.fits_originals() {
             return Ok(self.fit(b));
         }
@@ -70,12 +70,12 @@ impl WorkingSet for InMemory {
         Ok(self.diagonal_sum())
     }
 
-    fn mean(&mut self) -> Result<Matrix, Error> {
+    fn mean(&mut self) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let sums = self.sum(
             Work::Entries,
             |group| {
-                let mut sums = vec![0.0; Triangle::new(p).len()];
+                let mut sums = vec![0.0; packed_len::<T>(p)];
                 for block in &group.blocks {
                     kernels::combine(block.entries(), block.weights(), &mut sums);
                 }
@@ -83,20 +83,22 @@ impl WorkingSet for InMemory {
             },
             add_slices,
         );
-        Ok(symmetric(p, &sums))
+        Ok(unpacked(p, &sums))
     }
 
-    fn statistics(&mut self) -> Result<Statistics, Error> {
+    fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         if let Some(fitted) = &self.fitted {
-            return Ok(fitted.statistics.clone());
+            return Ok(Statistics::from_real(fitted.statistics.clone()));
         }
         Ok(self.moments(None))
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.each(Work::Products, |group| {
-            group.hessian.resize(kernels::hessian_len(p), 0.0);
+            group
+                .hessian
+                .resize(kernels::hessian_len(p, T::PLANES), 0.0);
             if criterion.fits_originals() {
                 group.weigh_originals(p);
                 return;
@@ -121,7 +123,7 @@ impl WorkingSet for InMemory {
         Ok(())
     }
 
-    fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+    fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum(
             Work::Products,
@@ -142,7 +144,7 @@ impl WorkingSet for InMemory {
         Ok(product)
     }
 
-    fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
+    fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let p = self.dimension();
         let (linear, quadratic) = self.sum(
             Work::Products,
@@ -169,7 +171,7 @@ impl WorkingSet for InMemory {
 
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
         let criterion = self.summary.criterion;
-        let work = |group: &mut Group| {
+        let work = |group: &mut Group<T>| {
             let mut sums = LinePoint::default();
             for block in &group.blocks {
                 sums += block.line_point(criterion, alpha);
@@ -179,7 +181,7 @@ impl WorkingSet for InMemory {
         Ok(self.sum(Work::Diagonals, work, |total, sums| *total += *sums))
     }
 
-    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
+    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         Ok(self.moments(Some((alpha, scale))))
     }
 
@@ -221,7 +223,7 @@ impl WorkingSet for InMemory {
         })
     }
 
-    fn pairs(&mut self) -> Option<&mut dyn Pairs> {
+    fn pairs(&mut self) -> Option<&mut dyn Pairs<T>> {
         Some(self)
     }
 }

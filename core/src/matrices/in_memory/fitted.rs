@@ -1,9 +1,9 @@
-//! The least-squares fit, from memory.
+//! The least-squares fit, from memory: of real matrices, as sets of complex ones have been refused.
 
 use super::{Group, InMemory, TransformedBlock, Work};
 use crate::least_squares::{Fit, wedge};
-use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, MomentSums};
+use crate::linalg::{Matrix, Scalar};
 use crate::matrices::groups::Diagonals;
 use crate::matrices::{FinalSums, Tables};
 use crate::statistics::Statistics;
@@ -17,7 +17,7 @@ pub(super) struct Fitted {
     pub statistics: Statistics,
 }
 
-impl TransformedBlock {
+impl<T: Scalar> TransformedBlock<T> {
     /// λⁱ of all matrices of the block.
     fn fitted(&self) -> Diagonals<'_> {
         Diagonals {
@@ -28,7 +28,7 @@ impl TransformedBlock {
     }
 }
 
-impl Group {
+impl<T: Scalar> Group<T> {
     /// Σ_i w_i λⁱ_a Cⁱ, in place of the Hessian.
     pub(super) fn weigh_originals(&mut self, p: usize) {
         self.hessian.fill(0.0);
@@ -40,11 +40,11 @@ impl Group {
     }
 }
 
-impl InMemory {
+impl<T: Scalar> InMemory<T> {
     /// Fits the matrices at B; returns the energy of the fit.
-    pub(super) fn fit(&mut self, b: &Matrix) -> f64 {
-        let p = self.dimension();
-        let fit = Fit::at(b);
+    pub(super) fn fit(&mut self, b: &Matrix<T>) -> f64 {
+        let (p, b) = (self.dimension(), b.to_real());
+        let fit = Fit::at(&b);
         let (energy, sums) = self.sum(
             Work::Products,
             |group| {
@@ -62,7 +62,7 @@ impl InMemory {
             },
         );
         self.fitted = Some(Fitted {
-            b: b.clone(),
+            b,
             statistics: fit.statistics(&sums),
             energy,
             fit,
@@ -73,11 +73,12 @@ impl InMemory {
     /// The sums of B Cⁱ Bᵀ for U-WEDGE and FFDIAG.
     pub(super) fn sums_for_wedge(&mut self) -> Statistics {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
-        let b = self.fitted.as_ref().expect("reset comes first").b.clone();
+        let fitted = self.fitted.as_ref().expect("reset comes first");
+        let b = Matrix::<T>::from_real(&fitted.b);
         let sums = self.sum(
             Work::Products,
             |group| {
-                let mut sums = MomentSums::new(p);
+                let mut sums = MomentSums::<T>::new(p);
                 for block in &mut group.blocks {
                     let scratch = &mut group.scratch;
                     block.reset(&b, scratch);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums};
-use crate::linalg::{Matrix, SymmetricBatch};
+use crate::linalg::{Matrix, Scalar, SymmetricBatch};
 use crate::matrices::build::weighted_mean;
 use crate::matrices::recycled::Recycled;
 use crate::matrices::{Block, LinePoint, MatrixSet, Summary, groups};
@@ -31,44 +31,44 @@ use fitted::Fitted;
 /// assert_eq!(gradient, Evaluation::at(&set, &Matrix::identity(4))?.gradient);
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct InMemory {
-    summary: Summary,
+pub struct InMemory<T = f64> {
+    summary: Summary<T>,
     constants: Arc<[f64]>,
-    groups: Vec<Group>,
+    groups: Vec<Group<T>>,
     workers: Workers,
     /// For least squares: the fit where the set stands.
     fitted: Option<Fitted>,
 }
 
-struct Group {
-    blocks: Vec<TransformedBlock>,
+struct Group<T> {
+    blocks: Vec<TransformedBlock<T>>,
     // Kept from pass to pass, so that none allocates.
     scratch: Vec<f64>,
     hessian: Vec<f64>,
 }
 
 /// A block of the set, and its matrices where the solver stands.
-struct TransformedBlock {
-    original: Arc<Block>,
+struct TransformedBlock<T> {
+    original: Arc<Block<T>>,
     /// 1 / s_i, once the matrices have been balanced.
     inverse_sizes: Vec<f64>,
     /// Dⁱ, once the set stands somewhere.
-    transformed: Option<SymmetricBatch<Recycled>>,
+    transformed: Option<SymmetricBatch<Recycled, T>>,
     /// What is known along the probed direction.
-    line: Option<LineTables>,
+    line: Option<LineTables<T>>,
     /// For least squares: λⁱ, p rows of lanes.
     diagonals: Vec<f64>,
 }
 
-struct LineTables {
-    /// E Dⁱ + (E Dⁱ)ᵀ.
-    cross: SymmetricBatch<Recycled>,
-    /// E Dⁱ Eᵀ.
-    square: SymmetricBatch<Recycled>,
+struct LineTables<T> {
+    /// E Dⁱ + (E Dⁱ)ᴴ.
+    cross: SymmetricBatch<Recycled, T>,
+    /// E Dⁱ Eᴴ.
+    square: SymmetricBatch<Recycled, T>,
 }
 
-impl TransformedBlock {
-    fn new(original: Arc<Block>) -> Self {
+impl<T: Scalar> TransformedBlock<T> {
+    fn new(original: Arc<Block<T>>) -> Self {
         Self {
             original,
             inverse_sizes: Vec::new(),
@@ -79,7 +79,7 @@ impl TransformedBlock {
     }
 
     /// Room for as many numbers as the block has.
-    fn room(original: &Block) -> SymmetricBatch<Recycled> {
+    fn room(original: &Block<T>) -> SymmetricBatch<Recycled, T> {
         let numbers = Recycled::of_len(original.entries().len());
         SymmetricBatch::from_parts(original.size(), original.lanes(), numbers)
     }
@@ -89,7 +89,7 @@ impl TransformedBlock {
     }
 
     /// Dⁱ.
-    fn d(&self) -> &SymmetricBatch<Recycled> {
+    fn d(&self) -> &SymmetricBatch<Recycled, T> {
         self.transformed.as_ref().expect("reset comes first")
     }
 
@@ -98,8 +98,8 @@ impl TransformedBlock {
         self.d().entries()
     }
 
-    /// D ← B C Bᵀ.
-    fn reset(&mut self, b: &Matrix, scratch: &mut Vec<f64>) {
+    /// D ← B C Bᴴ.
+    fn reset(&mut self, b: &Matrix<T>, scratch: &mut Vec<f64>) {
         let original = &*self.original;
         let d = self.transformed.get_or_insert_with(|| Self::room(original));
         let task = kernels::Congruence {
@@ -113,7 +113,7 @@ impl TransformedBlock {
     }
 
     /// Prepares D(α) for all α along `e`.
-    fn probe(&mut self, e: &Matrix, scratch: &mut Vec<f64>) -> &LineTables {
+    fn probe(&mut self, e: &Matrix<T>, scratch: &mut Vec<f64>) -> &LineTables<T> {
         let original = &*self.original;
         let line = self.line.get_or_insert_with(|| LineTables {
             cross: Self::room(original),
@@ -166,33 +166,34 @@ enum Work {
 
 impl Work {
     /// The time it takes, in multiply-adds at full speed: rough figures, from the benches.
-    fn multiply_adds(self, n: usize, p: usize) -> usize {
+    fn multiply_adds(self, n: usize, p: usize, planes: usize) -> usize {
         match self {
-            Self::Products => n * p * p * p,
-            Self::Entries => 8 * n * p * p,
+            Self::Products => planes * planes * n * p * p * p,
+            Self::Entries => 8 * planes * n * p * p,
             Self::Diagonals => 50 * n * p,
-            Self::Pair => 4 * n * p,
+            Self::Pair => 4 * planes * n * p,
         }
     }
 }
 
-impl InMemory {
+impl<T: Scalar> InMemory<T> {
     /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that
     /// concerns D.
-    pub fn new(set: &MatrixSet) -> Self {
-        let workers = Workers::new(set.threads, set.len(), set.dimension());
+    pub fn new(set: &MatrixSet<T>) -> Self {
+        let work = set.len() * T::PLANES.pow(2);
+        let workers = Workers::new(set.threads, work, set.dimension());
         let constants = Arc::clone(&set.constants);
         Self::of_blocks(set.blocks(), set.summary().clone(), constants, workers)
     }
 
     pub(super) fn of_blocks(
-        blocks: &[Arc<Block>],
-        summary: Summary,
+        blocks: &[Arc<Block<T>>],
+        summary: Summary<T>,
         constants: Arc<[f64]>,
         workers: Workers,
     ) -> Self {
         let lanes = blocks.iter().map(|b| b.lanes()).sum();
-        let groups = groups::deal(blocks.len(), lanes, summary.dimension());
+        let groups = groups::deal::<T>(blocks.len(), lanes, summary.dimension());
         let groups = groups.into_iter().map(|range| {
             let blocks = blocks[range].iter().map(Arc::clone);
             let blocks = blocks.map(TransformedBlock::new);
@@ -216,7 +217,7 @@ impl InMemory {
     }
 
     /// The blocks of the Cⁱ, in order.
-    pub(super) fn originals(&self) -> impl Iterator<Item = &Block> {
+    pub(super) fn originals(&self) -> impl Iterator<Item = &Block<T>> {
         self.blocks().map(|block| &*block.original)
     }
 
@@ -229,15 +230,15 @@ impl InMemory {
             lanes.map(move |lane| (block, lane))
         });
         let places = places.enumerate().filter(|(i, _)| chosen(*i));
-        let places: Vec<(&Block, usize)> = places.map(|(_, place)| place).collect();
+        let places: Vec<(&Block<T>, usize)> = places.map(|(_, place)| place).collect();
         let total: f64 = places.iter().map(|(b, lane)| b.weights[*lane]).sum();
         if total <= 0.0 {
             return None;
         }
         let blocks = places
-            .chunks(Block::capacity(p))
+            .chunks(Block::<T>::capacity(p))
             .map(|places| Block::pick(p, places, total));
-        let blocks: Vec<Arc<Block>> = blocks.map(Arc::new).collect();
+        let blocks: Vec<Arc<Block<T>>> = blocks.map(Arc::new).collect();
         let summary = Summary {
             criterion: self.summary.criterion,
             len: places.len(),
@@ -250,13 +251,13 @@ impl InMemory {
         Some((total, Self::of_blocks(&blocks, summary, constants, workers)))
     }
 
-    fn blocks(&self) -> impl Iterator<Item = &TransformedBlock> {
+    fn blocks(&self) -> impl Iterator<Item = &TransformedBlock<T>> {
         self.groups.iter().flat_map(|group| &group.blocks)
     }
 
     /// Calls `work` on each group.
-    fn each(&mut self, kind: Work, work: impl Fn(&mut Group) + Sync + Send) {
-        let cost = kind.multiply_adds(self.summary.len, self.dimension());
+    fn each(&mut self, kind: Work, work: impl Fn(&mut Group<T>) + Sync + Send) {
+        let cost = kind.multiply_adds(self.summary.len, self.dimension(), T::PLANES);
         let workers = self.workers.if_worthwhile(cost);
         workers.each(&mut self.groups, work);
     }
@@ -265,11 +266,11 @@ impl InMemory {
     fn sum<R: Send>(
         &mut self,
         kind: Work,
-        work: impl Fn(&mut Group) -> R + Sync + Send,
+        work: impl Fn(&mut Group<T>) -> R + Sync + Send,
         mut add: impl FnMut(&mut R, &R),
     ) -> R {
-        let cost = kind.multiply_adds(self.summary.len, self.dimension());
-        let mut slots: Vec<(&mut Group, Option<R>)> =
+        let cost = kind.multiply_adds(self.summary.len, self.dimension(), T::PLANES);
+        let mut slots: Vec<(&mut Group<T>, Option<R>)> =
             self.groups.iter_mut().map(|g| (g, None)).collect();
         self.workers
             .if_worthwhile(cost)
@@ -280,7 +281,7 @@ impl InMemory {
         total
     }
 
-    fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics {
+    fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics<T> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let sums = self.sum(
             Work::Entries,

@@ -1,11 +1,12 @@
 //! Access pair by pair.
 
 use super::{InMemory, TransformedBlock, Work};
+use crate::linalg::Scalar;
 use crate::linalg::kernels::{self, PairSums, RotationSums};
 use crate::matrices::{PairStep, Pairs, groups};
 
-impl Pairs for InMemory {
-    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums {
+impl<T: Scalar> Pairs<T> for InMemory<T> {
+    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.sum(
             Work::Pair,
@@ -21,7 +22,7 @@ impl Pairs for InMemory {
         )
     }
 
-    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums {
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T> {
         let p = self.dimension();
         self.sum(
             Work::Pair,
@@ -37,7 +38,7 @@ impl Pairs for InMemory {
         )
     }
 
-    fn apply(&mut self, a: usize, b: usize, step: PairStep) {
+    fn apply(&mut self, a: usize, b: usize, step: PairStep<T>) {
         self.each(Work::Pair, |group| {
             for block in &mut group.blocks {
                 let d = block.transformed.as_mut().expect("reset comes first");
@@ -51,7 +52,7 @@ impl Pairs for InMemory {
         self.sum(
             Work::Diagonals,
             |group| {
-                let of = |block: &TransformedBlock| {
+                let of = |block: &TransformedBlock<T>| {
                     groups::diagonal_sum(criterion, p, block.entries(), block.weights())
                 };
                 group.blocks.iter().map(of).sum::<f64>()

@@ -7,7 +7,7 @@ use super::{Block, OnDisk, Watcher, transform};
 use crate::Error;
 use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::build::block_constants;
-use crate::matrices::groups::{self, add_slices, symmetric};
+use crate::matrices::groups::{self, add_slices};
 use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, start_sums};
 use crate::statistics::{Hessian, Statistics};
 use crate::update;
@@ -33,7 +33,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
             },
             add_slices,
         )?;
-        Ok(symmetric(p, &sums))
+        Ok(linalg::unpacked(p, &sums))
     }
 
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {

@@ -94,7 +94,7 @@ impl Blocks {
             dimension,
             capacity,
             span: file.span(recipe.step),
-            sample: (Block::capacity(dimension), file.span(LARGEST_STEP)),
+            sample: (Block::<f64>::capacity(dimension), file.span(LARGEST_STEP)),
             converted: !file.is_native(),
             weighted: recipe.weights.is_some(),
         };
@@ -102,7 +102,7 @@ impl Blocks {
         let count = n.div_ceil(capacity);
         let lanes = (count - 1) * capacity + (n - (count - 1) * capacity).next_multiple_of(LANES);
         Ok(Self {
-            groups: groups::deal(count, lanes, dimension),
+            groups: groups::deal::<f64>(count, lanes, dimension),
             kept: (0..count).map(|_| OnceLock::new()).collect(),
             recipe,
             file,

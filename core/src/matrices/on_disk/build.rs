@@ -7,7 +7,7 @@ use super::pass::{Sums, Unwatched, Watcher, pass};
 use super::{MatrixFile, OnDisk};
 use crate::linalg::{self, Matrix, Triangle, kernels};
 use crate::matrices::build::{Indefinite, block_constants, check_constant, check_range};
-use crate::matrices::groups::{add_slices, symmetric};
+use crate::matrices::groups::add_slices;
 use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
 use crate::{Error, Memory};
@@ -76,12 +76,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
             symmetrize: options.symmetrize,
             filters: None,
             semidefinite: None,
-            capacity: Block::capacity(p),
+            capacity: Block::<f64>::capacity(p),
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
         let whole = options.rank == Rank::Full;
         let mut first = first_pass(&blocks, &watcher, whole)?;
-        let mut mean = symmetric(p, &first.mean);
+        let mut mean = linalg::unpacked(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
         if !whole {
@@ -93,7 +93,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             blocks = Blocks::new(recipe, memory, threads)?;
             first = first_pass(&blocks, &watcher, true)?;
             blocks.recipe.semidefinite = None;
-            mean = symmetric(found.rank(), &first.mean);
+            mean = linalg::unpacked(found.rank(), &first.mean);
             reduction = Some(found);
         }
         if let Some(indefinite) = first.indefinite {
@@ -142,7 +142,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         let recipe = Recipe {
             step: whole.step * step,
             total: whole.total * total,
-            capacity: Block::capacity(self.dimension()),
+            capacity: Block::<f64>::capacity(self.dimension()),
             ..whole.clone()
         };
         // The budget is for one set at a time.
@@ -162,7 +162,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         let summary = Summary {
             criterion: self.summary.criterion,
             len: blocks.recipe.len(),
-            mean: symmetric(p, &mean),
+            mean: linalg::unpacked(p, &mean),
             constant: 0.0,
             reduction: None,
         };

@@ -134,7 +134,7 @@ impl MatrixFile {
     pub fn in_memory(&self) -> Memory {
         // The matrices and, in three parts, where they move; their diagonals; the groups' Hessians.
         let matrices = self.n * (4 * Triangle::new(self.p).len() + self.p + 4);
-        let hessians = 32 * hessian_len(self.p);
+        let hessians = 32 * hessian_len(self.p, 1);
         Memory(8 * (matrices + hessians.min(matrices.max(8 << 20))) as u64)
     }
 

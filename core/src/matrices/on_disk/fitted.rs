@@ -17,7 +17,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     pub(super) fn fit_sums(&self, with_weighted: bool) -> Result<PointSums, Error> {
         let (p, fit) = (self.dimension(), Fit::at(&self.b));
         let len = if with_weighted {
-            kernels::hessian_len(p)
+            kernels::hessian_len(p, 1)
         } else {
             0
         };
@@ -44,7 +44,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     pub(super) fn sums_for_wedge(&self) -> Result<Statistics, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let sums = self.sum_transformed(
-            || MomentSums::new(p),
+            || MomentSums::<f64>::new(p),
             |sums, block, workspace| {
                 let (entries, scratch) = workspace.entries_and_scratch();
                 kernels::accumulate_moments(criterion, p, entries, &block.weights, sums, scratch);

@@ -163,7 +163,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             return self.fit_sums(with_hessian);
         }
         let len = if with_hessian {
-            kernels::hessian_len(p)
+            kernels::hessian_len(p, 1)
         } else {
             0
         };

@@ -96,7 +96,7 @@ impl Needs {
 
     /// Whether exact Hessians are stored: where a solve in memory would do so too.
     fn stores_hessian(&self) -> bool {
-        Hessian::bytes(self.dimension) <= Settings::default().hessian_memory
+        Hessian::<f64>::bytes(self.dimension) <= Settings::default().hessian_memory
     }
 
     /// The bytes without which no pass can do.
@@ -105,7 +105,7 @@ impl Needs {
         let lanes = self.capacity.max(self.sample.0);
         let width = r.next_multiple_of(LANES);
         let hessian = if self.stores_hessian() {
-            Hessian::bytes(r) / 8
+            Hessian::<f64>::bytes(r) / 8
         } else {
             0
         };
@@ -147,9 +147,9 @@ mod tests {
             n,
             channels: p,
             dimension: p,
-            capacity: crate::matrices::Block::capacity(p),
+            capacity: crate::matrices::Block::<f64>::capacity(p),
             span: 8 * p * p,
-            sample: (crate::matrices::Block::capacity(p), 8 * p * p),
+            sample: (crate::matrices::Block::<f64>::capacity(p), 8 * p * p),
             converted: false,
             weighted: false,
         }

@@ -1,0 +1,117 @@
+//! Gradient and Hessian against finite differences along complex directions.
+
+use codiag::synthetic::{hermitian, indefinite_complex};
+use codiag::working::{InMemory, WorkingSet};
+use codiag::{Criterion, Evaluation, Hessian, Matrix, MatrixSet, SetOptions, c64};
+
+use super::{antihermitian, exponential, near_identity, number};
+
+const P: usize = 6;
+
+fn direction(seed: usize) -> Matrix<c64> {
+    Matrix::from_fn(P, P, |a, b| {
+        if a == b {
+            c64::ZERO
+        } else {
+            number(seed + a * P + b)
+        }
+    })
+}
+
+/// The loss at (I + sE + tF)B.
+fn loss(
+    set: &MatrixSet<c64>,
+    b: &Matrix<c64>,
+    (s, e): (f64, &Matrix<c64>),
+    (t, f): (f64, &Matrix<c64>),
+) -> f64 {
+    let mut m = Matrix::from_fn(P, P, |x, y| e[(x, y)] * s + f[(x, y)] * t);
+    (0..P).for_each(|a| m[(a, a)] += 1.0);
+    Evaluation::at(set, &(&m * b)).unwrap().loss
+}
+
+#[test]
+fn the_gradient_is_the_derivative_of_the_loss() {
+    let set = hermitian(15, P, 0.5, 7);
+    let b = near_identity(P, 0.3);
+    let (e, h) = (direction(3), 1e-6);
+    let at = |t: f64| loss(&set, &b, (t, &e), (0.0, &e));
+    let difference = (at(h) - at(-h)) / (2.0 * h);
+    let gradient = Evaluation::at(&set, &b).unwrap().gradient;
+    let slope = gradient.dot(&e);
+    assert!(
+        (difference - slope).abs() < 1e-8 * slope.abs().max(1.0),
+        "{difference} {slope}"
+    );
+    // Neither scales nor phases change the loss.
+    let diagonal = Matrix::diagonal(&(0..P).map(number).collect::<Vec<_>>());
+    let scaled = Matrix::from_fn(P, P, |a, c| diagonal[(a, a)] * b[(a, c)]);
+    let moved = Evaluation::at(&set, &scaled).unwrap();
+    assert!((moved.loss - at(0.0)).abs() < 1e-12);
+    assert!((0..P).all(|a| gradient[(a, a)] == c64::ZERO));
+}
+
+#[test]
+fn the_hessian_is_the_second_derivative_of_the_loss() {
+    let set = hermitian(15, P, 0.5, 7);
+    let b = near_identity(P, 0.3);
+    let (e, f, h) = (direction(3), direction(71), 1e-4);
+    let at = |s: f64, t: f64| loss(&set, &b, (s, &e), (t, &f));
+    let difference = (at(h, h) - at(h, -h) - at(-h, h) + at(-h, -h)) / (4.0 * h * h);
+    let mut hessian = Hessian::at(&set, &b).unwrap();
+    let product = hessian.product(&e);
+    let form = f.dot(&product);
+    assert!(
+        (difference - form).abs() < 1e-5 * form.abs().max(1.0),
+        "{difference} {form}"
+    );
+    // It is real-linear and symmetric, but not complex-linear.
+    assert!((e.dot(&hessian.product(&f)) - form).abs() < 1e-12 * form.abs().max(1.0));
+    let turned = Matrix::from_fn(P, P, |a, c| c64::I * e[(a, c)]);
+    let of_turned = hessian.product(&turned);
+    assert!(
+        (0..P * P)
+            .any(|k| (of_turned.as_slice()[k] - c64::I * product.as_slice()[k]).norm() > 1e-3)
+    );
+    // By passes over the set it is the same.
+    let mut working = InMemory::new(&set);
+    working.reset(&b).unwrap();
+    let by_pass = working.hessian_product(&e).unwrap();
+    assert!(super::distance(&by_pass, &product) < 1e-12);
+}
+
+#[test]
+fn frobenius_derivatives_hold_along_unitary_matrices() {
+    let options = SetOptions::default().criterion(Criterion::Frobenius);
+    let (data, _) = indefinite_complex(12, P, 0.5, 3);
+    let set = MatrixSet::with_options(&data, 12, P, &options).unwrap();
+    let b = exponential(&antihermitian(P, 5), 0.7);
+    let e = antihermitian(P, 2);
+    let at = |t: f64| Evaluation::at(&set, &(&exponential(&e, t) * &b)).unwrap();
+    let h = 1e-5;
+    let difference = (at(h).loss - at(-h).loss) / (2.0 * h);
+    // The loss is 1 + 4L / Σ w ‖C‖² for the L of the gradient.
+    let slope = at(0.0).gradient.dot(&e) * 4.0 / set.constant();
+    assert!(
+        (difference - slope).abs() < 1e-7 * slope.abs().max(1.0),
+        "{difference} {slope}"
+    );
+}
+
+#[test]
+fn the_line_follows_complex_directions() {
+    let set = hermitian(20, P, 0.5, 3);
+    let mut working = InMemory::new(&set);
+    let b = near_identity(P, 0.2);
+    let start = working.reset(&b).unwrap();
+    let e = direction(40);
+    working.probe(&e).unwrap();
+    let alpha = 0.3;
+    let mut m = Matrix::from_fn(P, P, |x, y| e[(x, y)] * alpha);
+    (0..P).for_each(|a| m[(a, a)] += 1.0);
+    assert!((working.line_point(0.0).unwrap().sum - start).abs() < 1e-12);
+    let point = working.line_point(alpha).unwrap().sum;
+    let moved = working.advance(alpha, &[1.0; P]).unwrap();
+    assert!((working.reset(&(&m * &b)).unwrap() - point).abs() < 1e-11);
+    assert!(super::distance(&working.statistics().unwrap().gradient, &moved.gradient) < 1e-11);
+}
