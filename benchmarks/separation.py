@@ -2,8 +2,8 @@
 
 Two tables, on one thread. The first is about accuracy: six kinds of sources, mixed at random, and
 how well and how fast each method finds them again, also where its model does not hold. The second
-is about cost: from an array to its sources, against the singular value decomposition of it, and JADE
-against plain NumPy.
+is about cost: from an array to its sources, against the singular value decomposition of it, and
+JADE against plain NumPy.
 """
 
 import os
@@ -98,10 +98,8 @@ def best_of(runs, work):
 
 def accuracy(seeds):
     """Print the table of docs/which-method.md."""
-    print(
-        f"{P} sources, {P} channels, {SAMPLES:,} samples, one thread. Median Amari distance of {seeds}"
-    )
-    print("mixings, least and largest in brackets, and median time.\n")
+    print(f"{P} sources, {P} channels, {SAMPLES:,} samples, one thread. Median Amari distance")
+    print(f"of {seeds} mixings, least and largest in brackets, and median time.\n")
     print("| sources | " + " | ".join(METHODS) + " |")
     print("|---" * (len(METHODS) + 1) + "|")
     times = {name: [] for name in METHODS}

@@ -124,6 +124,17 @@ fn other_roads_write_the_same_files() {
 }
 
 #[test]
+fn sources_that_cannot_be_told_apart_are_named() {
+    // White and Gaussian, of constant power: nothing tells them apart.
+    let place = place(&nonstationary(2, 1, 5000, 3));
+    for options in ["--sobi", "--amuse", "--jade"] {
+        let stderr = contains("can hardly be told apart").and(contains("only one matrix").not());
+        let all = format!("separate recording.npy {options}");
+        place.codiag(&all).assert().success().stderr(stderr);
+    }
+}
+
+#[test]
 fn blinks_are_named_with_a_reason_and_taken_out() {
     let made = eeg_with_blinks(12, 6, 80.0, 2);
     let place = place(&made);

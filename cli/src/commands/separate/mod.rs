@@ -1,5 +1,6 @@
 //! `codiag separate`: from a recording to its sources, and a report that can be shown.
 
+mod doubts;
 mod input;
 mod report;
 
@@ -14,7 +15,7 @@ use codiag::signals::{
 };
 use codiag::{Matrix, Settings};
 
-use super::answer::{self, Ended, Names, start_at_fault, warnings};
+use super::answer::{self, Ended, Names, start_at_fault};
 use crate::args::{BandChoice, Separate};
 use crate::complaint;
 use crate::export::{self, Folder, npy};
@@ -60,7 +61,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         let mut scratch = tempfile::tempfile().context("there is no place for temporary files")?;
         write(&mut npy::Rows::new(&mut scratch, shape)?)?
     };
-    let warnings = warnings(&found.diagonalization, &NAMES);
+    let warnings = doubts::doubts(&separation.contrast, &found, input.stored.samples());
     let own = report::fields(args, &input, &separation, &found, &views);
     let report = answer::report(&mut found.diagonalization, true, seconds, &warnings, own)?;
     let ended = Ended {
