@@ -1,8 +1,9 @@
 """Separation of recordings, side by side with FastICA and Picard: `benchmarks/run separation`.
 
-Two tables, on one thread. The first is about accuracy: four kinds of sources, mixed at random, and
-how well and how fast each method finds them again, also where codiag's model does not hold. The
-second is about cost: from an array to its sources, against the singular value decomposition of it.
+Two tables, on one thread. The first is about accuracy: six kinds of sources, mixed at random, and
+how well and how fast each method finds them again, also where its model does not hold. The second
+is about cost: from an array to its sources, against the singular value decomposition of it, and
+JADE against plain NumPy.
 """
 
 import os
@@ -16,6 +17,7 @@ import warnings  # noqa: E402
 
 import numpy as np  # noqa: E402
 from picard import picard  # noqa: E402
+from plain_jade import jade  # noqa: E402
 from sklearn.decomposition import FastICA  # noqa: E402
 
 import codiag  # noqa: E402
@@ -30,26 +32,54 @@ def powers(rng):
     return np.repeat(np.exp(0.5 * rng.standard_normal((P, SEGMENTS))), LENGTH, axis=1)
 
 
-def coloured(rng):
-    """Stationary Gaussian sources, each with a broad peak at a frequency of its own."""
+def shape_spectra(sources):
+    """Each source with a broad peak at a frequency of its own."""
     frequencies = np.fft.rfftfreq(SAMPLES, 1 / RATE)
     peaks = np.linspace(15, 230, P)[:, None]
     shapes = 0.1 + 1 / (1 + ((frequencies - peaks) / 15) ** 2)
-    return np.fft.irfft(shapes * np.fft.rfft(rng.standard_normal((P, SAMPLES))), n=SAMPLES)
+    return np.fft.irfft(shapes * np.fft.rfft(sources), n=SAMPLES)
+
+
+def gaussian(rng):
+    return rng.standard_normal((P, SAMPLES))
+
+
+def heavy_tails(rng):
+    return rng.laplace(size=(P, SAMPLES))
+
+
+def of_each_kind(rng):
+    """Some sources of changing power, some coloured, some with heavy tails, one of them nothing."""
+    sources = gaussian(rng)
+    changing, coloured = powers(rng) * sources, shape_spectra(sources)
+    changing, coloured = (x / x.std(axis=1, keepdims=True) for x in (changing, coloured))
+    return np.vstack([changing[:3], coloured[3:6], heavy_tails(rng)[6:9] / 2**0.5, sources[9:]])
 
 
 KINDS = {
-    "powers change, Gaussian": lambda rng: powers(rng) * rng.standard_normal((P, SAMPLES)),
-    "powers change, heavy tails": lambda rng: powers(rng) * rng.laplace(size=(P, SAMPLES)),
-    "spectra differ, Gaussian": coloured,
-    "stationary white, heavy tails": lambda rng: rng.laplace(size=(P, SAMPLES)),
+    "powers change": lambda rng: powers(rng) * gaussian(rng),
+    "spectra differ": lambda rng: shape_spectra(gaussian(rng)),
+    "heavy tails": heavy_tails,
+    "powers change, spectra differ": lambda rng: powers(rng) * shape_spectra(gaussian(rng)),
+    "powers change, heavy tails": lambda rng: powers(rng) * heavy_tails(rng),
+    "some of each kind": of_each_kind,
 }
 
+
+def by_both(X):
+    """Covariances of segments and cospectra in one set."""
+    segments = codiag.segment_covariances(X, threads=1)
+    bands = codiag.cospectra(X, BANDS, RATE, threads=1)
+    # Bands have but a share of the power each.
+    return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), threads=1).B
+
+
 METHODS = {
-    "codiag, segments": lambda X: codiag.SourceSeparation(threads=1).fit(X).filters_,
-    "codiag, bands": lambda X: (
-        codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_
-    ),
+    "segments": lambda X: codiag.SourceSeparation(threads=1).fit(X).filters_,
+    "bands": lambda X: codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_,
+    "both": by_both,
+    "SOBI": lambda X: codiag.SOBI(threads=1).fit(X).filters_,
+    "JADE": lambda X: codiag.JADE(threads=1).fit(X).filters_,
     "FastICA": lambda X: FastICA(whiten="unit-variance", random_state=0).fit(X.T).components_,
     "Picard": lambda X: np.matmul(*picard(X, random_state=0)[1::-1]),
     "PCA": lambda X: np.linalg.eigh(X @ X.T)[1].T,
@@ -67,10 +97,14 @@ def best_of(runs, work):
 
 
 def accuracy(seeds):
-    print(f"{P} sources, {P} channels, {SAMPLES:,} samples: Amari distance, time")
-    print(f"{'(means over ' + str(seeds) + ' mixings)':31}" + "".join(f"{m:>21}" for m in METHODS))
+    """Print the table of docs/which-method.md."""
+    print(f"{P} sources, {P} channels, {SAMPLES:,} samples, one thread. Median Amari distance")
+    print(f"of {seeds} mixings, least and largest in brackets, and median time.\n")
+    print("| sources | " + " | ".join(METHODS) + " |")
+    print("|---" * (len(METHODS) + 1) + "|")
+    times = {name: [] for name in METHODS}
     for kind, make in KINDS.items():
-        cells = {name: [] for name in METHODS}
+        distances = {name: [] for name in METHODS}
         for seed in range(seeds):
             rng = np.random.default_rng(seed)
             mixing = rng.standard_normal((P, P))
@@ -79,12 +113,12 @@ def accuracy(seeds):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a method may not converge where it cannot
                     seconds, B = best_of(1, lambda X=X, method=method: method(X))
-                cells[name].append((codiag.amari_distance(B, mixing), seconds))
-        row = f"{kind:31}"
-        for values in cells.values():
-            distance, seconds = np.mean(values, axis=0)
-            row += f"{distance:11.4f} {1e3 * seconds:6.0f} ms"
-        print(row)
+                distances[name].append(codiag.amari_distance(B, mixing))
+                times[name].append(seconds)
+        cells = [f"{np.median(d):.3f} ({min(d):.3f}–{max(d):.3f})" for d in distances.values()]
+        print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
+    cells = [f"{1e3 * np.median(t):.0f} ms" for t in times.values()]
+    print("| time | " + " | ".join(cells) + " |")
 
 
 def recording(channels=306, samples=14_400, sources=60):
@@ -109,10 +143,13 @@ def memory(kind):
 
 def cost(runs):
     X = recording()
-    print(f"\n{X.shape[0]} channels x {X.shape[1]:,} samples, one thread, best of {runs} runs")
+    print(f"\n{X.shape[0]} channels x {X.shape[1]:,} samples, one thread, median of {runs} runs")
 
     def separate():
         return codiag.SourceSeparation(40, segments=100, threads=1).fit(X).transform(X)
+
+    def sobi():
+        return codiag.SOBI(40, lags=100, threads=1).fit(X).transform(X)
 
     def loop(X):
         parts = X.reshape(len(X), 100, -1)
@@ -131,9 +168,22 @@ def cost(runs):
     few, copy = X[:40].copy(), X.copy()
     for data in (X, few):
         assert np.allclose(covariances(data), loop(data), rtol=1e-5, atol=1e-6 * X.var())
+    white = X[:40] - X[:40].mean(axis=1, keepdims=True)
+    later = np.roll(white, 1, axis=1)
+    tails = np.random.default_rng(1).laplace(size=(20, X.shape[1]))
+    tails = np.random.default_rng(2).standard_normal((20, 20)) @ tails
+    agree(codiag.JADE(threads=1).fit(tails).patterns_, jade(tails))
     works = {
         "numpy.linalg.svd(X, full_matrices=False)": lambda: np.linalg.svd(X, full_matrices=False),
         "array to 40 sources, 100 segments": separate,
+        "array to 40 sources, SOBI, 100 lags": sobi,
+        "40 channels: 100 products X @ Y.T (dgemm)": lambda: [white @ later.T for _ in range(100)],
+        "40 channels: lagged_covariances, 100 lags": lambda: codiag.lagged_covariances(
+            white, 100, threads=1
+        ),
+        "40 channels: cumulants": lambda: codiag.cumulants(white, threads=1),
+        "20 sources: JADE in plain NumPy": lambda: jade(tails),
+        "20 sources: JADE": lambda: codiag.JADE(threads=1).fit(tails),
         "NumPy loop, X_i @ Y_i.T (dgemm)": lambda: product(X, copy),
         "NumPy loop, X_i @ X_i.T (dsyrk)": lambda: loop(X),
         "segment_covariances": lambda: covariances(X),
@@ -143,8 +193,15 @@ def cost(runs):
     }
     # One after the other in each round, so that all see the same moods of the machine.
     rounds = [[best_of(1, work)[0] for work in works.values()] for _ in range(runs)]
-    for name, seconds in zip(works, np.min(rounds, axis=0), strict=True):
+    for name, seconds in zip(works, np.median(rounds, axis=0), strict=True):
         print(f"{name:46}{1e3 * seconds:9.1f} ms")
+
+
+def agree(patterns, filters):
+    """Check that two separations have the same filters, up to sign, order and scale."""
+    gain = abs(filters @ patterns)
+    gain /= gain.max(axis=1, keepdims=True)
+    assert np.sort(gain, axis=1)[:, :-1].max() < 1e-6, np.sort(gain, axis=1)[:, -2]
 
 
 def peak_memory(X, work):

@@ -9,12 +9,17 @@ const EXCERPT: f64 = 4.0;
 /// The samples that are shown closely where the rate is not known.
 const EXCERPT_SAMPLES: usize = 1000;
 
+/// How far from zero values are counted, in standard deviations, and in how many bins.
+pub const HISTOGRAM: (f64, usize) = (5.0, 50);
+
 /// What is shown of a source.
 pub struct SourceView {
     /// The least and the largest value in each part of the recording.
     pub envelope: Vec<(f64, f64)>,
     /// The number of the first sample shown closely, and the samples.
     pub excerpt: (usize, Vec<f64>),
+    /// How often values occur, as a density: those of equal bins, in standard deviations.
+    pub histogram: Vec<f64>,
     /// If the rate is known.
     pub spectrum: Option<Spectrum>,
     /// What the source looks like, the likeliest first.
@@ -83,10 +88,27 @@ impl SourceView {
                     .map(|x| finite(*x))
                     .collect(),
             ),
+            histogram: histogram(&clean, mean),
             spectrum: rate.map(|rate| spectrum(&clean, rate, (2.0 * rate).max(8.0) as usize)),
             artefacts: rate.map_or_else(Vec::new, |rate| artefacts(&clean, rate, references)),
         }
     }
+}
+
+/// The density of the values of a source, in bins of standard deviations from its mean.
+fn histogram(source: &[f64], mean: f64) -> Vec<f64> {
+    let (reach, bins) = HISTOGRAM;
+    let n = source.len() as f64;
+    let variance = source.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+    let width = 2.0 * reach / bins as f64;
+    let mut density = vec![0.0; bins];
+    for x in source {
+        let bin = ((x - mean) / variance.sqrt() + reach) / width;
+        if bin >= 0.0 && bin < bins as f64 {
+            density[bin as usize] += 1.0 / (n * width);
+        }
+    }
+    density
 }
 
 /// What an artefact is, with its article.

@@ -71,16 +71,21 @@ pub fn warnings(answer: &Diagonalization, names: &Names) -> Vec<String> {
             }
         ));
     }
+    warnings.extend(ill_conditioned(answer, names));
+    warnings
+}
+
+/// Whether some components are nearly combinations of others.
+pub fn ill_conditioned(answer: &Diagonalization, names: &Names) -> Option<String> {
     let condition_number = answer.condition_number();
-    if condition_number > ILL_CONDITIONED {
-        warnings.push(format!(
+    (condition_number > ILL_CONDITIONED).then(|| {
+        format!(
             "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
              dimensions ({}) may serve better",
             small(condition_number),
             names.fewer
-        ));
-    }
-    warnings
+        )
+    })
 }
 
 /// report.json: the fields of the answer, and those that the command adds or replaces. The powers

@@ -165,6 +165,7 @@ fn option(setting: Setting) -> String {
         Setting::Criterion => "--criterion",
         // What is excluded by --exclude is checked by the program; these are spans of samples.
         Setting::Exclude => "the bad spans",
+        Setting::Lags => "--lags",
         Setting::Memory => "--memory",
         Setting::Method => "--method",
         Setting::Overlap => "--overlap",

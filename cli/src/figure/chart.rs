@@ -27,7 +27,7 @@ pub struct Chart {
     pub curves: Vec<Curve>,
     /// A line across, and what it means.
     pub goal: Option<(f64, String)>,
-    /// Bars from zero to the points, instead of lines between them.
+    /// Bars from zero to the points of the first curve, instead of lines between them.
     pub bars: bool,
     pub width: f64,
     pub height: f64,
@@ -95,8 +95,8 @@ impl Chart {
             let start = "text-anchor=\"start\" font-size=\"10\"";
             out += &text(LEFT + 5.0, y - 4.0, "soft", start, label);
         }
-        for curve in &self.curves {
-            out += &if self.bars {
+        for (k, curve) in self.curves.iter().enumerate() {
+            out += &if self.bars && k == 0 {
                 self.draw_bars(curve)
             } else {
                 self.draw_curve(curve)
@@ -182,12 +182,13 @@ pub fn sample(style: usize) -> String {
 pub fn sparkline(values: impl Iterator<Item = f64> + Clone, width: f64, height: f64) -> String {
     let count = values.clone().count();
     let top = values.clone().fold(f64::MIN_POSITIVE, f64::max);
+    let bottom = values.clone().fold(0.0, f64::min);
     let mut path = String::new();
     // More points than half pixels say nothing.
     let stride = (count as f64 / (2.0 * width)).ceil().max(1.0) as usize;
     for (k, value) in values.enumerate().step_by(stride) {
         let x = k as f64 / (count.max(2) - 1) as f64 * (width - 2.0) + 1.0;
-        let y = height - 1.0 - value / top * (height - 2.0);
+        let y = height - 1.0 - (value - bottom) / (top - bottom) * (height - 2.0);
         let _ = write!(path, "{}{x:.1} {y:.1}", if k == 0 { "M" } else { "L" });
     }
     format!(

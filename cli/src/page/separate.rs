@@ -1,6 +1,6 @@
 //! The report of `codiag separate`.
 
-use codiag::signals::Separated;
+use codiag::signals::{Contrast, Separated};
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
@@ -22,8 +22,8 @@ pub struct Page<'a> {
     pub names: &'a [String],
     /// One per channel, where it is known.
     pub positions: &'a [Option<[f64; 2]>],
-    /// Empty if sources are told apart by segments.
-    pub bands: &'a [(f64, f64)],
+    /// What sources are told apart by.
+    pub contrast: &'a Contrast,
     pub found: &'a Separated,
     pub views: &'a [SourceView],
     pub tolerance: f64,
@@ -35,9 +35,11 @@ pub struct Page<'a> {
 /// The page.
 pub fn render(told: &Page<'_>) -> String {
     let (found, answer) = (told.found, &told.found.diagonalization);
-    let (contrast, count) = match told.bands {
-        [] => ("segments", answer.powers.rows()),
-        bands => ("bands", bands.len()),
+    let (contrast, count) = match told.contrast {
+        Contrast::Bands(_) => ("bands", answer.powers.rows()),
+        Contrast::Lags(lags) => ("lags", lags.lags.len()),
+        Contrast::Cumulants { .. } => ("cumulants", answer.powers.rows()),
+        _ => ("segments", answer.powers.rows()),
     };
     let duration = told.rate.map_or_else(
         || "unknown".to_owned(),
@@ -63,22 +65,37 @@ pub fn render(told: &Page<'_>) -> String {
         (section("All sources", &all_sources(told)))
         (section("One by one", &one_by_one(told)))
         (section("Convergence", &convergence(answer, told.tolerance)))
-        (section("The files", &files()))
+        (section("The files", &files(told.contrast)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". Sources are s = B x, in units of their own standard deviation; \
-             patterns are the columns of A, in the units of the recording. Pham & Cardoso (2001); Ablin, Cardoso & \
-             Gramfort (2019)."
+             patterns are the columns of A, in the units of the recording. " (literature(told.contrast))
         }
     };
     page(&format!("codiag: sources of {}", told.input), &body)
 }
 
-fn files() -> Markup {
+fn literature(contrast: &Contrast) -> &'static str {
+    match contrast {
+        Contrast::Lags(lags) if lags.lags.len() == 1 => "Tong, Soon, Huang & Liu (1990).",
+        Contrast::Lags(_) => "Belouchrani, Abed-Meraim, Cardoso & Moulines (1997).",
+        Contrast::Cumulants { .. } => "Cardoso & Souloumiac (1993).",
+        _ => "Pham & Cardoso (2001); Ablin, Cardoso & Gramfort (2019).",
+    }
+}
+
+fn files(contrast: &Contrast) -> Markup {
+    let diagonals = match contrast {
+        Contrast::Lags(_) => "the autocorrelation of each source (columns) at each lag (rows)",
+        Contrast::Cumulants { .. } => {
+            "the diagonal entries of each source (columns) in each cumulant matrix (rows)"
+        }
+        _ => "the power of each source (columns) in each segment or band (rows)",
+    };
     html! {
         p {
             code { "sources.npy" } " holds the sources, one per row; " code { "filters.npy" }
             " B, one filter per row; " code { "patterns.npy" } " A, one pattern per column (B A = I); "
-            code { "diagonals.npy" } " the power of each source (columns) in each segment or band (rows); "
+            code { "diagonals.npy" } " " (diagonals) "; "
             code { "report.json" } " all numbers and settings of this page; " code { "history.csv" }
             " one row per iteration; " code { "cleaned.npy" }
             ", if sources were excluded, the recording without them."
@@ -140,47 +157,99 @@ fn artefacts(told: &Page<'_>) -> Markup {
     }
 }
 
+/// What a source is told apart by, in words: the headings of what is drawn and of the number that orders the
+/// sources, the order, and what a rival is.
+struct Distinction {
+    curve: Option<&'static [&'static str]>,
+    number: &'static [&'static str],
+    order: &'static str,
+    rivals: &'static str,
+}
+
+fn distinction(contrast: &Contrast) -> Distinction {
+    let mixture = "a margin near zero means that any mixture of the two would serve as well.";
+    match contrast {
+        Contrast::Lags(lags) if lags.lags.len() == 1 => Distinction {
+            curve: None,
+            number: &["auto-", "correlation"],
+            order: "their autocorrelation at the lag",
+            rivals: mixture,
+        },
+        Contrast::Lags(_) => Distinction {
+            curve: Some(&["autocorrelation over lags"]),
+            number: &["sum of", "squares"],
+            order: "the sum of their squared autocorrelations",
+            rivals: mixture,
+        },
+        Contrast::Cumulants { .. } => Distinction {
+            curve: Some(&["distribution"]),
+            number: &["kurtosis"],
+            order: "their kurtosis, which is 0 for a Gaussian source",
+            rivals: "a margin near zero means that both are Gaussian, and any mixture of them would serve as well.",
+        },
+        Contrast::Bands(_) => Distinction {
+            curve: Some(&["power over bands"]),
+            number: &["power", "varies by"],
+            order: "how much their power varies over the bands",
+            rivals: mixture,
+        },
+        _ => Distinction {
+            curve: Some(&["power over segments"]),
+            number: &["power", "varies by"],
+            order: "how much their power varies over the segments",
+            rivals: mixture,
+        },
+    }
+}
+
 fn all_sources(told: &Page<'_>) -> Markup {
-    let over = if told.bands.is_empty() {
-        "segments"
-    } else {
-        "bands"
-    };
-    let power = format!("power over {over}");
-    let headings: [&[&str]; 7] = [
-        &["source"],
-        &[&power],
-        &["share of", "variance"],
-        &["power", "varies by"],
-        &["rival"],
-        &["margin"],
-        &["looks like"],
-    ];
+    let by = distinction(told.contrast);
+    let mut headings: Vec<&[&str]> = vec![&["source"]];
+    headings.extend(by.curve);
+    headings.extend([&["share of", "variance"][..], by.number]);
+    headings.extend([&["rival"][..], &["margin"], &["looks like"]]);
     let rows = html! {
         tbody {
-            @for (k, view) in told.views.iter().enumerate() { (row(told, k, view)) }
+            @for (k, view) in told.views.iter().enumerate() { (row(told, k, view, by.curve.is_some())) }
         }
     };
     html! {
         p {
-            "Sources come in the order of how much their power varies over the " (over) ". The rival of a source \
-             is the one that is hardest to tell from it; a margin near zero means that any mixture of the two \
-             would serve as well."
+            "Sources come in the order of " (by.order) ". The rival of a source is the one that is hardest to tell \
+             from it; " (by.rivals)
         }
         (table(None, &headings, &rows))
     }
 }
 
-fn row(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
     let (found, powers) = (told.found, &told.found.diagonalization.powers);
-    let course = (0..powers.rows()).map(|i| powers[(i, k)]);
+    let entries = || (0..powers.rows()).map(|i| powers[(i, k)]);
+    let (curve, number): (Vec<f64>, String) = match told.contrast {
+        Contrast::Lags(lags) if lags.lags.len() == 1 => {
+            let mean = entries().sum::<f64>() / powers.rows() as f64;
+            (Vec::new(), format!("{mean:.3}"))
+        }
+        Contrast::Lags(_) => {
+            let squares: f64 = entries().map(|x| x * x).sum();
+            (entries().collect(), format!("{squares:.2}"))
+        }
+        Contrast::Cumulants { .. } => {
+            let kurtosis = found.kurtosis.get(k).copied().unwrap_or(f64::NAN);
+            (view.histogram.clone(), format!("{kurtosis:.2}"))
+        }
+        _ => {
+            let varies = format!("{:.0} %", 100.0 * found.nonstationarity[k]);
+            (entries().collect(), varies)
+        }
+    };
     let rival = found.rivals[k];
     html! {
         tr {
             td { (k) }
-            td { (sparkline(course, 160.0, 24.0)) }
+            @if drawn { td { (sparkline(curve.iter().copied(), 160.0, 24.0)) } }
             td { (percent(found.variance_shares[k])) }
-            td { (format!("{:.0} %", 100.0 * found.nonstationarity[k])) }
+            td { (number) }
             td { @if let Some(rival) = rival { (rival.source) } }
             td { @if let Some(rival) = rival { (small(rival.margin)) } }
             td { @if let Some(artefact) = view.artefacts.first() { (looks_like(artefact)) } }

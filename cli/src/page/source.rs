@@ -1,6 +1,6 @@
 //! The figures of one source.
 
-use codiag::signals::{Piece, Spectrum};
+use codiag::signals::{Contrast, Piece, Spectrum};
 use maud::{Markup, html};
 
 use super::separate::Page;
@@ -8,7 +8,7 @@ use super::verbatim;
 use crate::figure::chart::{Chart, Curve};
 use crate::figure::scale::{Scale, Unit};
 use crate::figure::topography;
-use crate::sources::SourceView;
+use crate::sources::{HISTOGRAM, SourceView};
 
 /// Hertz above which spectra are not shown.
 const HIGHEST: f64 = 120.0;
@@ -20,7 +20,7 @@ pub fn figures(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
         (pattern(told, k))
         (excerpt(told, view))
         @if let Some(spectrum) = &view.spectrum { (draw_spectrum(spectrum)) }
-        (power(told, k))
+        (told_by(told, k, view))
     }
 }
 
@@ -53,6 +53,8 @@ struct Drawing<'a> {
     bars: bool,
     style: usize,
     size: (f64, f64),
+    /// What the points are compared with.
+    compared: Option<Curve>,
 }
 
 fn draw(drawing: Drawing<'_>) -> Markup {
@@ -63,11 +65,13 @@ fn draw(drawing: Drawing<'_>) -> Markup {
         y_label: drawing.y.1.to_owned(),
         x: drawing.x.0,
         y: drawing.y.0,
-        curves: vec![Curve {
+        curves: std::iter::once(Curve {
             name: drawing.title.to_owned(),
             style: drawing.style,
             points: drawing.points,
-        }],
+        })
+        .chain(drawing.compared)
+        .collect(),
         goal: None,
         bars: drawing.bars,
         width,
@@ -106,6 +110,7 @@ fn trace(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
         bars: false,
         style: 4,
         size: (756.0, 220.0),
+        compared: None,
     });
     html! { div.wide.scroll.span2 { div style="min-width:34rem" { (drawn) } } }
 }
@@ -131,6 +136,7 @@ fn excerpt(told: &Page<'_>, view: &SourceView) -> Markup {
         bars: false,
         style: 4,
         size: SMALL,
+        compared: None,
     })
 }
 
@@ -160,6 +166,7 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
         bars: false,
         style: 4,
         size: SMALL,
+        compared: None,
     })
 }
 
@@ -171,33 +178,31 @@ fn middle(piece: &Piece) -> f64 {
         .map_or(0.0, |(first, last)| 0.5 * (first.start + last.end) as f64)
 }
 
-fn power(told: &Page<'_>, k: usize) -> Markup {
+/// What tells the source from others.
+fn told_by(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let powers = &told.found.diagonalization.powers;
-    let n = powers.rows();
-    let values = (0..n).map(|i| powers[(i, k)]);
-    let high = values.clone().fold(0.0_f64, f64::max);
-    let (title, x, points): (_, _, Vec<(f64, f64)>) = if told.bands.is_empty() {
-        let middles = told
-            .found
-            .segments
-            .iter()
-            .map(|piece| time(told, middle(piece)));
-        let scale = Scale::linear(0.0, time(told, told.samples as f64), 5);
-        (
-            "Power over time",
-            (scale, time_label(told)),
-            middles.zip(values).collect(),
-        )
-    } else {
-        let edges = told.bands.iter().map(|(low, high)| 0.5 * (low + high));
-        let top = told.bands.iter().fold(0.0_f64, |m, band| m.max(band.1));
-        let scale = Scale::linear(0.0, top, 6);
-        (
-            "Power over the bands",
-            (scale, "hertz".to_owned()),
-            edges.zip(values).collect(),
-        )
-    };
+    let values = (0..powers.rows()).map(|i| powers[(i, k)]);
+    match told.contrast {
+        Contrast::Lags(lags) => autocorrelation(told, &lags.lags, values),
+        Contrast::Cumulants { .. } => distribution(view),
+        Contrast::Bands(bands) => {
+            let middles = bands.bands.iter().map(|(low, high)| 0.5 * (low + high));
+            let top = bands.bands.iter().fold(0.0_f64, |m, band| m.max(band.1));
+            let axis = (Scale::linear(0.0, top, 6), "hertz".to_owned());
+            power("Power over the bands", axis, middles.zip(values).collect())
+        }
+        _ => {
+            let pieces = told.found.segments.iter();
+            let middles = pieces.map(|piece| time(told, middle(piece)));
+            let scale = Scale::linear(0.0, time(told, told.samples as f64), 5);
+            let axis = (scale, time_label(told));
+            power("Power over time", axis, middles.zip(values).collect())
+        }
+    }
+}
+
+fn power(title: &str, x: (Scale, String), points: Vec<(f64, f64)>) -> Markup {
+    let high = points.iter().fold(0.0_f64, |m, point| m.max(point.1));
     draw(Drawing {
         title,
         x,
@@ -206,6 +211,55 @@ fn power(told: &Page<'_>, k: usize) -> Markup {
         bars: true,
         style: 0,
         size: SMALL,
+        compared: None,
+    })
+}
+
+/// The mean over segments, if there are several, at each lag.
+fn autocorrelation(told: &Page<'_>, lags: &[usize], values: impl Iterator<Item = f64>) -> Markup {
+    let mut means = vec![0.0; lags.len()];
+    let sets = told.found.segments.len().max(1) as f64;
+    for (i, value) in values.enumerate() {
+        means[i % lags.len()] += value / sets;
+    }
+    let largest = time(told, lags.iter().copied().max().unwrap_or(1) as f64);
+    let points = lags.iter().map(|lag| time(told, *lag as f64)).zip(means);
+    draw(Drawing {
+        title: "Autocorrelation",
+        x: (Scale::linear(0.0, 1.02 * largest, 5), time_label(told)),
+        y: (Scale::linear(-1.06, 1.06, 4), "correlation"),
+        points: points.collect(),
+        bars: true,
+        style: 0,
+        size: SMALL,
+        compared: None,
+    })
+}
+
+/// How often values occur, and how often they would for a Gaussian source.
+fn distribution(view: &SourceView) -> Markup {
+    let (reach, bins) = HISTOGRAM;
+    let place = |bin: f64| 2.0 * reach * (bin + 0.5) / bins as f64 - reach;
+    let points = (0..bins).map(|bin| (place(bin as f64), view.histogram[bin]));
+    let normal = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
+    let curve = (0..4 * bins).map(|k| place(k as f64 / 4.0));
+    let high = view.histogram.iter().fold(normal(0.0), |m, x| m.max(*x));
+    draw(Drawing {
+        title: "Distribution; the line is Gaussian",
+        x: (
+            Scale::linear(-reach, reach, 6),
+            "standard deviations".to_owned(),
+        ),
+        y: (Scale::linear(0.0, high * 1.06, 4), "density"),
+        points: points.collect(),
+        bars: true,
+        style: 0,
+        size: SMALL,
+        compared: Some(Curve {
+            name: "Gaussian".to_owned(),
+            style: 4,
+            points: curve.map(|x| (x, normal(x))).collect(),
+        }),
     })
 }
 
@@ -232,5 +286,6 @@ fn pattern(told: &Page<'_>, k: usize) -> Markup {
         bars: true,
         style: 3,
         size: SMALL,
+        compared: None,
     })
 }

@@ -197,10 +197,14 @@ fn the_page_of_separate() {
     let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 40.0, 1);
     let shape = format!("(8, {})", made.samples);
     place.write("recording.npy", crate::Array::of(&shape, &made.data));
-    place
-        .codiag("separate recording.npy --rate 250 --components 4 -o r")
-        .assert()
-        .success();
-    // Five for each source, and the convergence.
-    inspect(&place.path("r/report.html"), 22, 22);
+    // Five for each source, and the convergence; distributions are compared with the Gaussian one.
+    for (folder, options, curves) in [("r", "", 22), ("s", "--sobi", 22), ("j", "--jade", 26)] {
+        place
+            .codiag(&format!(
+                "separate recording.npy --rate 250 --components 4 {options} -o {folder}"
+            ))
+            .assert()
+            .success();
+        inspect(&place.path(&format!("{folder}/report.html")), 22, curves);
+    }
 }

@@ -81,6 +81,59 @@ fn writes_everything_and_it_fits_together() {
     }
 }
 
+/// SOBI, AMUSE and JADE: the files fit together, and the page shows what tells sources apart.
+#[test]
+fn other_roads_write_the_same_files() {
+    let made = eeg_with_blinks(8, 4, 60.0, 2);
+    let place = place(&made);
+    for (options, by, rows, shown) in [
+        ("--sobi --lags 1:30,40", "lags", 31, "Autocorrelation"),
+        (
+            "--sobi --lags 1:10 --segments 3",
+            "lags",
+            30,
+            "Autocorrelation",
+        ),
+        ("--amuse", "lags", 1, "Autocorrelation"),
+        ("--jade", "cumulants", 10, "Distribution"),
+    ] {
+        let all = format!("separate recording.npy --rate 250 --components 4 {options} -o r");
+        place.codiag(&all).assert().success();
+        let (filters, patterns) = (place.array("r/filters.npy"), place.array("r/patterns.npy"));
+        let identity: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect();
+        assert!(largest_difference(&product(&filters, &patterns), &identity) < 1e-10);
+        assert_eq!(place.array("r/diagonals.npy").shape, [rows, 4], "{options}");
+        let report = place.json("r/report.json");
+        assert_eq!(report["settings"]["by"], by, "{options}");
+        let kurtosis = &report["sources"][0]["kurtosis"];
+        assert_eq!(kurtosis.is_number(), by == "cumulants", "{options}");
+        // Sources have unit variance.
+        let sources = place.array("r/sources.npy");
+        for row in sources.data.chunks_exact(made.samples) {
+            let mean = row.iter().sum::<f64>() / row.len() as f64;
+            let variance: f64 = row.iter().map(|x| (x - mean).powi(2)).sum();
+            // That of segments is about their own means.
+            assert!((variance / row.len() as f64 - 1.0).abs() < 0.2, "{options}");
+        }
+        let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+        assert!(
+            page.contains(shown) && !page.contains("Power over time"),
+            "{options}"
+        );
+    }
+}
+
+#[test]
+fn sources_that_cannot_be_told_apart_are_named() {
+    // White and Gaussian, of constant power: nothing tells them apart.
+    let place = place(&nonstationary(2, 1, 5000, 3));
+    for options in ["--sobi", "--amuse", "--jade"] {
+        let stderr = contains("can hardly be told apart").and(contains("only one matrix").not());
+        let all = format!("separate recording.npy {options}");
+        place.codiag(&all).assert().success().stderr(stderr);
+    }
+}
+
 #[test]
 fn blinks_are_named_with_a_reason_and_taken_out() {
     let made = eeg_with_blinks(12, 6, 80.0, 2);
@@ -298,7 +351,7 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
 }
 
 /// What is asked for, and what is said of it.
-const COMPLAINTS: [(&str, &str); 22] = [
+const COMPLAINTS: [(&str, &str); 27] = [
     ("nowhere.npy", "nowhere.npy: cannot be read: no such file"),
     (
         "recording.fif",
@@ -376,6 +429,26 @@ const COMPLAINTS: [(&str, &str); 22] = [
     (
         "cut.npy",
         "cut.npy: the file is truncated: its shape (2, 5) needs 10 numbers, but only 3",
+    ),
+    (
+        "recording.npy --lags 1:3",
+        "--lags is for --sobi and --amuse",
+    ),
+    (
+        "recording.npy --sobi --lags 3:1",
+        "expected lags in samples such as 1:100",
+    ),
+    (
+        "recording.npy --amuse --lags 1:3",
+        "--amuse is for a single lag, got 3",
+    ),
+    (
+        "recording.npy --sobi --lags 1000",
+        "--lags must be shorter than the recording and its segments",
+    ),
+    (
+        "recording.npy --jade --shrinkage 0.1",
+        "--shrinkage must be 0 for lags and cumulants",
     ),
     (
         "zero.npy --segments 2",

@@ -1,5 +1,6 @@
 //! `codiag separate`: from a recording to its sources, and a report that can be shown.
 
+mod doubts;
 mod input;
 mod report;
 
@@ -9,12 +10,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use codiag::signals::{
-    Bands, Components, Contrast, Cut, Recording, Reference, Scale, Segments, Separated, Separation,
-    remove,
+    Bands, Components, Contrast, Cut, Lags, Recording, Reference, Scale, Segments, Separated,
+    Separation, remove,
 };
 use codiag::{Matrix, Settings};
 
-use super::answer::{self, Ended, Names, start_at_fault, warnings};
+use super::answer::{self, Ended, Names, start_at_fault};
 use crate::args::{BandChoice, Separate};
 use crate::complaint;
 use crate::export::{self, Folder, npy};
@@ -60,7 +61,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         let mut scratch = tempfile::tempfile().context("there is no place for temporary files")?;
         write(&mut npy::Rows::new(&mut scratch, shape)?)?
     };
-    let warnings = warnings(&found.diagonalization, &NAMES);
+    let warnings = doubts::doubts(&separation.contrast, &found, input.stored.samples());
     let own = report::fields(args, &input, &separation, &found, &views);
     let report = answer::report(&mut found.diagonalization, true, seconds, &warnings, own)?;
     let ended = Ended {
@@ -82,7 +83,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
             rate: input.rate,
             names: &input.channel_names(),
             positions: &input.positions(),
-            bands: bands(&separation),
+            contrast: &separation.contrast,
             found: &found,
             views: &views,
             tolerance,
@@ -145,14 +146,14 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         let overlap = args.overlap.unwrap_or(bands.overlap);
         let bands = bands.window_length(args.window_length);
         Contrast::Bands(bands.overlap(overlap).exclude(exclude))
+    } else if args.jade {
+        Contrast::Cumulants { exclude }
+    } else if args.sobi || args.amuse {
+        let lags = lags(args, input.stored.samples())?;
+        Contrast::Lags(Lags::new(lags).segments(segments(args, 1, exclude)))
     } else {
-        let cut = match (args.segment_length, args.segments) {
-            (Some(samples), _) => Cut::Length(samples),
-            (None, count) => Cut::Count(count.unwrap_or(100)),
-        };
-        let overlap = args.overlap.unwrap_or(0.0);
-        let segments = Segments::default().cut(cut).overlap(overlap);
-        Contrast::Segments(segments.exclude(exclude))
+        ensure!(args.lags.is_none(), "--lags is for --sobi and --amuse");
+        Contrast::Segments(segments(args, 100, exclude))
     };
     let scale = match args.scale.as_str() {
         "rms" => Scale::UnitRms,
@@ -174,12 +175,34 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         .threads(args.solver.threads))
 }
 
-/// The bands in which sources are told apart, if they are.
-fn bands(separation: &Separation) -> &[(f64, f64)] {
-    match &separation.contrast {
-        Contrast::Bands(bands) => &bands.bands,
-        _ => &[],
-    }
+fn segments(args: &Separate, usual: usize, exclude: Vec<Range<usize>>) -> Segments {
+    let cut = match (args.segment_length, args.segments) {
+        (Some(samples), _) => Cut::Length(samples),
+        (None, count) => Cut::Count(count.unwrap_or(usual)),
+    };
+    let overlap = args.overlap.unwrap_or(0.0);
+    Segments::default()
+        .cut(cut)
+        .overlap(overlap)
+        .exclude(exclude)
+}
+
+fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
+    let usual = if args.amuse {
+        1
+    } else {
+        (samples / 3).clamp(1, 100)
+    };
+    let lags = match &args.lags {
+        Some(chosen) => chosen.0.clone(),
+        None => (1..=usual).collect(),
+    };
+    ensure!(
+        !args.amuse || lags.len() == 1,
+        "--amuse is for a single lag, got {}: --sobi takes many",
+        lags.len()
+    );
+    Ok(lags)
 }
 
 /// A recording that hears Ctrl-C.

@@ -3,7 +3,7 @@
 use codiag::signals::{Components, Contrast, Recording, Separated, Separation};
 use serde_json::{Map, Value, json};
 
-use super::{Input, bands};
+use super::Input;
 use crate::args::Separate;
 use crate::sources::SourceView;
 
@@ -27,7 +27,8 @@ pub fn fields(
             json!({
                 "source": k,
                 "variance_share": found.variance_shares[k],
-                "nonstationarity": found.nonstationarity[k],
+                "nonstationarity": found.nonstationarity.get(k),
+                "kurtosis": found.kurtosis.get(k),
                 "rival": found.rivals[k].map(|rival| json!({
                     "source": rival.source,
                     "margin": rival.margin,
@@ -73,14 +74,28 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
             Components::Share(share) => json!(share),
             _ => json!("all"),
         },
+        "by": match &separation.contrast {
+            Contrast::Bands(_) => "bands",
+            Contrast::Lags(_) => "lags",
+            Contrast::Cumulants { .. } => "cumulants",
+            _ => "segments",
+        },
         "segments": args.segments,
         "segment_length": args.segment_length,
         "overlap": match &separation.contrast {
             Contrast::Segments(segments) => Some(segments.overlap),
             Contrast::Bands(bands) => Some(bands.overlap),
+            Contrast::Lags(lags) => Some(lags.segments.overlap),
             _ => None,
         },
-        "bands": bands(separation),
+        "bands": match &separation.contrast {
+            Contrast::Bands(bands) => &bands.bands[..],
+            _ => &[],
+        },
+        "lags": match &separation.contrast {
+            Contrast::Lags(lags) => &lags.lags[..],
+            _ => &[],
+        },
         "window_length": args.window_length,
         "scale": args.scale,
         "shrinkage": args.shrinkage,

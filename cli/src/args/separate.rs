@@ -1,0 +1,142 @@
+//! The arguments of `codiag separate`.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use codiag::signals::Components;
+
+use super::Solver;
+
+#[derive(Debug, Args)]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
+Examples:
+  codiag separate recording.npy --rate 600 -o sources
+  codiag separate recording.npy --rate 600 --components 40 --segments 100 -o sources
+  codiag separate recording.npy --rate 600 --exclude 0,3 -o clean    # without these two
+  codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
+  codiag separate recording.npy --rate 600 --components 40 --sobi --lags 1:100 -o sources
+  codiag separate recording.npy --rate 600 --components 40 --jade -o sources
+  codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
+
+The folder gets sources.npy (one per row), filters.npy (B, one per row), patterns.npy (A, one per column),
+diagonals.npy (the power of each source in each segment or band, or its autocorrelation at each lag),
+report.json, history.csv, report.html, and cleaned.npy if sources are excluded."
+)]
+pub struct Separate {
+    /// Channels x samples: a .npy or .csv file.
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::FilePath)]
+    pub input: PathBuf,
+    /// Samples per second: needed for bands, spectra, and to know blinks from heartbeats.
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<f64>,
+    /// The folder for the results.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+    /// How many principal components are separated, or the share of the variance they must have
+    /// (0.99); as many as there are by default.
+    #[arg(long, value_name = "N|SHARE", value_parser = parse_components)]
+    pub components: Option<Components>,
+    /// How many segments the recording is cut in; 100 by default, one for --sobi.
+    #[arg(long, value_name = "N", conflicts_with_all = ["segment_length", "bands"])]
+    pub segments: Option<usize>,
+    /// How many samples a segment has.
+    #[arg(long, value_name = "SAMPLES", conflicts_with = "bands")]
+    pub segment_length: Option<usize>,
+    /// The share of a segment, or of a window of spectra, that the next one repeats.
+    #[arg(long, value_name = "X")]
+    pub overlap: Option<f64>,
+    /// Tell sources apart by their spectra: bands such as 1-4,4-8,8-13 in hertz, or how many bands of
+    /// equal width from 1 Hz up.
+    #[arg(long, value_name = "BANDS", value_parser = parse_bands)]
+    pub bands: Option<BandChoice>,
+    /// How many samples a window of spectra has; about a second by default.
+    #[arg(long, value_name = "SAMPLES", requires = "bands")]
+    pub window_length: Option<usize>,
+    /// Tell sources apart by their autocorrelations at many lags, after whitening (SOBI).
+    #[arg(long, conflicts_with_all = ["amuse", "jade", "bands"])]
+    pub sobi: bool,
+    /// Tell sources apart by their autocorrelations at one lag, after whitening (AMUSE).
+    #[arg(long, conflicts_with_all = ["jade", "bands", "segments", "segment_length", "overlap"])]
+    pub amuse: bool,
+    /// Tell sources apart by not being Gaussian, after whitening (JADE).
+    #[arg(long, conflicts_with_all = ["bands", "segments", "segment_length", "overlap", "lags"])]
+    pub jade: bool,
+    /// Lags in samples, such as 1:100 or 1,2,5,10. By default 1:100, or up to a third of the samples, for
+    /// --sobi, and 1 for --amuse.
+    #[arg(long, value_name = "LAGS", value_parser = parse_lags)]
+    pub lags: Option<LagChoice>,
+    /// The unit in which channels count: "none", as recorded, or "rms", each divided by its own.
+    #[arg(long, default_value = "none", value_parser = ["none", "rms"])]
+    pub scale: String,
+    /// Draw each matrix towards a multiple of the identity by this share, or as much as is best:
+    /// "auto" (Ledoit-Wolf) or "oas".
+    #[arg(long, value_name = "S|auto", default_value = "0")]
+    pub shrinkage: String,
+    #[command(flatten)]
+    pub solver: Solver,
+    /// Also write cleaned.npy: the recording without these sources.
+    #[arg(long, value_name = "K,...", value_delimiter = ',')]
+    pub exclude: Vec<usize>,
+    /// The channels' names, one per line. Those named EOG or ECG are not separated: sources are
+    /// compared with them.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub names: Option<PathBuf>,
+    /// What else is known of the recording, as JSON: see the `Info` of the source code.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "names")]
+    pub info: Option<PathBuf>,
+    /// Print report.json to standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Bands by their edges, or how many.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BandChoice {
+    Edges(Vec<(f64, f64)>),
+    Count(usize),
+}
+
+/// Lags in samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LagChoice(pub Vec<usize>);
+
+/// Numbers and ranges, such as 1:10,20,50.
+fn parse_lags(text: &str) -> Result<LagChoice, String> {
+    let range = |text: &str| -> Option<RangeInclusive<usize>> {
+        let (first, last) = text.split_once(':').unwrap_or((text, text));
+        let range = first.trim().parse().ok()?..=last.trim().parse().ok()?;
+        (!range.is_empty()).then_some(range)
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let lags = ranges.map(|ranges| LagChoice(ranges.into_iter().flatten().collect()));
+    lags.ok_or_else(|| "expected lags in samples such as 1:100 or 1,2,5,10".to_owned())
+}
+
+fn parse_bands(text: &str) -> Result<BandChoice, String> {
+    if let Ok(count) = text.parse() {
+        return match count {
+            0 => Err("expected at least one band".to_owned()),
+            count => Ok(BandChoice::Count(count)),
+        };
+    }
+    let band = |text: &str| -> Option<(f64, f64)> {
+        let (low, high) = text.split_once('-')?;
+        Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
+    };
+    let edges: Option<Vec<_>> = text.split(',').map(band).collect();
+    edges
+        .map(BandChoice::Edges)
+        .ok_or_else(|| "expected bands such as 1-4,4-8,8-13, or a number of them".to_owned())
+}
+
+fn parse_components(text: &str) -> Result<Components, String> {
+    match (text, text.parse::<usize>(), text.parse::<f64>()) {
+        ("all", _, _) => Ok(Components::All),
+        (_, Ok(number), _) => Ok(Components::Number(number)),
+        (_, _, Ok(share)) => Ok(Components::Share(share)),
+        _ => Err("expected a number of components, or a share such as 0.99".to_owned()),
+    }
+}
