@@ -25,7 +25,7 @@ const WORTHWHILE: f64 = 0.1;
 /// Gauss–Newton steps on the small set at most.
 const STEPS: usize = 30;
 /// ĝ on the small set: beyond it, the start gains nothing.
-const TOLERANCE: f64 = 1e-2;
+const TOLERANCE: f64 = 1e-3;
 
 /// The start; other seeds begin with other pairs of combinations.
 pub(super) fn start<S: WorkingSet>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
