@@ -156,7 +156,8 @@ pub trait WorkingSet {
     fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error>;
 
     /// The product of the exact Hessian at the current D with `e`, by a pass over the set: for
-    /// when the Hessian would not fit into memory.
+    /// when the Hessian would not fit into memory. For least squares, `e` is a change of A, and the
+    /// Hessian that with respect to A, of a quarter of what the fit leaves.
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error>;
 
     /// Prepares D(α) = (I + αE) D (I + αE)ᵀ for all α.

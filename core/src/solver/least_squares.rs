@@ -3,15 +3,12 @@
 use super::Stepper;
 use super::iteration::{Iteration, Step};
 use crate::Error;
-use crate::least_squares::{Levenberg, Point, acdc, diagonalizer, wedge};
+use crate::least_squares::{FIT_PASSES, Levenberg, Point, acdc, diagonalizer, wedge};
 use crate::linalg::{self, Matrix};
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
 use crate::settings::{Method, Settings};
 use crate::statistics::{Hessian, Statistics};
-
-/// A fit is a pass of 2p³ flops per matrix, a transform one of 3p³.
-const FIT: f64 = 2.0 / 3.0;
 
 /// What the method stops by, where the set stands: the gradient of the fit or, for the methods that solve
 /// another equation, its residual.
@@ -30,8 +27,10 @@ pub(super) fn statistics<S: WorkingSet>(
 pub(super) struct GaussNewton(Levenberg);
 
 impl GaussNewton {
-    pub fn new() -> Self {
-        Self(Levenberg::new())
+    /// Decides whether there is room for what the exact Hessian takes.
+    pub fn new<S: WorkingSet>(set: &S, settings: &Settings) -> Self {
+        let p = set.summary().dimension();
+        Self(Levenberg::new(Hessian::bytes(p) <= settings.hessian_memory))
     }
 }
 
@@ -45,10 +44,10 @@ impl<S: WorkingSet> Stepper<S> for GaussNewton {
         let Some(taken) = self.0.step(iteration.set, &here)? else {
             return Ok(None);
         };
-        iteration.count(taken.trials as f64 * FIT);
+        iteration.count(taken.effort.passes);
         iteration.fit(taken.point);
         Ok(Some(Step {
-            cg_iterations: taken.iterations,
+            cg_iterations: taken.effort.iterations,
             ..Step::new(StepKind::Newton, 1.0)
         }))
     }
@@ -80,7 +79,7 @@ impl<S: WorkingSet> Stepper<S> for Acdc {
         let Some(b) = diagonalizer(&a) else {
             return Ok(None);
         };
-        iteration.count(1.0 / 3.0 + FIT);
+        iteration.count(1.0 / 3.0 + FIT_PASSES);
         let point = Point::at(iteration.set, b)?;
         iteration.fit(point);
         Ok(Some(Step::new(StepKind::Sweep, 1.0)))
@@ -109,7 +108,7 @@ impl<S: WorkingSet> Stepper<S> for Wedge {
         };
         let Point { b, loss, .. } = Point::at(iteration.set, b)?;
         let statistics = statistics(iteration.set, iteration.settings)?;
-        iteration.count(1.0 + FIT);
+        iteration.count(1.0 + FIT_PASSES);
         iteration.fit(Point {
             b,
             loss,

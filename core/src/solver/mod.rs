@@ -213,7 +213,7 @@ trait Stepper<S: WorkingSet> {
 fn stepper<S: WorkingSet>(set: &mut S, settings: &Settings) -> Box<dyn Stepper<S>> {
     match settings.method {
         Method::Newton if set.summary().criterion.fits_originals() => {
-            Box::new(least_squares::GaussNewton::new())
+            Box::new(least_squares::GaussNewton::new(set, settings))
         }
         Method::Newton => Box::new(newton::Newton::new(set, settings)),
         Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),

@@ -198,7 +198,7 @@ fn refined(set: &mut InMemory, b: Matrix, steps: usize) -> Result<(f64, Matrix),
 fn fitted(set: &mut InMemory, b: Matrix) -> Result<Matrix, Error> {
     let b = diagonalizer(&linalg::inverse(&b)).unwrap_or(b);
     let mut here = Point::at(set, b)?;
-    let mut levenberg = Levenberg::new();
+    let mut levenberg = Levenberg::new(true);
     for _ in 0..STEPS {
         if stopping_measure(&here.statistics, set.summary().constant) <= TOLERANCE {
             break;

@@ -19,6 +19,7 @@ mod hessian;
 mod line;
 mod moments;
 mod pairs;
+mod response;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -34,6 +35,7 @@ pub use line::{
 };
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
+pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use transform::{Congruence, accumulate_product, congruence};
 
 use pulp::Simd;

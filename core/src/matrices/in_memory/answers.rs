@@ -122,6 +122,9 @@ impl WorkingSet for InMemory {
     }
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+        if self.fitted.is_some() {
+            return self.fitted_product(e);
+        }
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum(
             Work::Products,

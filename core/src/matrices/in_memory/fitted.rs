@@ -1,12 +1,13 @@
 //! The least-squares fit, from memory.
 
 use super::{Group, InMemory, TransformedBlock, Work};
-use crate::least_squares::{Fit, wedge};
+use crate::Error;
+use crate::least_squares::{Change, Fit, wedge};
 use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::matrices::groups::Diagonals;
-use crate::matrices::{FinalSums, Tables};
-use crate::statistics::Statistics;
+use crate::matrices::{FinalSums, Tables, WorkingSet};
+use crate::statistics::{Hessian, Statistics};
 
 /// The fit where the set stands.
 pub(super) struct Fitted {
@@ -15,6 +16,8 @@ pub(super) struct Fitted {
     /// Σ_i w_i ‖A Λⁱ Aᵀ‖².
     energy: f64,
     pub statistics: Statistics,
+    /// Σ_i w_i λⁱ_a Cⁱ, once products of the exact Hessian have been asked for.
+    weighted: Option<Hessian>,
 }
 
 impl TransformedBlock {
@@ -66,6 +69,7 @@ impl InMemory {
             statistics: fit.statistics(&sums),
             energy,
             fit,
+            weighted: None,
         });
         energy
     }
@@ -89,6 +93,47 @@ impl InMemory {
             MomentSums::add,
         );
         wedge::sums(&sums)
+    }
+
+    /// The product of the exact Hessian with a change of A; what does not depend on it is made once.
+    pub(super) fn fitted_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+        let p = self.dimension();
+        let mut fitted = self.fitted.take().expect("reset comes first");
+        if fitted.weighted.is_none() {
+            let mut weighted = Hessian::zeros(self.summary.criterion, p);
+            self.hessian(&mut weighted)?;
+            fitted.weighted = Some(weighted);
+            let components = &fitted.fit.components;
+            self.each(Work::Products, |group| {
+                for block in &mut group.blocks {
+                    let (entries, lanes) = (block.original.entries(), block.original.lanes());
+                    block.products.resize(p * p * lanes, 0.0);
+                    kernels::fit_products(components, entries, lanes, &mut block.products);
+                }
+            });
+        }
+        let change = Change::new(&fitted.fit, e);
+        let fit = &fitted.fit;
+        let sums = self.sum(
+            Work::Entries,
+            |group| {
+                let mut sums = MomentSums::new(p);
+                for block in &group.blocks {
+                    let (products, diagonals) = (&block.products, &block.diagonals);
+                    let task = fit.response(&change, products, block.weights(), diagonals);
+                    kernels::accumulate_response(task, &mut sums, &mut group.scratch);
+                }
+                sums
+            },
+            MomentSums::add,
+        );
+        let weighted = fitted.weighted.as_mut().expect("it was just made");
+        let moments = &fitted.statistics.gamma;
+        let product = fitted
+            .fit
+            .hessian_product(&change, moments, weighted, &sums);
+        self.fitted = Some(fitted);
+        Ok(product)
     }
 
     /// What the answer says of the fit.

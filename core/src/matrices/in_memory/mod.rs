@@ -58,6 +58,8 @@ struct TransformedBlock {
     line: Option<LineTables>,
     /// For least squares: λⁱ, p rows of lanes.
     diagonals: Vec<f64>,
+    /// Cⁱ A, once products of the exact Hessian have been asked for.
+    products: Vec<f64>,
 }
 
 struct LineTables {
@@ -75,6 +77,7 @@ impl TransformedBlock {
             transformed: None,
             line: None,
             diagonals: Vec::new(),
+            products: Vec::new(),
         }
     }
 
