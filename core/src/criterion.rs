@@ -274,6 +274,9 @@ impl Criterion {
     /// Adds what the determinant adds to the product of the Hessian with E, and clears the diagonal,
     /// along which nothing is asked.
     pub(crate) fn add_determinant<T: Scalar>(self, product: &mut Matrix<T>, e: &Matrix<T>) {
+        if self == Self::LeastSquares {
+            return;
+        }
         for a in 0..e.rows() {
             if self == Self::Likelihood {
                 for b in 0..e.rows() {

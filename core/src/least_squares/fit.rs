@@ -1,9 +1,9 @@
 //! A fit at one B: what all matrices share.
 
-use crate::linalg::kernels::{FitTask, MomentSums};
+use crate::linalg::kernels::{FitTask, MomentSums, ResponseTask};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::Block;
-use crate::statistics::Statistics;
+use crate::statistics::{Hessian, Statistics};
 
 /// Eigenvalues of K below this share of the largest belong to columns that cannot be told apart.
 const SMALLEST: f64 = 1e-14;
@@ -62,6 +62,53 @@ impl Fit {
         Statistics { gradient, gamma }
     }
 
+    /// What a change E of A asks of a block, whose Yⁱ and λⁱ are given.
+    pub fn response<'a>(
+        &'a self,
+        change: &'a Change,
+        products: &'a [f64],
+        weights: &'a [f64],
+        fitted: &'a [f64],
+    ) -> ResponseTask<'a> {
+        ResponseTask {
+            change: &change.transposed,
+            coupling: &change.coupling,
+            inverse: &self.inverse,
+            products,
+            weights,
+            fitted,
+        }
+    }
+
+    /// The product of the exact Hessian with a change E of A: from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and
+    /// the sums V = \[Σ_i w_i δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response it is
+    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᵀ)\] − V − \[Qᵃ e_a\].
+    pub fn hessian_product<T: Scalar>(
+        &self,
+        change: &Change,
+        moments: &Matrix,
+        weighted: &mut Hessian<T>,
+        response: &MomentSums,
+    ) -> Matrix {
+        let p = self.gram.rows();
+        let (g, s) = (&self.gram, &response.gamma);
+        let scaled = Matrix::from_fn(p, p, |a, b| g[(a, b)] * moments[(a, b)]);
+        let inner = Matrix::from_fn(p, p, |a, b| {
+            let both = change.inner[(a, b)] + change.inner[(b, a)];
+            g[(a, b)] * (s[(a, b)] + s[(b, a)]) + moments[(a, b)] * both
+        });
+        // Transposed, as the sums are: one component per row.
+        let mut product = linalg::product(&scaled, &change.transposed);
+        let fitted = linalg::product(&inner, &self.components);
+        let curved = weighted
+            .product(&Matrix::from_real(&change.transposed))
+            .to_real();
+        for (factor, matrix) in [(1.0, &fitted), (-1.0, &response.gradient), (-1.0, &curved)] {
+            linalg::add_multiple(product.as_mut_slice(), factor, matrix.as_slice());
+        }
+        product.transpose()
+    }
+
     /// λᵀKλ, the energy of the fit of one matrix.
     pub fn energy(&self, diagonal: &[f64]) -> f64 {
         let rows = diagonal.iter().enumerate();
@@ -70,6 +117,30 @@ impl Fit {
             x * pairs.map(|(g, y)| g * g * y).sum::<f64>()
         })
         .sum()
+    }
+}
+
+/// A change E of A.
+pub(crate) struct Change {
+    /// Eᵀ.
+    transposed: Matrix,
+    /// U = AᵀE.
+    inner: Matrix,
+    /// g∘(U + Uᵀ).
+    coupling: Matrix,
+}
+
+impl Change {
+    pub fn new(fit: &Fit, e: &Matrix) -> Self {
+        let inner = linalg::product(&fit.components, e);
+        let coupling = Matrix::from_fn(e.rows(), e.rows(), |a, b| {
+            fit.gram[(a, b)] * (inner[(a, b)] + inner[(b, a)])
+        });
+        Self {
+            transposed: e.transpose(),
+            inner,
+            coupling,
+        }
     }
 }
 

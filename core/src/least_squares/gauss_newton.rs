@@ -10,6 +10,7 @@
 //! length changes nothing. Damped by μ T_aa on column a, as by Levenberg and Marquardt.
 
 use super::{Fit, column_norms};
+use crate::Error;
 use crate::linalg::{self, Matrix};
 use crate::statistics::Statistics;
 
@@ -67,7 +68,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// H E, not damped.
+    /// H E of the Gauss–Newton model, not damped.
     pub fn product(&self, e: &Matrix) -> Matrix {
         let p = e.rows();
         let (g, t) = (&self.fit.gram, self.moments);
@@ -85,8 +86,20 @@ impl<'a> Model<'a> {
     }
 
     /// Solves (H + μ T) E = −gradient to a residual of `forcing` times the gradient, in the norm of
-    /// the diagonal T.
-    pub fn direction(&self, damping: f64, forcing: f64) -> Direction {
+    /// the diagonal T, for an H that multiplies by `product`. At a direction of negative curvature, which only
+    /// the exact Hessian has, one step is taken along it as if the curvature were positive, and the
+    /// search ends.
+    pub fn direction(
+        &self,
+        damping: f64,
+        forcing: f64,
+        mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
+    ) -> Result<Direction, Error> {
+        let mut product = |e: &Matrix| {
+            let mut found = product(e)?;
+            project(&self.a, &mut found);
+            Ok::<Matrix, Error>(found)
+        };
         let p = self.a.rows();
         let mut e = Matrix::zeros(p, p);
         let mut residual = self.gradient.clone();
@@ -95,15 +108,19 @@ impl<'a> Model<'a> {
         let mut q = z.clone();
         let mut rz = residual.dot(&z);
         let goal = forcing * forcing * rz;
+        // The square of q in the norm of T.
+        let mut squared = rz;
         let mut iterations = 0;
         while iterations < MOST && rz > goal {
             iterations += 1;
-            let mut hq = self.product(&q);
+            let mut hq = product(&q)?;
             for (k, x) in hq.as_mut_slice().iter_mut().enumerate() {
                 *x += damping * self.energies[k % p] * q.as_slice()[k];
             }
             let curvature = q.dot(&hq);
-            if curvature <= 0.0 {
+            if curvature <= 1e-10 * squared {
+                let length = rz / (-curvature).max(0.01 * squared);
+                linalg::add_multiple(e.as_mut_slice(), length, q.as_slice());
                 break;
             }
             let length = rz / curvature;
@@ -114,15 +131,16 @@ impl<'a> Model<'a> {
             for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
                 *q = z + rz / old * *q;
             }
+            squared = rz + (rz / old).powi(2) * squared;
         }
         let longest = column_norms(&e).into_iter().fold(0.0, f64::max);
         let factor = (LONGEST_COLUMN / longest).min(1.0);
         e.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
-        Direction {
-            predicted: -(self.gradient.dot(&e) + 0.5 * e.dot(&self.product(&e))),
+        Ok(Direction {
+            predicted: -(self.gradient.dot(&e) + 0.5 * e.dot(&product(&e)?)),
             iterations,
             e,
-        }
+        })
     }
 
     /// A + E.
@@ -159,7 +177,7 @@ fn project(a: &Matrix, x: &mut Matrix) {
 mod tests {
     use super::*;
     use crate::least_squares::{Point, diagonalizer};
-    use crate::matrices::InMemory;
+    use crate::matrices::{InMemory, WorkingSet};
     use crate::{Criterion, MatrixSet, SetOptions, synthetic};
 
     fn working(n: usize, p: usize, sigma: f64, seed: u64) -> (InMemory, Matrix) {
@@ -187,7 +205,7 @@ mod tests {
         let (mut set, b) = working(12, 5, 1.0, 3);
         let a = linalg::inverse(&b);
         let e = direction(&a);
-        let unit = 4.0 / crate::matrices::WorkingSet::summary(&set).constant;
+        let unit = 4.0 / set.summary().constant;
         let mut loss = |t: f64| {
             let moved = Matrix::from_fn(5, 5, |k, c| a[(k, c)] + t * e[(k, c)]);
             Point::at(&mut set, linalg::inverse(&moved)).unwrap().loss
@@ -219,6 +237,27 @@ mod tests {
                 (difference - expected).abs() < 1e-6 * product.norm(),
                 "{difference} {expected}"
             );
+        }
+    }
+
+    #[test]
+    fn the_exact_product_is_the_derivative_of_the_gradient_on_noisy_sets_too() {
+        let (mut set, b) = working(12, 5, 2.0, 4);
+        let a = linalg::inverse(&b);
+        let e = direction(&a);
+        Point::at(&mut set, b.clone()).unwrap();
+        let product = set.hessian_product(&e).unwrap();
+        let h = 1e-5;
+        let mut at = |t: f64| {
+            let moved = Matrix::from_fn(5, 5, |k, c| a[(k, c)] + t * e[(k, c)]);
+            gradient(&mut set, &linalg::inverse(&moved))
+        };
+        let (ahead, behind) = (at(h), at(-h));
+        for k in 0..25 {
+            let difference = (ahead.as_slice()[k] - behind.as_slice()[k]) / (2.0 * h);
+            let expected = product.as_slice()[k];
+            let error = (difference - expected).abs();
+            assert!(error < 1e-6 * product.norm(), "{difference} {expected}");
         }
     }
 
@@ -266,7 +305,8 @@ mod tests {
         let fit = Fit::at(&b);
         let model = Model::new(&b, &fit, &here.statistics);
         let damping = 0.5;
-        let Direction { e, predicted, .. } = model.direction(damping, 1e-10);
+        let product = |e: &Matrix| Ok(model.product(e));
+        let Direction { e, predicted, .. } = model.direction(damping, 1e-10, product).unwrap();
         let mut left = model.product(&e);
         for k in 0..6 {
             for c in 0..6 {

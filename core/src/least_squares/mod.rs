@@ -18,8 +18,8 @@ pub(crate) mod gauss_newton;
 mod levenberg;
 pub(crate) mod wedge;
 
-pub(crate) use fit::Fit;
-pub(crate) use levenberg::{Levenberg, Point};
+pub(crate) use fit::{Change, Fit};
+pub(crate) use levenberg::{FIT_PASSES, Levenberg, Point};
 
 use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Statistics;

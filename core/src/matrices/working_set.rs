@@ -158,7 +158,8 @@ pub trait WorkingSet<T: Scalar = f64> {
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error>;
 
     /// The product of the exact Hessian at the current D with `e`, by a pass over the set: for
-    /// when the Hessian would not fit into memory.
+    /// when the Hessian would not fit into memory. For least squares, `e` is a change of A, and the
+    /// Hessian that with respect to A, of a quarter of what the fit leaves.
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error>;
 
     /// Prepares D(α) = (I + αE) D (I + αE)ᴴ for all α.

@@ -4,15 +4,12 @@
 use super::Stepper;
 use super::iteration::{Iteration, Step};
 use crate::Error;
-use crate::least_squares::{Levenberg, Point, acdc, diagonalizer, wedge};
+use crate::least_squares::{FIT_PASSES, Levenberg, Point, acdc, diagonalizer, wedge};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
 use crate::settings::{Method, Settings};
 use crate::statistics::{Hessian, Statistics};
-
-/// A fit is a pass of 2p³ flops per matrix, a transform one of 3p³.
-const FIT: f64 = 2.0 / 3.0;
 
 /// What the method stops by, where the set stands: the gradient of the fit or, for the methods that solve
 /// another equation, its residual.
@@ -32,8 +29,12 @@ pub(super) fn statistics<T: Scalar, S: WorkingSet<T>>(
 pub(super) struct GaussNewton(Levenberg);
 
 impl GaussNewton {
-    pub fn new() -> Self {
-        Self(Levenberg::new())
+    /// Decides whether there is room for what the exact Hessian takes.
+    pub fn new<T: Scalar, S: WorkingSet<T>>(set: &S, settings: &Settings) -> Self {
+        let p = set.summary().dimension();
+        Self(Levenberg::new(
+            Hessian::<T>::bytes(p) <= settings.hessian_memory,
+        ))
     }
 }
 
@@ -47,10 +48,10 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for GaussNewton {
         let Some(taken) = self.0.step(iteration.set, &here)? else {
             return Ok(None);
         };
-        iteration.count(taken.trials as f64 * FIT);
+        iteration.count(taken.effort.passes);
         iteration.fit(taken.point);
         Ok(Some(Step {
-            cg_iterations: taken.iterations,
+            cg_iterations: taken.effort.iterations,
             ..Step::new(StepKind::Newton, 1.0)
         }))
     }
@@ -82,7 +83,7 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Acdc<T> {
         let Some(b) = diagonalizer(&a) else {
             return Ok(None);
         };
-        iteration.count(1.0 / 3.0 + FIT);
+        iteration.count(1.0 / 3.0 + FIT_PASSES);
         let point = Point::at(iteration.set, b)?;
         iteration.fit(point);
         Ok(Some(Step::new(StepKind::Sweep, 1.0)))
@@ -112,7 +113,7 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Wedge {
         };
         let Point { b, loss, .. } = Point::at(iteration.set, b)?;
         let statistics = statistics(iteration.set, iteration.settings)?.to_real();
-        iteration.count(1.0 + FIT);
+        iteration.count(1.0 + FIT_PASSES);
         iteration.fit(Point {
             b,
             loss,

@@ -225,7 +225,7 @@ fn stepper<T: Scalar, S: WorkingSet<T>>(
 ) -> Box<dyn Stepper<T, S>> {
     match settings.method {
         Method::Newton if set.summary().criterion.fits_originals() => {
-            Box::new(least_squares::GaussNewton::new())
+            Box::new(least_squares::GaussNewton::new(set, settings))
         }
         Method::Newton => Box::new(newton::Newton::new(set, settings)),
         Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),

@@ -25,7 +25,7 @@ const WORTHWHILE: f64 = 0.1;
 /// Gauss–Newton steps on the small set at most.
 const STEPS: usize = 30;
 /// ĝ on the small set: beyond it, the start gains nothing.
-const TOLERANCE: f64 = 1e-2;
+const TOLERANCE: f64 = 1e-3;
 
 /// The start; other seeds begin with other pairs of combinations.
 pub(super) fn start<T: Scalar, S: WorkingSet<T>>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
@@ -198,7 +198,7 @@ fn refined(set: &mut InMemory, b: Matrix, steps: usize) -> Result<(f64, Matrix),
 fn fitted(set: &mut InMemory, b: Matrix) -> Result<Matrix, Error> {
     let b = diagonalizer(&linalg::inverse(&b)).unwrap_or(b);
     let mut here = Point::at(set, b)?;
-    let mut levenberg = Levenberg::new();
+    let mut levenberg = Levenberg::new(true);
     for _ in 0..STEPS {
         if stopping_measure(&here.statistics, set.summary().constant) <= TOLERANCE {
             break;

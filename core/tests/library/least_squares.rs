@@ -120,7 +120,6 @@ fn loss_and_gradient_are_those_of_the_fit() {
         .collect();
     let here = Evaluation::at(&set, &b).unwrap();
     assert!((here.loss - plain_fit(&weighed, &inverse(&b)).1).abs() < 1e-12);
-    let unit = 4.0 / set.constant();
     for seed in [1, 5, 8] {
         let e = Matrix::from_fn(p, p, |x, y| number(seed + 3 * x + 7 * y));
         let loss = |t: f64| {
@@ -129,10 +128,7 @@ fn loss_and_gradient_are_those_of_the_fit() {
         };
         let h = 1e-5;
         let slope = (loss(h) - loss(-h)) / (2.0 * h);
-        assert!(
-            (slope - unit * here.gradient.dot(&e)).abs() < 1e-8,
-            "{slope}"
-        );
+        assert!((slope - here.gradient.dot(&e)).abs() < 1e-8, "{slope}");
     }
     // The scale of rows changes nothing.
     let scaled = b.clone().scale_rows(&[2.0, -1.0, 0.1, 30.0, 1.0]);
@@ -338,6 +334,23 @@ fn few_iterations_where_acdc_takes_many() {
 }
 
 #[test]
+fn large_residuals_are_no_obstacle_near_the_end() {
+    // Where the Gauss–Newton model alone takes some hundred iterations, or does not arrive in three hundred.
+    let noisy = set(100, 20, 3.0, 1);
+    let magnetometers = codiag::synthetic::meg(codiag::synthetic::Sensors::Magnetometers);
+    for set in [noisy, set_of(&magnetometers, 40)] {
+        let settings = Settings::default().tolerance(1e-11).max_iterations(80);
+        let answer = diagonalize(&set, &settings).unwrap();
+        let norms: Vec<f64> = answer.history.iter().map(|r| r.gradient_norm).collect();
+        assert!(answer.status.converged(), "{} {norms:?}", answer.status);
+        // The last step nearly doubles the exponent.
+        let last = norms.len() - 1;
+        let bound = 1e2 * norms[last - 1].powf(1.5);
+        assert!(norms[last] < bound.max(1e-14), "{norms:?}");
+    }
+}
+
+#[test]
 fn units_change_nothing() {
     let (n, p) = (20, 6);
     let (data, _) = mixed(n, p, 0.3, 2);
@@ -449,9 +462,11 @@ fn from_disk_and_from_two_parts_as_from_memory() {
     let (n, p) = (300, 8);
     let (data, _) = mixed(n, p, 0.4, 5);
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let memory = set_of(&data, p);
-    let npy = Npy::double(&data, n, p);
-    for method in METHODS {
+    let noisy = mixed(n, p, 2.0, 6).0;
+    let cases = METHODS.map(|method| (method, &data));
+    let slow = [(Method::Newton, &noisy)];
+    for (method, data) in cases.into_iter().chain(slow) {
+        let (memory, npy) = (set_of(data, p), Npy::double(data, n, p));
         let settings = Settings::default().method(method);
         let expected = diagonalize(&memory, &settings).unwrap();
         let mut disk = OnDisk::new(npy.open(), Memory(4_000_000), &options()).unwrap();

@@ -25,6 +25,7 @@ mod line;
 mod moments;
 mod pairs;
 mod product;
+mod response;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -41,6 +42,7 @@ pub use line::{
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use product::accumulate_product;
+pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use transform::{Congruence, congruence};
 
 use pulp::Simd;

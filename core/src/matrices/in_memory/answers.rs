@@ -124,6 +124,9 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     }
 
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
+        if self.fitted.is_some() {
+            return Ok(Matrix::from_real(&self.fitted_product(&e.to_real())?));
+        }
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum(
             Work::Products,

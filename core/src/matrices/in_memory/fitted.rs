@@ -1,20 +1,23 @@
 //! The least-squares fit, from memory: of real matrices, as sets of complex ones have been refused.
 
 use super::{Group, InMemory, TransformedBlock, Work};
-use crate::least_squares::{Fit, wedge};
+use crate::Error;
+use crate::least_squares::{Change, Fit, wedge};
 use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::groups::Diagonals;
-use crate::matrices::{FinalSums, Tables};
-use crate::statistics::Statistics;
+use crate::matrices::{FinalSums, Tables, WorkingSet};
+use crate::statistics::{Hessian, Statistics};
 
 /// The fit where the set stands.
-pub(super) struct Fitted {
+pub(super) struct Fitted<T> {
     b: Matrix,
     fit: Fit,
     /// Σ_i w_i ‖A Λⁱ Aᵀ‖².
     energy: f64,
     pub statistics: Statistics,
+    /// Σ_i w_i λⁱ_a Cⁱ, once products of the exact Hessian have been asked for.
+    weighted: Option<Hessian<T>>,
 }
 
 impl<T: Scalar> TransformedBlock<T> {
@@ -66,6 +69,7 @@ impl<T: Scalar> InMemory<T> {
             statistics: fit.statistics(&sums),
             energy,
             fit,
+            weighted: None,
         });
         energy
     }
@@ -92,8 +96,49 @@ impl<T: Scalar> InMemory<T> {
         wedge::sums(&sums)
     }
 
+    /// The product of the exact Hessian with a change of A; what does not depend on it is made once.
+    pub(super) fn fitted_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+        let p = self.dimension();
+        let mut fitted = self.fitted.take().expect("reset comes first");
+        if fitted.weighted.is_none() {
+            let mut weighted = Hessian::zeros(self.summary.criterion, p);
+            self.hessian(&mut weighted)?;
+            fitted.weighted = Some(weighted);
+            let components = &fitted.fit.components;
+            self.each(Work::Products, |group| {
+                for block in &mut group.blocks {
+                    let (entries, lanes) = (block.original.entries(), block.original.lanes());
+                    block.products.resize(p * p * lanes, 0.0);
+                    kernels::fit_products(components, entries, lanes, &mut block.products);
+                }
+            });
+        }
+        let change = Change::new(&fitted.fit, e);
+        let fit = &fitted.fit;
+        let sums = self.sum(
+            Work::Entries,
+            |group| {
+                let mut sums = MomentSums::new(p);
+                for block in &group.blocks {
+                    let (products, diagonals) = (&block.products, &block.diagonals);
+                    let task = fit.response(&change, products, block.weights(), diagonals);
+                    kernels::accumulate_response(task, &mut sums, &mut group.scratch);
+                }
+                sums
+            },
+            MomentSums::add,
+        );
+        let weighted = fitted.weighted.as_mut().expect("it was just made");
+        let moments = &fitted.statistics.gamma;
+        let product = fitted
+            .fit
+            .hessian_product(&change, moments, weighted, &sums);
+        self.fitted = Some(fitted);
+        Ok(product)
+    }
+
     /// What the answer says of the fit.
-    pub(super) fn fitted_sums(&self, fitted: &Fitted, mean_powers: &[f64]) -> FinalSums {
+    pub(super) fn fitted_sums(&self, fitted: &Fitted<T>, mean_powers: &[f64]) -> FinalSums {
         let (n, p) = (self.summary.len, self.dimension());
         let mut variations = vec![0.0; p];
         let (mut powers, mut constants) = (vec![0.0; n * p], self.constants.to_vec());

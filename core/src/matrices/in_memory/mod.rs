@@ -37,7 +37,7 @@ pub struct InMemory<T = f64> {
     groups: Vec<Group<T>>,
     workers: Workers,
     /// For least squares: the fit where the set stands.
-    fitted: Option<Fitted>,
+    fitted: Option<Fitted<T>>,
 }
 
 struct Group<T> {
@@ -58,6 +58,8 @@ struct TransformedBlock<T> {
     line: Option<LineTables<T>>,
     /// For least squares: λⁱ, p rows of lanes.
     diagonals: Vec<f64>,
+    /// Cⁱ A, once products of the exact Hessian have been asked for.
+    products: Vec<f64>,
 }
 
 struct LineTables<T> {
@@ -75,6 +77,7 @@ impl<T: Scalar> TransformedBlock<T> {
             transformed: None,
             line: None,
             diagonals: Vec::new(),
+            products: Vec::new(),
         }
     }
 

@@ -86,6 +86,9 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
 
     fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
+        if criterion.fits_originals() {
+            return self.fitted_product(e);
+        }
         let mut product = self.sum_transformed(
             || Matrix::zeros(p, p),
             |sums, block, workspace| {

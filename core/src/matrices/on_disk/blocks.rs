@@ -89,6 +89,7 @@ impl Blocks {
         let dimension = recipe.dimension();
         let file = Arc::clone(&recipe.file);
         let needs = Needs {
+            fitted: recipe.criterion.fits_originals(),
             n,
             channels: file.size(),
             dimension,

@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, PointSums, Watcher};
 use crate::Error;
-use crate::least_squares::{Fit, wedge};
+use crate::least_squares::{Change, Fit, wedge};
+use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::matrices::build::block_constants;
 use crate::matrices::groups::{Diagonals, add_slices};
-use crate::matrices::{FinalSums, Tables};
-use crate::statistics::Statistics;
+use crate::matrices::{FinalSums, Tables, WorkingSet};
+use crate::statistics::{Hessian, Statistics};
 
 impl<W: Watcher + Clone> OnDisk<W> {
     /// The sums of the fit at the current B, with or without Σ_i w_i λⁱ_a Cⁱ in place of the Hessian.
@@ -38,6 +39,31 @@ impl<W: Watcher + Clone> OnDisk<W> {
             },
             PointSums::add,
         )
+    }
+
+    /// The product of the exact Hessian with a change of A.
+    pub(super) fn fitted_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+        let (p, fit) = (self.dimension(), Fit::at(&self.b));
+        let mut weighted = Hessian::zeros(self.summary.criterion, p);
+        self.hessian(&mut weighted)?;
+        let change = Change::new(&fit, e);
+        let sums = self.sum(
+            || MomentSums::new(p),
+            |sums, block, workspace| {
+                let (entries, lanes) = (block.entries(), block.lanes());
+                fit_block(&fit, block, &mut MomentSums::new(p), workspace);
+                let mut products = std::mem::take(&mut workspace.products);
+                products.resize(p * p * lanes, 0.0);
+                kernels::fit_products(&fit.components, entries, lanes, &mut products);
+                let diagonals = &workspace.diagonals;
+                let task = fit.response(&change, &products, &block.weights, diagonals);
+                kernels::accumulate_response(task, sums, &mut workspace.scratch);
+                workspace.products = products;
+            },
+            MomentSums::add,
+        )?;
+        let moments = fit.statistics(&self.here()?.moments).gamma;
+        Ok(fit.hessian_product(&change, &moments, &mut weighted, &sums))
     }
 
     /// The sums of B Cⁱ Bᵀ for U-WEDGE and FFDIAG.

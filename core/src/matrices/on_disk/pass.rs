@@ -111,8 +111,10 @@ pub struct Workspace {
     shape: (usize, usize),
     /// D of the block.
     entries: Vec<f64>,
-    /// The diagonals along a line.
+    /// The diagonals along a line, or those of a fit.
     pub diagonals: Vec<f64>,
+    /// Cⁱ A of the block.
+    pub products: Vec<f64>,
     /// For the kernels.
     pub scratch: Vec<f64>,
 }

@@ -32,6 +32,8 @@ pub struct Needs {
     pub converted: bool,
     /// Whether weights are kept.
     pub weighted: bool,
+    /// Whether they are fitted as they came, which takes a product of each with A.
+    pub fitted: bool,
 }
 
 /// How the budget is spent.
@@ -111,7 +113,9 @@ impl Needs {
         };
         // What the kernels take for their own.
         let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
-        let blocks = (Triangle::new(p).len() + 2 * Triangle::new(r).len() + 6 * r + 4) * lanes;
+        let products = if self.fitted { r * r } else { 0 };
+        let blocks = Triangle::new(p).len() + 2 * Triangle::new(r).len() + products + 6 * r + 4;
+        let blocks = blocks * lanes;
         let pieces = PIECES * self.piece(self.span) * p * p;
         let through = |span: usize| self.piece(span) * span;
         let bytes = if self.converted {
@@ -152,6 +156,7 @@ mod tests {
             sample: (crate::matrices::Block::<f64>::capacity(p), 8 * p * p),
             converted: false,
             weighted: false,
+            fitted: false,
         }
     }
 
