@@ -219,9 +219,7 @@ def amari_distance(
 ) -> float:
     """Return Amari's distance of B A to a scaled permutation."""
 
-def synthetic_set(
-    n: int, p: int, sigma: float, seed: int, complex: bool
-) -> tuple[Any, Any]:
+def synthetic_set(n: int, p: int, sigma: float, seed: int, complex: bool) -> tuple[Any, Any]:
     """Return the paper's synthetic matrices and the mixing that made them, or complex ones."""
 
 def meg(magnetometers: bool) -> NDArray[np.float64]:

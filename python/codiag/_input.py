@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Numbers = NDArray[np.float64] | NDArray[np.complex128]
+# float64 or complex128, as the matrices are: only known when they are seen.
+Numbers = NDArray[Any]
 
 _forked = False
 _MOST_THREADS = max(64, os.cpu_count() or 1)

@@ -86,7 +86,7 @@ def test_shared_null_space(C, solve):
 def test_not_hermitian(C, solve):
     C = C.astype(complex)
     C[4, 1, 2] += 1j * np.abs(C[4]).max()
-    with pytest.raises((TypeError, ValueError), match="matrix 4 is not Hermitian|is complex"):
+    with pytest.raises((TypeError, ValueError), match=r"matrix 4 is not Hermitian|is complex"):
         solve(C)
 
 

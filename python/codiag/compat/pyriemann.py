@@ -43,8 +43,8 @@ def ajd_pham(
 ) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Pham's algorithm, as ``pyriemann.geometry.ajd.ajd_pham``.
 
-    Sweep for sweep the same as pyRiemann's on real matrices, so that it returns the same. On Hermitian
-    ones pyRiemann divides by ω where ω - 1 belongs, and takes many times the sweeps.
+    Sweep for sweep the same as pyRiemann's on real matrices, so that it returns the same. On
+    Hermitian ones pyRiemann divides by ω where ω - 1 belongs, and takes many times the sweeps.
 
     Parameters
     ----------
