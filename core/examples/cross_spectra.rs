@@ -68,8 +68,5 @@ pub fn main() -> Result<(), Error> {
 
 /// A number in (0, 1) that looks random.
 fn number(k: usize) -> f64 {
-    (k as f64 * 0.754_877_666 + 0.3)
-        .sin()
-        .mul_add(43_758.545_3, 0.0)
-        .rem_euclid(1.0)
+    (43_758.545_3 * (k as f64 * 0.754_877_666 + 0.3).sin()).rem_euclid(1.0)
 }

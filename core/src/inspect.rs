@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::criterion::Criterion;
 use crate::error::Remedy;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{self, Block, Indefinite, RANK_TOLERANCE, SYMMETRY_TOLERANCE};
 use crate::{Error, SetOptions};
 
@@ -33,9 +33,9 @@ pub struct Inspection {
     pub size: usize,
     /// Those with an entry that is NaN or infinite; nothing else is asked of them.
     pub not_finite: Vec<usize>,
-    /// Those that are not symmetric; nothing else is asked of them.
+    /// Those that are not symmetric (if complex, Hermitian); nothing else is asked of them.
     pub asymmetric: Vec<usize>,
-    /// The largest |C_ab − C_ba| / max |C| of all finite matrices.
+    /// The largest |C_ab − conj C_ba| / max |C| of all finite matrices.
     pub largest_asymmetry: f64,
     /// Those that are not positive definite.
     pub not_positive_definite: Vec<usize>,
@@ -99,7 +99,7 @@ impl Inspection {
 /// # Errors
 /// If there are no matrices, or not as many numbers as they should have. What is wrong with the
 /// matrices themselves is no error, but what the [`Inspection`] tells.
-pub fn inspect(data: &[f64], n: usize, p: usize) -> Result<Inspection, Error> {
+pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, Error> {
     matrices::check_shape(data, n, p)?;
     let mut inspector = Inspector::new(p)?;
     for matrix in data.chunks_exact(p * p) {
@@ -122,10 +122,10 @@ pub fn inspect(data: &[f64], n: usize, p: usize) -> Result<Inspection, Error> {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Inspector {
+pub struct Inspector<T = f64> {
     found: Inspection,
     /// Of all matrices that are finite and symmetric.
-    sum: Matrix,
+    sum: Matrix<T>,
     smallest_trace: f64,
     largest_trace: f64,
     /// Of the positive definite matrices, with their numbers.
@@ -135,7 +135,7 @@ pub struct Inspector {
     seen: HashMap<u64, usize>,
 }
 
-impl Inspector {
+impl<T: Scalar> Inspector<T> {
     /// For matrices of size p×p.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Inspector {
     ///
     /// # Errors
     /// If it has another number of entries.
-    pub fn add(&mut self, matrix: &[f64]) -> Result<(), Error> {
+    pub fn add(&mut self, matrix: &[T]) -> Result<(), Error> {
         let (p, index) = (self.found.size, self.found.matrices);
         if matrix.len() != p * p {
             return Err(Error::MatrixLength {
@@ -175,7 +175,7 @@ impl Inspector {
             });
         }
         self.found.matrices += 1;
-        if !matrix.iter().all(|x| x.is_finite()) {
+        if !linalg::reals(matrix).iter().all(|x| x.is_finite()) {
             self.found.not_finite.push(index);
             return Ok(());
         }
@@ -193,9 +193,10 @@ impl Inspector {
     }
 
     /// Whether the same matrix came before. Two hashes of 64 bits are equal by chance once in 10¹⁹.
-    fn compare(&mut self, matrix: &[f64], index: usize) {
+    fn compare(&mut self, matrix: &[T], index: usize) {
         let mut hasher = DefaultHasher::new();
-        matrix.iter().for_each(|x| x.to_bits().hash(&mut hasher));
+        let parts = linalg::reals(matrix).iter();
+        parts.for_each(|x| x.to_bits().hash(&mut hasher));
         let first = *self.seen.entry(hasher.finish()).or_insert(index);
         if first != index {
             self.found.duplicates.push((index, first));
@@ -203,14 +204,14 @@ impl Inspector {
     }
 
     /// The eigenvalues of a symmetric matrix, and whether it is positive definite.
-    fn examine(&mut self, block: &Block, index: usize) {
+    fn examine(&mut self, block: &Block<T>, index: usize) {
         let p = self.found.size;
-        let mut entries = vec![0.0; p * p];
+        let mut entries = vec![T::ZERO; p * p];
         block.batch.unpack(0, &mut entries);
         let matrix = Matrix::from_rows(p, p, entries);
         linalg::add_multiple(self.sum.as_mut_slice(), 1.0, matrix.as_slice());
         self.found.energy += linalg::dot(matrix.as_slice(), matrix.as_slice());
-        let trace: f64 = (0..p).map(|a| matrix[(a, a)]).sum();
+        let trace: f64 = (0..p).map(|a| matrix[(a, a)].real()).sum();
         self.smallest_trace = self.smallest_trace.min(trace);
         self.largest_trace = self.largest_trace.max(trace);
         let (_, singular) = matrices::factorize_block(block);
@@ -247,7 +248,8 @@ impl Inspector {
         let refused = found.not_finite.len() + found.asymmetric.len();
         let mut mean = self.sum;
         let count = (found.matrices - refused).max(1) as f64;
-        mean.as_mut_slice().iter_mut().for_each(|x| *x /= count);
+        let entries = mean.as_mut_slice().iter_mut();
+        entries.for_each(|x| *x = *x / count);
         found.energy /= count;
         found.mean_rank = matrices::numerical_rank(&mean).unwrap_or(0);
         if let Err(Error::Range { power }) = matrices::check_range(&mean) {
@@ -316,6 +318,7 @@ impl serde::Serialize for Inspection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::c64;
     use crate::{MatrixSet, Rank};
 
     /// n matrices of size p that are clearly positive definite.
@@ -396,6 +399,19 @@ mod tests {
     }
 
     #[test]
+    fn complex_matrices_are_looked_at() {
+        // i off the diagonal: Hermitian, with the eigenvalues 1 and 3; then symmetric, which is not Hermitian.
+        let (two, i) = (c64::new(2.0, 0.0), c64::I);
+        let data = [two, i, -i, two, two, i, i, two];
+        let found = inspect(&data, 2, 2).unwrap();
+        assert_eq!((found.asymmetric, found.mean_rank), (vec![1], 2));
+        assert!((found.smallest_eigenvalue.unwrap() - 1.0).abs() < 1e-14);
+        assert!((found.largest_condition_number.unwrap() - 3.0).abs() < 1e-13);
+        let found = inspect(&[two + i], 1, 1).unwrap();
+        assert_eq!(found.asymmetric, [0]);
+    }
+
+    #[test]
     fn remedies_help() {
         // All share a null space.
         let mut shared = good(4, 3);
@@ -430,11 +446,14 @@ mod tests {
 
     #[test]
     fn shapes_are_checked() {
-        assert!(matches!(inspect(&[], 0, 2), Err(Error::Shape { .. })));
-        assert!(matches!(inspect(&[1.0], 1, 2), Err(Error::Length { .. })));
-        assert!(matches!(Inspector::new(0), Err(Error::Shape { .. })));
         assert!(matches!(
-            Inspector::new(1 << 40),
+            inspect::<f64>(&[], 0, 2),
+            Err(Error::Shape { .. })
+        ));
+        assert!(matches!(inspect(&[1.0], 1, 2), Err(Error::Length { .. })));
+        assert!(matches!(Inspector::<f64>::new(0), Err(Error::Shape { .. })));
+        assert!(matches!(
+            Inspector::<f64>::new(1 << 40),
             Err(Error::TooLarge { .. })
         ));
         let mut inspector = Inspector::new(2).unwrap();

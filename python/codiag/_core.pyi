@@ -36,7 +36,7 @@ __all__ = [
 __version__: str
 
 def solve(
-    c: NDArray[np.float64],
+    c: NDArray[np.float64] | NDArray[np.complex128],
     weights: Sequence[float] | NDArray[np.float64] | None,
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
@@ -55,7 +55,7 @@ def solve_file(
     """Solve one problem whose matrices are in a file, within a budget of memory if there is one."""
 
 def solve_many(
-    sets: Sequence[NDArray[np.float64]],
+    sets: Sequence[NDArray[np.float64] | NDArray[np.complex128]],
     weights: Sequence[Sequence[float] | NDArray[np.float64] | None],
     options: Mapping[str, Any],
     threads: int | None,
@@ -116,12 +116,12 @@ def reducing_filters(mean: NDArray[np.float64], options: Mapping[str, Any]) -> N
     """Return the filters to which a set with this mean is reduced."""
 
 def criterion(
-    c: NDArray[np.float64],
-    b: NDArray[np.float64],
+    c: NDArray[np.float64] | NDArray[np.complex128],
+    b: NDArray[np.float64] | NDArray[np.complex128],
     weights: Sequence[float] | NDArray[np.float64] | None,
     name: str,
     threads: int | None,
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Any]:
     """Return the loss and the relative gradient at B."""
 
 @final
@@ -213,13 +213,14 @@ def artefacts(
 ) -> list[list[tuple[str, float, str]]]:
     """Return kind, score and reason of what each source looks like, the likeliest first."""
 
-def amari_distance(b: NDArray[np.float64], a: NDArray[np.float64]) -> float:
+def amari_distance(
+    b: NDArray[np.float64] | NDArray[np.complex128],
+    a: NDArray[np.float64] | NDArray[np.complex128],
+) -> float:
     """Return Amari's distance of B A to a scaled permutation."""
 
-def synthetic_set(
-    n: int, p: int, sigma: float, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the paper's synthetic matrices and the mixing that made them."""
+def synthetic_set(n: int, p: int, sigma: float, seed: int, complex: bool) -> tuple[Any, Any]:
+    """Return the paper's synthetic matrices and the mixing that made them, or complex ones."""
 
 def meg(magnetometers: bool) -> NDArray[np.float64]:
     """Return the MEG covariances."""

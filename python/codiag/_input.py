@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+# float64 or complex128, as the matrices are: only known when they are seen.
+Numbers = NDArray[Any]
 
 _forked = False
 _MOST_THREADS = max(64, os.cpu_count() or 1)
@@ -41,9 +43,7 @@ def real_array(values: ArrayLike, name: str) -> Floats:
     if array.dtype == np.float64 and array.flags.c_contiguous and array.flags.aligned:
         return array
     if array.dtype.kind == "c":
-        raise TypeError(
-            f"{name} is complex: Hermitian matrices are not supported, only real symmetric ones"
-        )
+        raise TypeError(f"{name} is complex, where real numbers are needed")
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
@@ -54,14 +54,31 @@ def real_array(values: ArrayLike, name: str) -> Floats:
     return array
 
 
-def matrix_set(C: Any, name: str = "C") -> Floats:
-    """Return `C` as a contiguous array of shape (n, p, p)."""
+def number_array(values: ArrayLike, name: str) -> Numbers:
+    """Return `values` as a contiguous float64 or, if they are complex, complex128 array."""
+    array = np.asarray(values)
+    if array.dtype == object and any(isinstance(x, complex) for x in array.flat):
+        array = array.astype(np.complex128)
+    if array.dtype.kind == "c":
+        return np.require(array, np.complex128, ["C", "A"])
+    return real_array(array, name)
+
+
+def alike(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """Return both as complex arrays if one of them is."""
+    if x.dtype == y.dtype:
+        return x, y
+    return x.astype(np.complex128), y.astype(np.complex128)
+
+
+def matrix_set(C: Any, name: str = "C") -> Numbers:
+    """Return `C`, real or complex, as a contiguous array of shape (n, p, p)."""
     if isinstance(C, np.ma.MaskedArray) and np.ma.is_masked(C):
         raise ValueError(f"{name} has masked entries: fill them, or leave those matrices out")
     array = np.asarray(C)
     if array.dtype.kind == "b":
         raise TypeError(f"{name} must hold numbers, got truth values")
-    array = real_array(array, name)
+    array = number_array(array, name)
     shape = array.shape
     if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
         hint = ""
@@ -73,9 +90,14 @@ def matrix_set(C: Any, name: str = "C") -> Floats:
     return array
 
 
-def matrix(values: ArrayLike, name: str) -> Floats:
-    """Return `values` as a contiguous matrix."""
-    array = real_array(values, name)
+def real_set(C: Any, name: str = "C") -> Floats:
+    """Return `C`, which must be real, as a contiguous array of shape (n, p, p)."""
+    return real_array(matrix_set(C, name), name)
+
+
+def matrix(values: ArrayLike, name: str) -> Numbers:
+    """Return `values`, real or complex, as a contiguous matrix."""
+    array = number_array(values, name)
     if array.ndim != 2:
         raise ValueError(f"expected {name} of two dimensions, got shape {array.shape}")
     return array
@@ -91,7 +113,7 @@ def weight_vector(weights: ArrayLike | None, name: str = "weights") -> Floats | 
     return array
 
 
-def start_choice(start: Any) -> str | Floats:
+def start_choice(start: Any) -> str | Numbers:
     """Return the start as a name or as a matrix."""
     if start is None:
         raise ValueError('start must be "spectral", "whitener", "identity" or a matrix, got None')

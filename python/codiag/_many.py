@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from . import _core
 from ._errors import OnFailure, check_choice, describe, failed, report
-from ._input import Floats, matrix_set, start_choice, usable_threads, weight_vector
+from ._input import Floats, Numbers, matrix_set, start_choice, usable_threads, weight_vector
 from ._result import Result, from_fields
 
 
@@ -90,7 +90,7 @@ def diagonalize_many(
 
 
 def solve_many(
-    data: list[Floats],
+    data: list[Numbers],
     weights: list[Floats | None],
     options: dict[str, Any],
     threads: int | None,
@@ -243,22 +243,22 @@ def bootstrap(
     return BootstrapResult(whole, similarity, similarity.mean(axis=0), results)
 
 
-def _correlations(B: Floats, other: Floats, mean: Floats) -> Floats:
-    """Return the correlations of the filters' outputs, without their signs."""
+def _correlations(B: Numbers, other: Numbers, mean: Numbers) -> Floats:
+    """Return the correlations of the filters' outputs, without their signs and phases."""
 
-    def outputs(filters: Floats) -> Floats:
-        powers = np.einsum("ac,cd,ad->a", filters, mean, filters)
-        scaled: Floats = filters / np.sqrt(powers)[:, None]
+    def outputs(filters: Numbers) -> Numbers:
+        powers = np.einsum("ac,cd,ad->a", filters, mean, filters.conj()).real
+        scaled: Numbers = filters / np.sqrt(powers)[:, None]
         return scaled
 
-    found: Floats = np.abs(outputs(B) @ mean @ outputs(other).T)
+    found: Floats = np.abs(outputs(B) @ mean @ outputs(other).conj().T)
     return found
 
 
-def _cosines(A: Floats, other: Floats) -> Floats:
-    """Return the cosines of the angles between the patterns, without their signs."""
+def _cosines(A: Numbers, other: Numbers) -> Floats:
+    """Return the cosines of the angles between the patterns, without their signs and phases."""
     found: Floats = np.abs(
-        (A / np.linalg.norm(A, axis=0)).T @ (other / np.linalg.norm(other, axis=0))
+        (A / np.linalg.norm(A, axis=0)).conj().T @ (other / np.linalg.norm(other, axis=0))
     )
     return found
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._files import whole_file
 from ._html import result_html
-from ._input import Floats, real_array
+from ._input import Floats, Numbers, number_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,8 +68,8 @@ class Result:
     criterion : str
         What was minimized, as in :func:`codiag.diagonalize`.
     B : ndarray, shape (r, p)
-        The filters, one per row: ``B @ C[i] @ B.T`` is as diagonal as can be. r is p, unless the
-        set was reduced in rank.
+        The filters, one per row: ``B @ C[i] @ B.conj().T`` is as diagonal as can be. r is p, unless
+        the set was reduced in rank. Complex, as A is, if the matrices are.
     A : ndarray, shape (p, r)
         The patterns, one per column: ``B @ A`` is the identity.
     converged : bool
@@ -81,8 +81,8 @@ class Result:
     n_iter : int
         The number of iterations.
     loss : float
-        Zero if all ``B @ C[i] @ B.T`` are diagonal; for "frobenius" the share of the energy that is
-        off the diagonals.
+        Zero if all ``B @ C[i] @ B.conj().T`` are diagonal; for "frobenius" the share of the energy
+        that is off the diagonals.
     gradient_norm : float
         The norm of the relative gradient divided by the square root of r, in the gauge of unit mean
         powers: it depends neither on units nor on n.
@@ -93,15 +93,15 @@ class Result:
         Each matrix's own share of the loss, to find the ones that do not fit; empty, as are the
         powers, if matrices on disk were too many for the memory allowed.
     powers : ndarray, shape (n, r)
-        The diagonals of ``B @ C[i] @ B.T``; for least squares those of the fit.
+        The diagonals of ``B @ C[i] @ B.conj().T``; for least squares those of the fit.
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
     start_losses : ndarray
         The losses reached from all starts tried, the first being the one asked for.
     """
 
-    B: Floats
-    A: Floats
+    B: Numbers
+    A: Numbers
     converged: bool
     status: str
     n_iter: int
@@ -119,8 +119,8 @@ class Result:
         """The ratio of the largest to the smallest singular value of ``B``."""
         return float(np.linalg.cond(self.B))
 
-    def transform(self, C: ArrayLike) -> Floats:
-        """Return ``B @ C[i] @ B.T`` for all matrices.
+    def transform(self, C: ArrayLike) -> Numbers:
+        """Return ``B @ C[i] @ B.conj().T`` for all matrices.
 
         Parameters
         ----------
@@ -139,11 +139,11 @@ class Result:
         >>> bool(abs(D[0, 0, 1]) < 1e-6 * D[0, 0, 0])
         True
         """
-        array = real_array(C, "C")
+        array = number_array(C, "C")
         p = self.B.shape[1]
         if array.ndim < 2 or array.shape[-2:] != (p, p):
             raise ValueError(f"expected C of shape (..., {p}, {p}), got shape {array.shape}")
-        transformed: Floats = self.B @ array @ self.B.T
+        transformed: Numbers = self.B @ array @ self.B.conj().T
         return transformed
 
     def plot(self, ax: Axes | None = None) -> Axes:

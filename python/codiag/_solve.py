@@ -14,6 +14,8 @@ from ._errors import OnFailure, check_choice, describe, failed, report
 from ._files import checkpoint_options
 from ._input import (
     Floats,
+    Numbers,
+    alike,
     is_elsewhere,
     matrix,
     matrix_set,
@@ -56,7 +58,7 @@ def diagonalize(
     Minimizes over B, for positive definite matrices, the criterion of Pham [1]_,
 
     .. math:: L(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
-        \quad D^i = B C^i B^T,
+        \quad D^i = B C^i B^H,
 
     which is zero exactly when all :math:`D^i` are diagonal. Other criteria take any symmetric
     matrices.
@@ -64,9 +66,11 @@ def diagonalize(
     Parameters
     ----------
     C : array-like, shape (n, p, p), or path of a .npy file
-        The matrices, symmetric and, for the likelihood, positive definite. A contiguous float64
-        array is read in place; it is never changed. A dask array chunked along its first axis, or a
-        list of futures of arrays (n_i, p, p), is solved where its chunks are: see Notes.
+        The matrices, symmetric (if complex, Hermitian) and, for the likelihood, positive definite.
+        A contiguous float64 or complex128 array is read in place; it is never changed. Of complex
+        matrices B and A are complex, and all else is real; least squares takes real ones only. A
+        dask array chunked along its first axis, or a list of futures of arrays (n_i, p, p), is
+        solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
         How much each matrix counts; equally by default. They are normalized to sum to 1.
     criterion : {"likelihood", "frobenius", "least-squares"}
@@ -84,7 +88,7 @@ def diagonalize(
     start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
         Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
     orthogonal : bool
-        Whether B is kept orthogonal: common principal components. Always so with
+        Whether B is kept orthogonal (unitary): common principal components. Always so with
         ``criterion="frobenius"``, and not for least squares.
     rank : {"full", "auto"} or int
         Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
@@ -102,8 +106,8 @@ def diagonalize(
         How many further, deterministic starts to try; the answer of lowest loss is returned.
     canonical : bool
         Whether B comes in canonical form: unit mean powers, components ordered by how much their
-        power varies over the set (descending), the largest entry of each pattern positive. For the
-        other criteria, components are ordered by their energy, and rows of B (Frobenius) or
+        power varies over the set (descending), the largest entry of each pattern real and positive.
+        For the other criteria, components are ordered by their energy, and rows of B (Frobenius) or
         columns of A (least squares) have unit norm.
     threads : int, optional
         The number of threads, as many as pay by default. The answer does not depend on it.
@@ -262,7 +266,7 @@ def loss(
     weights: ArrayLike | None = None,
     criterion: str = "likelihood",
 ) -> float:
-    """Return the criterion at any B: zero if all ``B @ C[i] @ B.T`` are diagonal.
+    """Return the criterion at any B: zero if all ``B @ C[i] @ B.conj().T`` are diagonal.
 
     Parameters
     ----------
@@ -294,10 +298,11 @@ def gradient(
     *,
     weights: ArrayLike | None = None,
     criterion: str = "likelihood",
-) -> Floats:
+) -> Numbers:
     """Return the relative gradient of the criterion at any B.
 
-    That is G with L((I + E) B) = L(B) + <G, E> + O(E²); for the likelihood its diagonal is zero.
+    That is G with L((I + E) B) = L(B) + <G, E> + O(E²), of complex matrices the real part of the
+    inner product; for the likelihood its diagonal is zero.
 
     Parameters
     ----------
@@ -326,9 +331,10 @@ def gradient(
 
 def _criterion(
     C: ArrayLike, B: ArrayLike, weights: ArrayLike | None, name: str
-) -> tuple[float, Floats]:
+) -> tuple[float, Numbers]:
     data, vector = matrix_set(C), weight_vector(weights)
-    return _core.criterion(data, matrix(B, "B"), vector, name, usable_threads(None))
+    data, b = alike(data, matrix(B, "B"))
+    return _core.criterion(data, b, vector, name, usable_threads(None))
 
 
 def amari_distance(B: ArrayLike, A: ArrayLike) -> float:
@@ -344,7 +350,7 @@ def amari_distance(B: ArrayLike, A: ArrayLike) -> float:
     Returns
     -------
     float
-        0 if B inverts A up to order and scale, at most 1.
+        0 if B inverts A up to order, scale and phase, at most 1.
 
     Examples
     --------
@@ -352,4 +358,4 @@ def amari_distance(B: ArrayLike, A: ArrayLike) -> float:
     >>> codiag.amari_distance([[0, 2], [3, 0]], [[1, 0], [0, 1]])
     0.0
     """
-    return _core.amari_distance(matrix(B, "B"), matrix(A, "A"))
+    return _core.amari_distance(*alike(matrix(B, "B"), matrix(A, "A")))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from . import _core
 from ._errors import OnFailure, check_choice, describe, failed, report
-from ._input import Floats, matrix_set, start_choice, usable_threads, weight_vector
+from ._input import Floats, real_set, start_choice, usable_threads, weight_vector
 from ._result import Result, from_fields
 
 
@@ -150,7 +150,7 @@ class Tracker:
 
     def _push(self, C: ArrayLike, weights: ArrayLike | None, depth: int) -> Result:
         shape = np.shape(C)
-        data = matrix_set(np.expand_dims(C, 0) if len(shape) == 2 and shape[0] == shape[1] else C)
+        data = real_set(np.expand_dims(C, 0) if len(shape) == 2 and shape[0] == shape[1] else C)
         vector = None if weights is None else weight_vector(np.atleast_1d(weights))
         tracker = self._present() or _core.Tracker(data.shape[1], self._all_options())
         try:

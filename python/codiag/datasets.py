@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from . import _core
-from ._input import Floats
+from ._input import Floats, Numbers
 
 __all__ = ["synthetic", "meg"]
 
 
-def synthetic(n: int, p: int, sigma: float = 0.1, seed: int = 0) -> tuple[Floats, Floats]:
+def synthetic(
+    n: int, p: int, sigma: float = 0.1, seed: int = 0, *, complex: bool = False
+) -> tuple[Numbers, Numbers]:
     """Return the paper's experiments (a), ``sigma=0``, and (b), ``sigma=0.1``.
 
     C[i] = A diag(uniform) A' + sigma² R R', with standard normal entries of A and R.
@@ -21,6 +23,8 @@ def synthetic(n: int, p: int, sigma: float = 0.1, seed: int = 0) -> tuple[Floats
         The standard deviation of the noise; without noise the set can be diagonalized exactly.
     seed : int
         Chooses the numbers; the same in the Rust library and the program.
+    complex : bool
+        Whether the entries of A and R are complex, and the matrices Hermitian.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def synthetic(n: int, p: int, sigma: float = 0.1, seed: int = 0) -> tuple[Floats
         raise ValueError(f"sigma must be a number that is not negative, got {sigma}")
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {seed}")
-    return _core.synthetic_set(n, p, sigma, seed)
+    return _core.synthetic_set(n, p, sigma, seed, complex)
 
 
 def meg(sensors: str = "magnetometers") -> Floats:

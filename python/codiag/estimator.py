@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._errors import OnFailure
-from ._input import Floats, matrix_set, real_array, start_choice, weight_vector
+from ._input import (
+    Floats,
+    Numbers,
+    matrix_set,
+    real_array,
+    real_set,
+    start_choice,
+    weight_vector,
+)
 from ._result import Result
 from ._solve import diagonalize, loss
 from ._tracker import Tracker
@@ -175,7 +183,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         self
         """
-        data = matrix_set(X, "X")
+        data = real_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
         tracker = Tracker(
             **self._options(),
@@ -206,7 +214,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             "max_iter": self.max_iter,
         }
 
-    def _accept(self, result: Result, data: Floats, before: int) -> Self:
+    def _accept(self, result: Result, data: Numbers, before: int) -> Self:
         self.result_ = result
         self.n_features_in_ = data.shape[1]
         self.n_samples_seen_ = before + len(data)
@@ -232,7 +240,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         data = self._check_size(matrix_set(X, "X"))
-        powers: Floats = ((self.B_ @ data) * self.B_).sum(axis=-1)
+        powers: Floats = ((self.B_ @ data) * self.B_.conj()).sum(axis=-1).real
         if not self._logarithmic:
             return powers
         if not (powers > 0).all():
@@ -244,7 +252,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         logs: Floats = np.log(powers)
         return logs
 
-    def inverse_transform(self, X: ArrayLike) -> Floats:
+    def inverse_transform(self, X: ArrayLike) -> Numbers:
         """Return the matrices that are diagonal in the basis found, with these diagonals.
 
         Parameters
@@ -263,7 +271,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             raise ValueError(f"expected X of shape (n, {r}), got shape {diagonals.shape}")
         if self._logarithmic:
             diagonals = np.exp(diagonals)
-        matrices: Floats = (self.A_ * diagonals[:, None, :]) @ self.A_.T
+        matrices: Numbers = (self.A_ * diagonals[:, None, :]) @ self.A_.conj().T
         return matrices
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
@@ -285,10 +293,10 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if not self._logarithmic:
             return -loss(data, self.B_, criterion=self.criterion)
         transformed = self.result_.transform(data)
-        logs = np.log(np.diagonal(transformed, axis1=1, axis2=2)).sum(axis=1)
+        logs = np.log(np.diagonal(transformed, axis1=1, axis2=2).real).sum(axis=1)
         return float(-0.5 * np.mean(logs - np.linalg.slogdet(transformed)[1]))
 
-    def _check_size(self, data: Floats) -> Floats:
+    def _check_size(self, data: Numbers) -> Numbers:
         if data.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {data.shape[1]} features, but JointDiagonalizer is expecting "

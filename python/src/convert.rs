@@ -1,25 +1,39 @@
 //! Between NumPy and the library.
 
-use codiag::{Diagonalization, Matrix, Record, Value};
+use codiag::{Diagonalization, Matrix, Record, Scalar, Value, c64};
 use numpy::ndarray::{Array2, Array3, Dimension};
 use numpy::{
-    IntoPyArray, PyArray2, PyArray3, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3,
+    Element, IntoPyArray, PyArray2, PyArray3, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3,
     PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
 
+/// Real or complex matrices, an array that Python has found to be (n, p, p).
+#[derive(FromPyObject)]
+pub enum Cube<'py> {
+    Real(PyReadonlyArray3<'py, f64>),
+    Complex(PyReadonlyArray3<'py, c64>),
+}
+
+/// A real or complex matrix.
+#[derive(FromPyObject)]
+pub enum Square<'py> {
+    Real(PyReadonlyArray2<'py, f64>),
+    Complex(PyReadonlyArray2<'py, c64>),
+}
+
 /// n and p of an array that Python has found to be (n, p, p).
-pub fn shape(c: &PyReadonlyArray3<'_, f64>) -> (usize, usize) {
+pub fn shape<T: Element>(c: &PyReadonlyArray3<'_, T>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])
 }
 
 /// An array that can be read in place: a copy, if it came over a network into the midst of a buffer
 /// and is not aligned.
-pub fn in_place<'py, D: Dimension>(
-    array: &PyReadonlyArray<'py, f64, D>,
-) -> PyResult<PyReadonlyArray<'py, f64, D>> {
+pub fn in_place<'py, T: Element, D: Dimension>(
+    array: &PyReadonlyArray<'py, T, D>,
+) -> PyResult<PyReadonlyArray<'py, T, D>> {
     if array.as_slice().is_ok() {
         return Ok(array.clone());
     }
@@ -28,7 +42,7 @@ pub fn in_place<'py, D: Dimension>(
 }
 
 /// A copy of a small matrix.
-pub fn matrix_from(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
+pub fn matrix_from<T: Scalar + Element>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Matrix<T>> {
     let &[rows, columns] = array.shape() else {
         return Err(PyValueError::new_err("expected a matrix"));
     };
@@ -37,7 +51,10 @@ pub fn matrix_from(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
 }
 
 /// A matrix as an array, without a copy.
-pub fn matrix_to(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<f64>>> {
+pub fn matrix_to<T: Scalar + Element>(
+    py: Python<'_>,
+    matrix: Matrix<T>,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
     let shape = (matrix.rows(), matrix.columns());
     let array = Array2::from_shape_vec(shape, matrix.into_vec());
     let array = array.map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -45,18 +62,21 @@ pub fn matrix_to(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<
 }
 
 /// n matrices as an array (n, p, p), without a copy.
-pub fn cube(
+pub fn cube<T: Scalar + Element>(
     py: Python<'_>,
     (n, p): (usize, usize),
-    data: Vec<f64>,
-) -> PyResult<Bound<'_, PyArray3<f64>>> {
+    data: Vec<T>,
+) -> PyResult<Bound<'_, PyArray3<T>>> {
     let array = Array3::from_shape_vec((n, p, p), data);
     let array = array.map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(array.into_pyarray(py))
 }
 
 /// The fields of a result by name.
-pub fn results(py: Python<'_>, answer: Diagonalization) -> PyResult<Bound<'_, PyDict>> {
+pub fn results<T: Scalar + Element>(
+    py: Python<'_>,
+    answer: Diagonalization<T>,
+) -> PyResult<Bound<'_, PyDict>> {
     let fields = PyDict::new(py);
     fields.set_item("criterion", answer.criterion.name())?;
     fields.set_item("status", answer.status.name())?;

@@ -7,11 +7,15 @@ use std::time::Instant;
 
 use codiag::npy::Numbers;
 use codiag::working::{WorkingSet, diagonalize_working};
-use codiag::{Error, MatrixFile, Memory, OnDisk, Reading, diagonalize_with};
+use codiag::{
+    Diagonalization, Error, MatrixFile, MatrixSet, Memory, OnDisk, Reading, Scalar,
+    diagonalize_with,
+};
+use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::results;
+use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
 use crate::words::bad_input;
@@ -36,41 +40,66 @@ pub fn solve_file<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = Options::from_dict(options)?;
     let memory = memory.map(budget).transpose()?;
-    let mut watch = Watch::new(callback, &options);
+    let file = match layout {
+        Some((offset, name, n, p)) => {
+            Numbers::parse(&name).and_then(|numbers| MatrixFile::raw(path, offset, numbers, n, p))
+        }
+        None => MatrixFile::open(path),
+    };
+    let file = file.map_err(bad_input)?;
     let raised = Mutex::new(None);
-    let solved = py.detach(|| {
-        let clock = Instant::now();
-        let file = match layout {
-            Some((offset, name, n, p)) => {
-                MatrixFile::raw(path, offset, Numbers::parse(&name)?, n, p)
-            }
-            None => MatrixFile::open(path),
-        }?;
-        let for_set = options.for_set(weights);
-        let (answer, mean_log_det) = match memory.filter(|memory| file.in_memory() > *memory) {
-            None => {
-                let set = file.read_set(&for_set)?;
-                let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
-                (answer, set.constant())
-            }
+    let watcher = |reading: &Reading| follow(reading, progress.as_ref(), &raised);
+    let clock = Instant::now();
+    let memory = memory.filter(|memory| file.in_memory() > *memory);
+    let for_set = options.for_set(weights);
+    // Which of the four it is decides the type of the answer.
+    let fields = if file.is_complex() {
+        let mut watch = Watch::new(callback, &options);
+        let solved = py.detach(|| match memory {
+            None => solve_set(&file.read_complex_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let watcher = |reading: &Reading| follow(reading, progress.as_ref(), &raised);
-                let mut set = OnDisk::new_watched(file, memory, &for_set, &watcher)?;
-                let answer = diagonalize_working(&mut set, &options.settings, &mut watch)?;
-                (answer, set.summary().constant)
+                let mut set = OnDisk::complex_watched(file, memory, &for_set, &watcher)?;
+                solve_working(&mut set, &options, &mut watch)
             }
-        };
-        Ok::<_, Error>((answer, mean_log_det, clock.elapsed()))
-    });
-    watch.finish()?;
-    if let Some(error) = raised.into_inner().ok().flatten() {
-        return Err(error);
+        });
+        finished(py, watch, solved, clock.elapsed())
+    } else {
+        let mut watch = Watch::new(callback, &options);
+        let solved = py.detach(|| match memory {
+            None => solve_set(&file.read_set(&for_set)?, &options, &mut watch),
+            Some(memory) => {
+                let mut set = OnDisk::new_watched(file, memory, &for_set, &watcher)?;
+                solve_working(&mut set, &options, &mut watch)
+            }
+        });
+        finished(py, watch, solved, clock.elapsed())
+    };
+    // What the watcher met comes before what the solve made of it.
+    match raised.into_inner().ok().flatten() {
+        Some(error) => Err(error),
+        None => fields,
     }
-    let (answer, mean_log_det, elapsed) = solved.map_err(bad_input)?;
-    let fields = results(py, answer)?;
-    fields.set_item("mean_log_det", mean_log_det)?;
-    fields.set_item("seconds", elapsed.as_secs_f64())?;
-    Ok(fields)
+}
+
+/// An answer, and the set's mean of log det.
+type Solved<T> = Result<(Diagonalization<T>, f64), Error>;
+
+fn solve_set<T: Scalar + Element>(
+    set: &MatrixSet<T>,
+    options: &Options,
+    watch: &mut Watch<T>,
+) -> Solved<T> {
+    let answer = diagonalize_with(set, &options.settings, watch)?;
+    Ok((answer, set.constant()))
+}
+
+fn solve_working<T: Scalar + Element, S: WorkingSet<T>>(
+    set: &mut S,
+    options: &Options,
+    watch: &mut Watch<T>,
+) -> Solved<T> {
+    let answer = diagonalize_working(set, &options.settings, watch)?;
+    Ok((answer, set.summary().constant))
 }
 
 /// Looks for signals and shows how far a pass has come.

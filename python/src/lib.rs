@@ -17,14 +17,15 @@ use std::time::{Duration, Instant};
 
 use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::{
-    Criterion, Diagonalization, Error, Evaluation, MatrixSet, SetOptions, diagonalize_with,
+    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Scalar, SetOptions,
+    diagonalize_with,
 };
-use numpy::{PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
-use pyo3::exceptions::PyValueError;
+use numpy::{Element, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use convert::{cube, matrix_from, matrix_to, results, shape};
+use convert::{Cube, Square, cube, matrix_from, matrix_to, results, shape};
 use observer::Watch;
 use options::Options;
 use words::{bad_input, bad_point};
@@ -33,31 +34,42 @@ use words::{bad_input, bad_point};
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 fn solve<'py>(
-    py: Python<'py>,
-    c: PyReadonlyArray3<'py, f64>,
+    c: Cube<'py>,
     weights: Option<Vec<f64>>,
     options: &Bound<'py, PyDict>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = Options::from_dict(options)?;
-    let (n, p) = shape(&c);
+    match c {
+        Cube::Real(c) => solve_array(&c, weights, &options, callback),
+        Cube::Complex(c) => solve_array(&c, weights, &options, callback),
+    }
+}
+
+fn solve_array<'py, T: Scalar + Element>(
+    c: &PyReadonlyArray3<'py, T>,
+    weights: Option<Vec<f64>>,
+    options: &Options,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (n, p) = shape(c);
     let data = c.as_slice()?;
-    let mut watch = Watch::new(callback, &options);
+    let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
-    let solved = py.detach(|| {
+    let solved = c.py().detach(|| {
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
         let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
         Ok((answer, set.constant()))
     });
-    finished(py, watch, solved, clock.elapsed())
+    finished(c.py(), watch, solved, clock.elapsed())
 }
 
 /// The fields of a result by name, from an answer and the set's mean of log det; or what was raised
 /// on the way to it.
-fn finished(
+fn finished<T: Scalar + Element>(
     py: Python<'_>,
-    watch: Watch,
-    solved: Result<(Diagonalization, f64), Error>,
+    watch: Watch<T>,
+    solved: Result<(Diagonalization<T>, f64), Error>,
     elapsed: Duration,
 ) -> PyResult<Bound<'_, PyDict>> {
     let iterates = watch.finish()?;
@@ -73,37 +85,60 @@ fn finished(
     Ok(fields)
 }
 
-/// The loss and the relative gradient at B.
+/// The loss and the relative gradient at B, which is complex if the matrices are.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
 fn criterion<'py>(
     py: Python<'py>,
-    c: PyReadonlyArray3<'py, f64>,
-    b: PyReadonlyArray2<'py, f64>,
+    c: Cube<'py>,
+    b: Square<'py>,
     weights: Option<Vec<f64>>,
     name: &str,
     threads: Option<usize>,
-) -> PyResult<(f64, Bound<'py, PyArray2<f64>>)> {
+) -> PyResult<(f64, Bound<'py, PyAny>)> {
     let criterion: Criterion = name.parse().map_err(bad_input)?;
-    let (n, p) = shape(&c);
-    let (data, b) = (c.as_slice()?, matrix_from(&b)?);
+    let options = SetOptions::default()
+        .weights(weights)
+        .criterion(criterion)
+        .threads(threads);
+    match (c, b) {
+        (Cube::Real(c), Square::Real(b)) => criterion_at(py, &c, &b, &options),
+        (Cube::Complex(c), Square::Complex(b)) => criterion_at(py, &c, &b, &options),
+        _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+    }
+}
+
+/// Python has brought both to one type.
+const NOT_ALIKE: &str = "expected two real or two complex arrays";
+
+fn criterion_at<'py, T: Scalar + Element>(
+    py: Python<'py>,
+    c: &PyReadonlyArray3<'py, T>,
+    b: &PyReadonlyArray2<'py, T>,
+    options: &SetOptions,
+) -> PyResult<(f64, Bound<'py, PyAny>)> {
+    let (n, p) = shape(c);
+    let (data, b) = (c.as_slice()?, matrix_from(b)?);
     let here = py.detach(|| {
-        let options = SetOptions::default()
-            .weights(weights)
-            .criterion(criterion)
-            .threads(threads);
-        let set = MatrixSet::with_options(data, n, p, &options)?;
+        let set = MatrixSet::with_options(data, n, p, options)?;
         Evaluation::at(&set, &b)
     });
     let here = here.map_err(bad_point)?;
-    Ok((here.loss, matrix_to(py, here.gradient)?))
+    Ok((here.loss, matrix_to(py, here.gradient)?.into_any()))
 }
 
 /// Amari's distance of B A to a scaled permutation.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
-fn amari_distance(b: PyReadonlyArray2<'_, f64>, a: PyReadonlyArray2<'_, f64>) -> PyResult<f64> {
-    let (b, a) = (matrix_from(&b)?, matrix_from(&a)?);
+fn amari_distance(b: Square<'_>, a: Square<'_>) -> PyResult<f64> {
+    match (b, a) {
+        (Square::Real(b), Square::Real(a)) => distance(&matrix_from(&b)?, &matrix_from(&a)?),
+        (Square::Complex(b), Square::Complex(a)) => distance(&matrix_from(&b)?, &matrix_from(&a)?),
+        _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+    }
+}
+
+fn distance<T: Scalar>(b: &Matrix<T>, a: &Matrix<T>) -> PyResult<f64> {
     if b.columns() != a.rows() || b.rows() != a.columns() {
         return Err(PyValueError::new_err(format!(
             "B A must be square, got shapes ({}, {}) and ({}, {})",
@@ -113,21 +148,32 @@ fn amari_distance(b: PyReadonlyArray2<'_, f64>, a: PyReadonlyArray2<'_, f64>) ->
             a.columns()
         )));
     }
-    Ok(synthetic::amari_distance(&b, &a))
+    Ok(synthetic::amari_distance(b, a))
 }
 
-/// The paper's synthetic matrices and the mixing that made them.
+/// The paper's synthetic matrices and the mixing that made them, or complex ones of their kind.
 #[pyfunction]
-#[allow(clippy::type_complexity)] // a pair of arrays
 fn synthetic_set(
     py: Python<'_>,
     n: usize,
     p: usize,
     sigma: f64,
     seed: u64,
-) -> PyResult<(Bound<'_, PyArray3<f64>>, Bound<'_, PyArray2<f64>>)> {
-    let made = py.detach(|| Synthetic::new(n, p, sigma, seed));
-    Ok((cube(py, (n, p), made.data)?, matrix_to(py, made.mixing)?))
+    complex: bool,
+) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
+    if complex {
+        made(py, py.detach(|| Synthetic::complex(n, p, sigma, seed)))
+    } else {
+        made(py, py.detach(|| Synthetic::new(n, p, sigma, seed)))
+    }
+}
+
+fn made<T: Scalar + Element>(
+    py: Python<'_>,
+    made: Synthetic<T>,
+) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
+    let data = cube(py, (made.n, made.p), made.data)?;
+    Ok((data.into_any(), matrix_to(py, made.mixing)?.into_any()))
 }
 
 /// The MEG covariances.

@@ -4,29 +4,38 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, diagonalize_with};
-use numpy::PyReadonlyArray3;
+use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use crate::convert::{results, shape};
+use crate::convert::{Cube, results, shape};
 use crate::observer::SIGNAL_INTERVAL;
 use crate::options::Options;
 use crate::words::bad_set;
 
 /// One of the problems, borrowed from its array.
 struct Problem<'a> {
-    data: &'a [f64],
+    data: Data<'a>,
     n: usize,
     p: usize,
     weights: Option<Vec<f64>>,
 }
 
+enum Data<'a> {
+    Real(&'a [f64]),
+    Complex(&'a [c64]),
+}
+
+enum Answer {
+    Real(Diagonalization),
+    Complex(Diagonalization<c64>),
+}
+
 /// The answers in order; None if a signal came first.
-type Solved = Option<Vec<Result<Diagonalization, Error>>>;
+type Solved = Option<Vec<Result<Answer, Error>>>;
 
 /// Solves all problems, each on one thread, so that an answer does not depend on how many run at a
 /// time. `threads` says how many may; all of the machine's if None.
@@ -34,7 +43,7 @@ type Solved = Option<Vec<Result<Diagonalization, Error>>>;
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn solve_many<'py>(
     py: Python<'py>,
-    sets: Vec<PyReadonlyArray3<'py, f64>>,
+    sets: Vec<Cube<'py>>,
     weights: Vec<Option<Vec<f64>>>,
     options: &Bound<'py, PyDict>,
     threads: Option<usize>,
@@ -45,8 +54,10 @@ pub fn solve_many<'py>(
         .iter()
         .zip(weights)
         .map(|(set, weights)| {
-            let (n, p) = shape(set);
-            let data = set.as_slice()?;
+            let ((n, p), data) = match set {
+                Cube::Real(set) => (shape(set), Data::Real(set.as_slice()?)),
+                Cube::Complex(set) => (shape(set), Data::Complex(set.as_slice()?)),
+            };
             Ok(Problem {
                 data,
                 n,
@@ -58,9 +69,11 @@ pub fn solve_many<'py>(
     let problems = problems?;
     let solved = py.detach(|| watched(&problems, &options, threads))?;
     let solved = solved.unwrap_or_default();
-    let name = |(k, solved): (usize, Result<Diagonalization, Error>)| {
-        let answer = solved.map_err(|error| bad_set(k, &error))?;
-        results(py, answer)
+    let name = |(k, solved): (usize, Result<Answer, Error>)| match solved
+        .map_err(|error| bad_set(k, &error))?
+    {
+        Answer::Real(answer) => results(py, answer),
+        Answer::Complex(answer) => results(py, answer),
     };
     solved.into_iter().enumerate().map(name).collect()
 }
@@ -125,21 +138,30 @@ fn solve_one(
     problem: &Problem<'_>,
     options: &Options,
     stop: &AtomicBool,
-) -> Option<Result<Diagonalization, Error>> {
+) -> Option<Result<Answer, Error>> {
     if stop.load(Ordering::Relaxed) {
         return None;
     }
+    Some(match problem.data {
+        Data::Real(data) => solve_data(problem, data, options, stop).map(Answer::Real),
+        Data::Complex(data) => solve_data(problem, data, options, stop).map(Answer::Complex),
+    })
+}
+
+fn solve_data<T: Scalar>(
+    problem: &Problem<'_>,
+    data: &[T],
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Diagonalization<T>, Error> {
     let for_set = options.for_set(problem.weights.clone());
-    let set = match MatrixSet::with_options(problem.data, problem.n, problem.p, &for_set) {
-        Ok(set) => set,
-        Err(error) => return Some(Err(error)),
-    };
-    let mut observer = |_: &Record, _: &Matrix| {
+    let set = MatrixSet::with_options(data, problem.n, problem.p, &for_set)?;
+    let mut observer = |_: &Record, _: &Matrix<T>| {
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     };
-    Some(diagonalize_with(&set, &options.settings, &mut observer))
+    diagonalize_with(&set, &options.settings, &mut observer)
 }

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use codiag::{Checkpoint, Matrix, Observer, Record};
+use codiag::{Checkpoint, Matrix, Observer, Record, Scalar};
+use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,18 +16,18 @@ use crate::options::Options;
 pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Follows a solve on behalf of Python.
-pub struct Watch {
+pub struct Watch<T = f64> {
     callback: Option<Py<PyAny>>,
     stop_decrement: Option<f64>,
     stop_step: Option<f64>,
-    iterates: Option<Vec<Matrix>>,
+    iterates: Option<Vec<Matrix<T>>>,
     show_iterates: bool,
     error: Option<PyErr>,
     looked: Instant,
-    checkpoint: Option<(Py<PyAny>, Checkpoint)>,
+    checkpoint: Option<(Py<PyAny>, Checkpoint<T>)>,
 }
 
-impl Watch {
+impl<T: Scalar + Element> Watch<T> {
     pub fn new(callback: Option<Py<PyAny>>, options: &Options) -> Self {
         let checkpoint = options.checkpoint.as_ref().map(|(save, every)| {
             let save = Python::attach(|py| save.clone_ref(py));
@@ -67,7 +68,7 @@ impl Watch {
 
     /// Saves the best B, if it has not been saved yet. Returns what was raised on the way, or the
     /// iterates if they were to be kept.
-    pub fn finish(mut self) -> PyResult<Option<Vec<Matrix>>> {
+    pub fn finish(mut self) -> PyResult<Option<Vec<Matrix<T>>>> {
         if let Some((save, checkpoint)) = self.checkpoint.take()
             && let Some(best) = checkpoint.last()
         {
@@ -78,7 +79,7 @@ impl Watch {
     }
 
     /// Whether the caller wants to stop.
-    fn ask(&mut self, py: Python<'_>, record: &Record, b: &Matrix) -> PyResult<bool> {
+    fn ask(&mut self, py: Python<'_>, record: &Record, b: &Matrix<T>) -> PyResult<bool> {
         py.check_signals()?;
         self.looked = Instant::now();
         let Some(callback) = &self.callback else {
@@ -96,13 +97,13 @@ impl Watch {
 }
 
 /// Hands B to a function that saves it; the solve goes on.
-fn saved(py: Python<'_>, save: &Py<PyAny>, b: &Matrix) -> PyResult<bool> {
+fn saved<T: Scalar + Element>(py: Python<'_>, save: &Py<PyAny>, b: &Matrix<T>) -> PyResult<bool> {
     save.call1(py, (matrix_to(py, b.clone())?,))?;
     Ok(false)
 }
 
-impl Observer for Watch {
-    fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
+impl<T: Scalar + Element> Observer<T> for Watch<T> {
+    fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         let mut stop = false;
         if !record.sample {
             if let Some(iterates) = &mut self.iterates {

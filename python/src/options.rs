@@ -4,12 +4,11 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
-use numpy::PyReadonlyArray2;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::matrix_from;
+use crate::convert::{Square, matrix_from};
 use crate::words::bad_input;
 
 /// A dictionary of keyword arguments, which may leave out whatever stays at its default. One that
@@ -175,8 +174,10 @@ fn start(keywords: &Keywords<'_, '_>) -> PyResult<Option<Start>> {
     if let Ok(name) = value.cast::<PyString>() {
         return name.to_cow()?.parse().map(Some).map_err(bad_input);
     }
-    let given: PyReadonlyArray2<'_, f64> = value.extract()?;
-    Ok(Some(Start::Given(matrix_from(&given)?)))
+    Ok(Some(match value.extract()? {
+        Square::Real(given) => Start::Given(matrix_from(&given)?),
+        Square::Complex(given) => Start::GivenComplex(matrix_from(&given)?),
+    }))
 }
 
 fn checkpoint(keywords: &Keywords<'_, '_>) -> PyResult<Option<(Py<PyAny>, Duration)>> {

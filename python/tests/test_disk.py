@@ -76,9 +76,9 @@ def test_what_is_wrong_is_said(many, path, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.npy") as caught:
         codiag.diagonalize(tmp_path / "nowhere.npy")
     assert caught.value.filename == str(tmp_path / "nowhere.npy")
-    np.save(tmp_path / "complex.npy", many[:3].astype(complex))
-    with pytest.raises(TypeError, match=r"complex\.npy: .*complex"):
-        codiag.diagonalize(tmp_path / "complex.npy")
+    np.save(tmp_path / "words.npy", np.full((1, 2, 2), "one"))
+    with pytest.raises(TypeError, match=r"words\.npy: .*float64"):
+        codiag.diagonalize(tmp_path / "words.npy")
     bad = many.copy()
     bad[3456, 2, 1] = np.inf
     np.save(tmp_path / "bad.npy", bad)

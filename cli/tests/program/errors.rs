@@ -94,7 +94,7 @@ fn wrong_shapes_and_numbers() {
         (
             "complex",
             Array::bytes("<c16", false, "(1, 1, 1)", &[0; 16]),
-            &["complex", "Hermitian"],
+            &["complex", "real"],
         ),
         (
             "words",

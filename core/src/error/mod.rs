@@ -362,6 +362,9 @@ pub fn asymmetric_entries(complex: bool, row: usize, column: usize, asymmetry: f
     } else {
         ("symmetric", "")
     };
+    if row == column {
+        return format!("{word}: entry ({row}, {row}) and its conjugate differ by {asymmetry:.3e}");
+    }
     format!(
         "{word}: entries ({row}, {column}) and {conjugate}({column}, {row}) differ by {asymmetry:.3e}"
     )

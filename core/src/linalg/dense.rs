@@ -1,20 +1,76 @@
-//! Decompositions of single p×p matrices. The only file that names faer.
+//! Decompositions of single p×p matrices. With `by_faer.rs` the only file that names faer.
 
 use faer::linalg::matmul::{matmul, triangular};
-use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
-use faer::prelude::ReborrowMut;
-use faer::{Accum, MatMut, MatRef, Par, Side};
+use faer::{Accum, MatMut, MatRef, Par};
 
 use super::{Matrix, Scalar, c64};
 
+mod by_faer;
 #[cfg(test)]
 mod tests;
 
-/// What faer computes with. It cannot be named outside the crate, and so closes [`Scalar`].
-pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {}
+/// What faer computes with, and what it computes. It cannot be named outside the crate, and so closes
+/// [`Scalar`].
+pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
+    fn product(left: &Matrix<Self>, right: &Matrix<Self>) -> Matrix<Self>;
+    fn add_symmetric_product(
+        out: &mut Matrix<Self>,
+        factor: f64,
+        x: &Matrix<Self>,
+        y: &Matrix<Self>,
+    );
+    fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)>;
+    fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>>;
+    fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>>;
+    fn cholesky(m: &Matrix<Self>) -> Option<Matrix<Self>>;
+    fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
+    fn log_abs_det(m: &Matrix<Self>) -> f64;
+    fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>);
+}
 
-impl Field for f64 {}
-impl Field for c64 {}
+macro_rules! compile_for {
+    ($($scalar:ty),*) => {
+        $(impl Field for $scalar {
+            fn product(left: &Matrix<Self>, right: &Matrix<Self>) -> Matrix<Self> {
+                by_faer::product(left, right)
+            }
+
+            fn add_symmetric_product(out: &mut Matrix<Self>, factor: f64, x: &Matrix<Self>, y: &Matrix<Self>) {
+                by_faer::add_symmetric_product(out, factor, x, y);
+            }
+
+            fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)> {
+                by_faer::hermitian_eigen(m)
+            }
+
+            fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>> {
+                by_faer::hermitian_eigenvalues(m)
+            }
+
+            fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>> {
+                by_faer::singular_values(m)
+            }
+
+            fn cholesky(m: &Matrix<Self>) -> Option<Matrix<Self>> {
+                by_faer::cholesky(m)
+            }
+
+            fn inverse(m: &Matrix<Self>) -> Matrix<Self> {
+                by_faer::inverse(m)
+            }
+
+            fn log_abs_det(m: &Matrix<Self>) -> f64 {
+                by_faer::log_abs_det(m)
+            }
+
+            fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>) {
+                by_faer::log_det_and_inverse(m)
+            }
+        })*
+    };
+}
+
+compile_for!(f64, c64);
 
 /// Up to this size a plain loop is faster than preparing the call of a library.
 const SMALL: usize = 8;
@@ -35,37 +91,7 @@ fn from_faer<T: Scalar>(m: MatRef<'_, T>) -> Matrix<T> {
 /// # Panics
 /// If `left` has not as many columns as `right` has rows.
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
-    assert!(
-        left.columns() == right.rows(),
-        "the product of a {} x {} and a {} x {} matrix",
-        left.rows(),
-        left.columns(),
-        right.rows(),
-        right.columns()
-    );
-    let mut out = Matrix::zeros(left.rows(), right.columns());
-    let (rows, columns) = (out.rows(), out.columns());
-    if rows.max(columns) <= SMALL {
-        for a in 0..rows {
-            let (x, sums) = (left.row(a), out.row_mut(a));
-            for (k, x) in x.iter().enumerate() {
-                let row = right.row(k).iter();
-                sums.iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, y)| *sum += *x * *y);
-            }
-        }
-        return out;
-    }
-    matmul(
-        MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, columns),
-        Accum::Replace,
-        view(left),
-        view(right),
-        T::ONE,
-        Par::Seq,
-    );
-    out
+    T::product(left, right)
 }
 
 /// out += factor · (x yᴴ + yᴴ x), all square.
@@ -75,11 +101,7 @@ pub fn add_symmetric_product<T: Scalar>(
     x: &Matrix<T>,
     y: &Matrix<T>,
 ) {
-    let (p, factor) = (out.rows(), T::from_real(factor));
-    let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
-    let (x, y) = (view(x), view(y).adjoint());
-    matmul(out.rb_mut(), Accum::Add, x, y, factor, Par::Seq);
-    matmul(out, Accum::Add, y, x, factor, Par::Seq);
+    T::add_symmetric_product(out, factor, x, y);
 }
 
 /// `left · right` for a `right` given as rows of `columns` numbers, into rows likewise.
@@ -153,14 +175,12 @@ pub fn product_adjoint<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix
 /// conjugated eigenvectors, for which V M Vᴴ is diagonal.
 /// None if the iteration does not converge, which for finite input does not happen.
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
-    let values = eigen.S().column_vector().iter().map(|x| x.real());
-    Some((values.collect(), from_faer(eigen.U()).adjoint()))
+    T::hermitian_eigen(m)
 }
 
 /// The eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.
 pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
-    view(m).self_adjoint_eigenvalues(Side::Lower).ok()
+    T::hermitian_eigenvalues(m)
 }
 
 /// The eigenvectors of a square matrix as columns; of a complex pair, the real and the imaginary part of
@@ -180,58 +200,28 @@ pub fn real_eigenvectors(m: &Matrix) -> Option<Matrix> {
 
 /// The singular values in descending order.
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
-    view(m).singular_values().ok()
+    T::singular_values(m)
 }
 
 /// The lower Cholesky factor L of m = L Lᴴ, or None if `m` is not positive definite.
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
+    T::cholesky(m)
 }
 
 /// The inverse of a square matrix; its entries are not finite if there is none.
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    from_faer(view(m).partial_piv_lu().inverse().as_ref())
+    T::inverse(m)
 }
 
 /// log |det m|, −∞ if `m` is singular.
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
-    let lu = view(m).partial_piv_lu();
-    let upper = lu.U();
-    (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
+    T::log_abs_det(m)
 }
 
 /// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization; for complex
 /// matrices log |det m|.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    if m.rows() <= GAUSS_JORDAN {
-        return super::gauss_jordan::log_det_and_inverse(m);
-    }
-    let lu = view(m).partial_piv_lu();
-    let upper = lu.U();
-    let (order, _) = lu.P().arrays();
-    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
-    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
-    let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
-    if negative || !log_det.is_finite() {
-        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
-    }
-    (log_det, from_faer(lu.inverse().as_ref()))
-}
-
-/// How many transpositions make up a permutation.
-fn transpositions(order: &[usize]) -> usize {
-    let mut seen = vec![false; order.len()];
-    let mut count = 0;
-    for start in 0..order.len() {
-        let mut at = order[start];
-        while !seen[start] && at != start {
-            seen[at] = true;
-            at = order[at];
-            count += 1;
-        }
-        seen[start] = true;
-    }
-    count
+    T::log_det_and_inverse(m)
 }
 
 /// The exponential of an antihermitian matrix E = −Eᴴ, which is unitary; if real, that of an

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Header, Numbers};
 use crate::Error;
+use crate::linalg::Scalar;
 
 /// Numbers that lie one after the other in a file, and are read by position: any number of threads
 /// can read at once.
@@ -92,10 +93,16 @@ impl ArrayFile {
     /// if the file ends before. `bytes` is kept between calls for numbers that are converted.
     ///
     /// # Errors
-    /// If the system cannot read.
-    pub fn read(&self, first: u64, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<usize, Error> {
+    /// If the system cannot read, or if the numbers are complex and `out` is not.
+    pub fn read<T: Scalar>(
+        &self,
+        first: u64,
+        out: &mut [T],
+        bytes: &mut Vec<u8>,
+    ) -> Result<usize, Error> {
+        self.numbers.check::<T>()?;
         let width = self.numbers.width();
-        if self.numbers.is_native() {
+        if self.numbers.is_native::<T>() {
             let read = self.read_bytes(first, bytemuck::cast_slice_mut(out))?;
             return Ok(read / width);
         }

@@ -11,6 +11,7 @@ use std::io::Read;
 use thiserror::Error;
 
 use crate::Error;
+use crate::linalg::{Scalar, c64, reals_mut};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -42,8 +43,8 @@ pub enum NpyError {
     /// It is an array of records.
     #[error("this is an array of records, not of numbers")]
     Records,
-    /// Its numbers are complex.
-    #[error("the numbers are complex ({name}): Hermitian sets are not supported yet")]
+    /// Its numbers are complex, where real ones are needed.
+    #[error("the numbers are complex ({name}), where real ones are needed")]
     Complex {
         /// NumPy's name for them.
         name: String,
@@ -135,6 +136,8 @@ pub struct Header {
 pub struct Numbers {
     kind: Kind,
     big_endian: bool,
+    /// Whether each is two of that kind, a real and an imaginary part.
+    complex: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,18 +178,21 @@ impl Numbers {
     /// From NumPy's name for them, as `<f8` or `>i4`.
     ///
     /// # Errors
-    /// If they are no real numbers of at most 64 bits.
+    /// If they are no numbers of at most 64 bits, or complex ones of two such.
     pub fn parse(name: &str) -> Result<Self> {
-        if name.contains('c') {
-            let name = name.to_owned();
-            return Err(Error::Npy(NpyError::Complex { name }));
-        }
-        let kind = Kind::parse(name.trim_start_matches(['<', '>', '=', '|'])).ok_or_else(|| {
+        let code = name.trim_start_matches(['<', '>', '=', '|']);
+        let (part, complex) = match code {
+            "c8" => ("f4", true),
+            "c16" => ("f8", true),
+            real => (real, false),
+        };
+        let kind = Kind::parse(part).ok_or_else(|| {
             let name = name.to_owned();
             Error::Npy(NpyError::UnknownNumbers { name })
         })?;
         Ok(Self {
             kind,
+            complex,
             big_endian: name.starts_with('>')
                 || name.starts_with('=') && cfg!(target_endian = "big"),
         })
@@ -194,12 +200,38 @@ impl Numbers {
 
     /// The bytes of one number.
     pub fn width(self) -> usize {
-        self.kind.bytes()
+        self.planes() * self.kind.bytes()
     }
 
-    /// Whether the bytes are those of `f64` in memory.
-    pub(crate) fn is_native(self) -> bool {
-        self.kind == Kind::Float(8) && self.big_endian == cfg!(target_endian = "big")
+    /// Whether they are complex.
+    ///
+    /// ```
+    /// use codiag::npy::Numbers;
+    /// assert!(Numbers::parse("<c16")?.is_complex() && !Numbers::parse("<f8")?.is_complex());
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    pub fn is_complex(self) -> bool {
+        self.complex
+    }
+
+    fn planes(self) -> usize {
+        if self.complex { 2 } else { 1 }
+    }
+
+    /// That they can be read as these: complex ones not as real ones.
+    pub(crate) fn check<T: Scalar>(self) -> Result<()> {
+        if self.planes() <= T::PLANES {
+            return Ok(());
+        }
+        let name = format!("c{}", self.width());
+        Err(Error::Npy(NpyError::Complex { name }))
+    }
+
+    /// Whether the bytes are those of these numbers in memory.
+    pub(crate) fn is_native<T: Scalar>(self) -> bool {
+        self.planes() == T::PLANES
+            && self.kind == Kind::Float(8)
+            && self.big_endian == cfg!(target_endian = "big")
     }
 
     /// Whether the bytes are those of `f32` in memory.
@@ -207,11 +239,25 @@ impl Numbers {
         self.kind == Kind::Float(4) && self.big_endian == cfg!(target_endian = "big")
     }
 
-    /// Writes the numbers that `bytes` hold.
-    pub fn convert(self, bytes: &[u8], out: &mut [f64]) {
-        let width = self.width();
+    /// Writes the numbers that `bytes` hold; real ones can be written as complex ones.
+    ///
+    /// # Panics
+    /// If they are complex, and `out` is not.
+    pub fn convert<T: Scalar>(self, bytes: &[u8], out: &mut [T]) {
+        assert!(self.planes() <= T::PLANES, "complex numbers are not real");
+        if self.planes() == T::PLANES {
+            return self.convert_parts(bytes, reals_mut(out));
+        }
+        for (x, bytes) in out.iter_mut().zip(bytes.chunks_exact(self.width())) {
+            *x = T::from_real(self.number(bytes));
+        }
+    }
+
+    /// Writes the real numbers that `bytes` hold, or the parts of complex ones.
+    fn convert_parts(self, bytes: &[u8], out: &mut [f64]) {
+        let width = self.kind.bytes();
         // Without a loop over bytes: by far the most common of them.
-        if self.is_native() {
+        if self.kind == Kind::Float(8) && self.big_endian == cfg!(target_endian = "big") {
             for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {
                 *x = f64::from_ne_bytes(*bytes);
             }
@@ -256,7 +302,7 @@ impl Header {
     /// Reads a header, and leaves the reader at the first number.
     ///
     /// # Errors
-    /// If there is none, or it is damaged, or its numbers are not real.
+    /// If there is none, or it is damaged, or its numbers are of no known type.
     pub fn read(reader: &mut dyn Read) -> Result<Self> {
         let cut = |_| Error::Npy(NpyError::HeaderTruncated);
         let mut start = [0; 8];
@@ -332,7 +378,7 @@ impl Header {
         let mut factors = self.shape.iter();
         let count = factors.try_fold(1_usize, |product, x| product.checked_mul(*x));
         count
-            .filter(|count| count.checked_mul(8).is_some())
+            .filter(|count| count.checked_mul(16).is_some())
             .ok_or_else(|| {
                 let shape = self.shape.clone();
                 Error::Npy(NpyError::Impossible { shape })
@@ -347,16 +393,39 @@ impl Header {
         Ok(self.count()? as u64 * self.numbers.width() as u64)
     }
 
-    /// Reads `count` numbers; `done` have been read before.
+    /// Reads `count` real numbers; `done` have been read before.
     ///
     /// # Errors
-    /// If the file ends before.
+    /// If the file ends before, or if they are complex.
     pub fn read_numbers(
         &self,
         reader: &mut dyn Read,
         count: usize,
         done: usize,
     ) -> Result<Vec<f64>> {
+        self.read_scalars(reader, count, done)
+    }
+
+    /// The same as complex numbers, which they may but need not be.
+    ///
+    /// # Errors
+    /// If the file ends before.
+    pub fn read_complex(
+        &self,
+        reader: &mut dyn Read,
+        count: usize,
+        done: usize,
+    ) -> Result<Vec<c64>> {
+        self.read_scalars(reader, count, done)
+    }
+
+    fn read_scalars<T: Scalar>(
+        &self,
+        reader: &mut dyn Read,
+        count: usize,
+        done: usize,
+    ) -> Result<Vec<T>> {
+        self.numbers.check::<T>()?;
         let width = self.numbers.width();
         let mut bytes = Vec::new();
         reader
@@ -366,7 +435,7 @@ impl Header {
         if bytes.len() < count * width {
             return Err(self.truncated(done + bytes.len() / width));
         }
-        let mut numbers = vec![0.0; count];
+        let mut numbers = vec![T::ZERO; count];
         self.numbers.convert(&bytes, &mut numbers);
         Ok(numbers)
     }
@@ -462,5 +531,32 @@ mod tests {
         let mut long = b"\x93NUMPY\x02\x00".to_vec();
         long.extend(u32::MAX.to_le_bytes());
         assert!(numbers(&long).unwrap_err().to_string().contains("damaged"));
+    }
+
+    #[test]
+    fn complex_numbers_of_either_precision_and_order_are_read() {
+        let expected = [c64::new(1.5, -2.0), c64::new(0.25, 3.0)];
+        let parts = [1.5, -2.0, 0.25, 3.0];
+        let single = parts.map(|x| x as f32);
+        let cases: [(&str, Vec<u8>); 4] = [
+            ("<c16", parts.map(f64::to_le_bytes).concat()),
+            (">c16", parts.map(f64::to_be_bytes).concat()),
+            ("<c8", single.map(f32::to_le_bytes).concat()),
+            (">c8", single.map(f32::to_be_bytes).concat()),
+        ];
+        for (descr, data) in cases {
+            let bytes = file(descr, "False", "(2,)", &data);
+            let mut reader = &bytes[..];
+            let header = Header::read(&mut reader).unwrap();
+            assert!(header.numbers.is_complex());
+            let read = header.read_complex(&mut reader, 2, 0).unwrap();
+            assert_eq!(read, expected, "{descr}");
+        }
+        // Real ones are complex ones without imaginary parts.
+        let bytes = file("<i2", "False", "(1,)", &(-7_i16).to_le_bytes());
+        let mut reader = &bytes[..];
+        let header = Header::read(&mut reader).unwrap();
+        let read = header.read_complex(&mut reader, 1, 0).unwrap();
+        assert_eq!(read, [c64::new(-7.0, 0.0)]);
     }
 }

@@ -6,7 +6,7 @@ import sys
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._input import Floats, usable_threads
+from .._input import Floats, Numbers, usable_threads
 
 # Their rule is about the decrease that a sweep predicts; ours, about the gradient, is out of reach.
 _NEVER = sys.float_info.min
@@ -15,15 +15,15 @@ _NEVER = sys.float_info.min
 class Sweeps(NamedTuple):
     """What a solve by sweeps gave."""
 
-    V: Floats
+    V: Numbers
     finished: bool
     fields: dict[str, Any]
 
 
 def sweeps(
-    X: Floats,
+    X: Numbers,
     weights: Floats | None,
-    start: Floats,
+    start: Numbers,
     eps: float,
     max_iter: int,
     keep_iterates: bool = False,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._errors import report
-from .._input import Floats, matrix, matrix_set, usable_threads, weight_vector
+from .._input import Floats, matrix, real_set, usable_threads, weight_vector
 from ._pham import sweeps
 
 
@@ -79,7 +79,7 @@ def qndiag(
     """
     if np.ndim(C) != 3:
         raise ValueError(f"C must have 3 dimensions, got shape {np.shape(C)}")
-    data = matrix_set(C)
+    data = real_set(C)
     vector = weight_vector(weights)
     options = {
         "method": "quasi-newton",
@@ -193,7 +193,7 @@ def ajd_pham(
     ['t_list']
     """
     _check_positive("tol", tol)
-    data = matrix_set(X)
+    data = real_set(X)
     n = len(data)
 
     def show(**record: Any) -> bool:
@@ -248,7 +248,7 @@ def transform_set(M: ArrayLike, D: ArrayLike, diag_only: bool = False) -> Floats
     >>> qndiag.transform_set([[1, 1], [0, 1]], [[[2, 0], [0, 1]]], diag_only=True)
     array([[3., 1.]])
     """
-    M, D = matrix(M, "M"), matrix_set(D, "D")
+    M, D = matrix(M, "M"), real_set(D, "D")
     product: Floats = M @ D
     transformed: Floats = (product * M).sum(axis=-1) if diag_only else product @ M.T
     return transformed
@@ -308,7 +308,7 @@ def gradient(D: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     array([[0. , 0.5],
            [1. , 0. ]])
     """
-    D = matrix_set(D, "D")
+    D = real_set(D, "D")
     diagonals = np.diagonal(D, axis1=1, axis2=2)
     mean = np.average(D / diagonals[:, :, None], weights=weight_vector(weights), axis=0)
     return mean - np.eye(D.shape[1])

@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._errors import ConvergenceWarning
-from .._input import Floats, matrix, matrix_set, usable_threads, weight_vector
+from .._input import (
+    Floats,
+    Numbers,
+    matrix,
+    matrix_set,
+    real_set,
+    usable_threads,
+    weight_vector,
+)
 from ._jacobi import rotations
 from ._pham import sweeps
 from ._qndiag import _check_positive
@@ -32,15 +40,16 @@ def ajd_pham(
     eps: float = 1e-6,
     n_iter_max: int = 20,
     sample_weight: ArrayLike | None = None,
-) -> tuple[Floats, Floats]:
+) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Pham's algorithm, as ``pyriemann.geometry.ajd.ajd_pham``.
 
-    Sweep for sweep the same as pyRiemann's, so that it returns the same matrices.
+    Sweep for sweep the same as pyRiemann's on real matrices, so that it returns the same. On
+    Hermitian ones pyRiemann divides by ω where ω - 1 belongs, and takes many times the sweeps.
 
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices.
+        The matrices, real symmetric or complex Hermitian.
     init : array-like, shape (n, n), optional
         The start; the identity by default.
     eps : float
@@ -56,7 +65,7 @@ def ajd_pham(
     V : ndarray, shape (n, n)
         The filters, one per row.
     D : ndarray, shape (n_matrices, n, n)
-        V X V'.
+        V X V', conjugated if complex.
 
     Examples
     --------
@@ -76,7 +85,7 @@ def ajd_pham(
     found = sweeps(data, weights, start, eps, n_iter_max)
     if not found.finished:
         _warn(found.fields)
-    return found.V, found.V @ data @ found.V.T
+    return found.V, found.V @ data @ found.V.conj().T
 
 
 def ajd_newton(
@@ -86,7 +95,7 @@ def ajd_newton(
     eps: float = 1e-6,
     n_iter_max: int = 100,
     sample_weight: ArrayLike | None = None,
-) -> tuple[Floats, Floats]:
+) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Newton's method, in the manner of :func:`ajd_pham`.
 
     Takes far fewer passes over the matrices than Pham's algorithm and goes on until the gradient is
@@ -128,8 +137,8 @@ def ajd_newton(
     fields = _core.solve(data, weights, options, None)
     if not fields["converged"]:
         _warn(fields)
-    V: Floats = fields["B"]
-    return V, V @ data @ V.T
+    V: Numbers = fields["B"]
+    return V, V @ data @ V.conj().T
 
 
 def rjd(
@@ -205,7 +214,7 @@ def jade(
     True
     """
     _check_positive("eps", eps)
-    data = matrix_set(X, "X")
+    data = real_set(X, "X")
     start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
     V, finished, fields = rotations(data, start, eps, n_iter_max)
     if not finished:
@@ -252,7 +261,7 @@ def uwedge(
     True
     """
     _check_positive("eps", eps)
-    data = matrix_set(X, "X")
+    data = real_set(X, "X")
     if init is None:
         # Not those of a symmetric matrix: theirs come in the order of this function.
         values, vectors = np.linalg.eig(data[0].T)
@@ -272,7 +281,7 @@ def ajd(
     eps: float = 1e-6,
     n_iter_max: int = 100,
     **kwargs: Any,
-) -> tuple[Floats, Floats]:
+) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by a method of choice, as ``pyriemann.geometry.ajd.ajd``.
 
     Parameters

@@ -160,9 +160,7 @@ class Parts:
 
 def _check_array(C: Any) -> None:
     if C.dtype.kind == "c":
-        raise TypeError(
-            "C is complex: Hermitian matrices are not supported, only real symmetric ones"
-        )
+        raise TypeError("C is complex: on a cluster only real symmetric matrices are supported")
     if C.ndim != 3:
         raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {C.shape}")
     if any(np.isnan(size) for axis in C.chunks for size in axis):

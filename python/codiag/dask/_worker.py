@@ -12,7 +12,7 @@ from typing import Any
 import distributed
 
 from .. import _core
-from .._input import Floats, matrix_set, usable_threads
+from .._input import Floats, real_set, usable_threads
 
 
 def shape_of(array: Any) -> tuple[int, ...]:
@@ -23,7 +23,7 @@ def shape_of(array: Any) -> tuple[int, ...]:
 def chunk(array: Any, first: int, weights: Floats | None, options: dict[str, Any]) -> _core.Chunk:
     """Check some consecutive matrices; the first has the number `first` in the whole set."""
     # Several chunks are made at a time: one thread each.
-    return _core.Chunk(matrix_set(array), first, weights, {**options, "threads": 1})
+    return _core.Chunk(real_set(array), first, weights, {**options, "threads": 1})
 
 
 def size_of(piece: _core.Chunk) -> int:

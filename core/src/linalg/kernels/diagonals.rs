@@ -25,7 +25,7 @@ pub fn line_diagonals<T: Scalar>(
     assert_eq!(out.len(), 3 * p * lanes);
     let (b_left, f_left) = (Left::new(b), Left::new(f));
     let scratch = room(scratch, b_left.scratch_len());
-    Arch::new().dispatch(Diagonals {
+    run(Diagonals {
         b: (b_left, &right(b)),
         f: (f_left, &right(f)),
         input,
@@ -33,6 +33,11 @@ pub fn line_diagonals<T: Scalar>(
         out,
         scratch,
     });
+}
+
+/// Not generic, so that it is compiled here and not in every crate that asks for a line.
+fn run(task: Diagonals<'_>) {
+    Arch::new().dispatch(task);
 }
 
 struct Diagonals<'a> {

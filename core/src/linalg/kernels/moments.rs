@@ -5,7 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::{LANES, planes, room, vectors, vectors_per_row};
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Scalar, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
@@ -22,6 +22,14 @@ impl<T: Scalar> MomentSums<T> {
         Self {
             gradient: Matrix::zeros(p, p),
             gamma: Matrix::zeros(p, p),
+        }
+    }
+
+    /// For arithmetic that is only for real numbers.
+    pub fn to_real(&self) -> MomentSums {
+        MomentSums {
+            gradient: self.gradient.to_real(),
+            gamma: self.gamma.clone(),
         }
     }
 
@@ -51,29 +59,39 @@ pub fn accumulate_moments<T: Scalar>(
     assert_eq!(lanes % LANES, 0);
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    Arch::new().dispatch(Moments {
+    run(Moments {
         criterion,
         p,
+        planes: T::PLANES,
         lanes,
         block,
         weights,
-        sums,
+        gradient: reals_mut(sums.gradient.as_mut_slice()),
+        gamma: sums.gamma.as_mut_slice(),
         first_weights: room(scratch, p * lanes),
     });
 }
 
-struct Moments<'a, T> {
+/// Not generic, so that it is compiled here and not in every crate that asks for these sums.
+fn run(task: Moments<'_>) {
+    Arch::new().dispatch(task);
+}
+
+struct Moments<'a> {
     criterion: Criterion,
     p: usize,
+    planes: usize,
     lanes: usize,
     block: &'a [f64],
     weights: &'a [f64],
-    sums: &'a mut MomentSums<T>,
+    /// The parts of its entries one after the other.
+    gradient: &'a mut [f64],
+    gamma: &'a mut [f64],
     /// u = w_i 2φ'(D_aa), row a.
     first_weights: &'a mut [f64],
 }
 
-impl<T: Scalar> WithSimd for Moments<'_, T> {
+impl WithSimd for Moments<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -81,10 +99,12 @@ impl<T: Scalar> WithSimd for Moments<'_, T> {
         let Self {
             criterion,
             p,
+            planes,
             lanes,
             block,
             weights,
-            sums,
+            gradient,
+            gamma,
             first_weights,
         } = self;
         let triangle = Triangle::new(p);
@@ -98,8 +118,6 @@ impl<T: Scalar> WithSimd for Moments<'_, T> {
         let stride = vectors_per_row::<S>(lanes);
         let block = vectors::<S>(block);
         let u = vectors::<S>(first_weights);
-        let gradient = sums.gradient.as_mut_slice();
-        let gamma = sums.gamma.as_mut_slice();
         for a in 0..p {
             let u_a = &u[a * stride..(a + 1) * stride];
             let d_a = &block[triangle.diagonal(a) * stride..][..stride];
@@ -123,14 +141,14 @@ impl<T: Scalar> WithSimd for Moments<'_, T> {
                         dots[3] = simd.mul_add_e_f64s(*d_a.get_unchecked(v), u_b, dots[3]);
                     }
                 }
-                let (mut im_ab, mut im_ba) = (0.0, 0.0);
-                if T::PLANES == 2 {
+                let (ab, ba) = (planes * (a * p + b), planes * (b * p + a));
+                gradient[ab] += simd.reduce_sum_f64s(dots[0]);
+                gradient[ba] += simd.reduce_sum_f64s(dots[1]);
+                if planes == 2 {
                     let d = &block[(triangle.len() + triangle.index(a, b)) * stride..][..stride];
-                    im_ab = simd.reduce_sum_f64s(dot(simd, u_a, d));
-                    im_ba = -simd.reduce_sum_f64s(dot(simd, u_b, d));
+                    gradient[ab + 1] += simd.reduce_sum_f64s(dot(simd, u_a, d));
+                    gradient[ba + 1] -= simd.reduce_sum_f64s(dot(simd, u_b, d));
                 }
-                gradient[a * p + b] += T::from_parts(simd.reduce_sum_f64s(dots[0]), im_ab);
-                gradient[b * p + a] += T::from_parts(simd.reduce_sum_f64s(dots[1]), im_ba);
                 gamma[a * p + b] += simd.reduce_sum_f64s(dots[2]);
                 gamma[b * p + a] += simd.reduce_sum_f64s(dots[3]);
             }

@@ -6,7 +6,7 @@ use super::coefficients::Left;
 use super::transform::half_product;
 use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Scalar, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
 
 /// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
 /// Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the criterion, 2p³ flops
@@ -28,36 +28,42 @@ pub fn accumulate_product<T: Scalar>(
     let scratch = room(scratch, left.scratch_len() + 2 * p * lanes);
     let (tables, half) = scratch.split_at_mut(2 * p * lanes);
     let (first, second) = tables.split_at_mut(p * lanes);
-    Arch::new().dispatch(Product {
+    run(Product {
         criterion,
         left,
         block,
         weights,
-        sums,
+        sums: reals_mut(sums.as_mut_slice()),
         first,
         second,
         half,
     });
 }
 
-struct Product<'a, T> {
+/// Not generic, so that it is compiled here and not in every crate that asks for a product.
+fn run(task: Product<'_>) {
+    Arch::new().dispatch(task);
+}
+
+struct Product<'a> {
     criterion: Criterion,
     left: Left<'a>,
     block: &'a [f64],
     weights: &'a [f64],
-    sums: &'a mut Matrix<T>,
+    /// The parts of the entries one after the other.
+    sums: &'a mut [f64],
     /// u and −v, rows of `lanes` numbers.
     first: &'a mut [f64],
     second: &'a mut [f64],
     half: &'a mut [f64],
 }
 
-impl<T: Scalar> WithSimd for Product<'_, T> {
+impl WithSimd for Product<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let p = self.left.columns();
+        let (planes, p) = (self.left.planes(), self.left.columns());
         let (triangle, lanes) = (Triangle::new(p), self.weights.len());
         let rows = self.first.chunks_exact_mut(lanes);
         for (a, (u, v)) in rows.zip(self.second.chunks_exact_mut(lanes)).enumerate() {
@@ -79,20 +85,20 @@ impl<T: Scalar> WithSimd for Product<'_, T> {
             half_product::<S, 1>(simd, &self.left, block, stride, at, half);
             for a in 0..p {
                 let u = first[a * stride + at];
-                let row = &half[T::PLANES * a * p..];
+                let row = &half[planes * a * p..];
                 let t = simd.mul_f64s(second[a * stride + at], row[a]);
-                for (b, sum) in self.sums.row_mut(a).iter_mut().enumerate() {
+                let sums = &mut self.sums[planes * a * p..][..planes * p];
+                for (b, sum) in sums.chunks_exact_mut(planes).enumerate() {
                     let place = triangle.index(a, b) * stride + at;
                     let term = simd.mul_f64s(row[b], u);
                     let term = simd.negate_mul_add_e_f64s(block[place], t, term);
-                    let mut imaginary = 0.0;
-                    if T::PLANES == 2 {
+                    sum[0] += simd.reduce_sum_f64s(term);
+                    if planes == 2 {
                         let d = block[triangle.len() * stride + place];
                         let d = if a < b { simd.neg_f64s(d) } else { d };
                         let term = simd.mul_f64s(row[p + b], u);
-                        imaginary = simd.reduce_sum_f64s(simd.negate_mul_add_e_f64s(d, t, term));
+                        sum[1] += simd.reduce_sum_f64s(simd.negate_mul_add_e_f64s(d, t, term));
                     }
-                    *sum += T::from_parts(simd.reduce_sum_f64s(term), imaginary);
                 }
             }
         }

@@ -33,7 +33,7 @@ pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
     let left = Left::new(task.transform);
     // The widest slice of the block worked on at once: two of the widest vectors.
     scratch.resize(left.scratch_len(), 0.0);
-    Arch::new().dispatch(Sliced {
+    run(Sliced {
         left,
         right: &right(task.transform),
         input: task.input,
@@ -42,6 +42,11 @@ pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
         cross: task.cross,
         scratch,
     });
+}
+
+/// Not generic, so that it is compiled here and not in every crate that asks for a congruence.
+fn run(task: Sliced<'_>) {
+    Arch::new().dispatch(task);
 }
 
 struct Sliced<'a> {

@@ -5,15 +5,15 @@ use std::sync::Mutex;
 use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, Watcher, transform};
 use crate::Error;
-use crate::linalg::{self, Matrix, Triangle, kernels};
+use crate::linalg::{self, Matrix, Scalar, kernels};
 use crate::matrices::build::block_constants;
 use crate::matrices::groups::{self, add_slices};
 use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, start_sums};
 use crate::statistics::{Hessian, Statistics};
 use crate::update;
 
-impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
-    fn summary(&self) -> &Summary {
+impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
+    fn summary(&self) -> &Summary<T> {
         &self.summary
     }
 
@@ -21,12 +21,12 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         self.every(step)
     }
 
-    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         self.metric = start_sums::inner_product_weights(metric);
         let metric = &self.metric;
         let sums = self.sum(
-            || vec![0.0; Triangle::new(p).len()],
+            || vec![0.0; groups::packed_len::<T>(p)],
             |sums, block, _| {
                 let inverse_sizes = start_sums::inverse_sizes(p, block, metric);
                 start_sums::add_scaled(block, &inverse_sizes, sums);
@@ -55,17 +55,17 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         )
     }
 
-    fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         Ok(self.move_to(b.clone())?.diagonal_sum)
     }
 
     /// D is made from C and B in every pass: its mean is that of C, transformed.
-    fn mean(&mut self) -> Result<Matrix, Error> {
+    fn mean(&mut self) -> Result<Matrix<T>, Error> {
         let half = linalg::product(&self.b, &self.summary.mean);
-        Ok(linalg::product_transposed(&half, &self.b))
+        Ok(linalg::product_adjoint(&half, &self.b))
     }
 
-    fn statistics(&mut self) -> Result<Statistics, Error> {
+    fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         let (criterion, b) = (self.summary.criterion, self.b.clone());
         Ok(self.here()?.statistics(criterion, &b))
     }
@@ -75,7 +75,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         self.hessian_expected
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         if self.here()?.hessian.is_empty() {
             self.point = Some(self.point_sums(true)?);
         }
@@ -84,10 +84,10 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         Ok(())
     }
 
-    fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+    fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         if criterion.fits_originals() {
-            return self.fitted_product(e);
+            return Ok(Matrix::from_real(&self.fitted_product(&e.to_real())?));
         }
         let mut product = self.sum_transformed(
             || Matrix::zeros(p, p),
@@ -101,7 +101,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         Ok(product)
     }
 
-    fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
+    fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         self.probe_line(e)
     }
 
@@ -109,7 +109,7 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
         self.point_along(alpha)
     }
 
-    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
+    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         let line = self.line.as_ref().expect("a line was probed");
         let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
         let criterion = self.summary.criterion;
@@ -145,11 +145,11 @@ impl<W: Watcher + Clone> WorkingSet for OnDisk<W> {
             zero: || (0.0, vec![0.0; p]),
             work: |sums: &mut (f64, Vec<f64>),
                    k: usize,
-                   block: Option<&Block>,
+                   block: Option<&Block<T>>,
                    workspace: &mut Workspace| {
                 let block = block.expect("every block is needed");
                 transform(b, block, workspace);
-                let (d, weights) = (workspace.d(), &block.weights);
+                let (d, weights) = (workspace.d::<T>(), &block.weights);
                 sums.0 += groups::diagonal_sum(criterion, p, d.entries(), weights);
                 groups::add_variations(criterion, &d, weights, mean_powers, &mut sums.1);
                 let Some(place) = places.get(k) else { return };

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use super::file::MatrixFile;
 use super::plan::{Needs, Plan};
 use crate::criterion::Criterion;
-use crate::linalg::Matrix;
 use crate::linalg::kernels::LANES;
+use crate::linalg::{Matrix, Scalar};
 use crate::matrices::build::{Indefinite, negative_lane};
 use crate::matrices::{Block, groups};
 use crate::{Error, Memory};
@@ -17,7 +17,7 @@ const LARGEST_STEP: usize = 8;
 
 /// Which matrices of a file make a set, and what is done to each.
 #[derive(Clone)]
-pub struct Recipe {
+pub struct Recipe<T> {
     pub file: Arc<MatrixFile>,
     pub criterion: Criterion,
     /// Every so many-th matrix of the file.
@@ -29,14 +29,14 @@ pub struct Recipe {
     pub shrinkage: f64,
     pub symmetrize: bool,
     /// What reduces each matrix, if anything does.
-    pub filters: Option<Arc<Matrix>>,
+    pub filters: Option<Arc<Matrix<T>>>,
     /// The mean before reduction, while it is still to be checked that no matrix is negative.
-    pub semidefinite: Option<Arc<Matrix>>,
+    pub semidefinite: Option<Arc<Matrix<T>>>,
     /// How many matrices a block holds.
     pub capacity: usize,
 }
 
-impl Recipe {
+impl<T: Scalar> Recipe<T> {
     /// The number of matrices taken.
     pub fn len(&self) -> usize {
         self.file.len().div_ceil(self.step)
@@ -59,22 +59,22 @@ impl Recipe {
 }
 
 /// Blocks, some of them kept in memory once they have been read.
-pub struct Blocks {
-    pub recipe: Recipe,
+pub struct Blocks<T> {
+    pub recipe: Recipe<T>,
     pub file: Arc<MatrixFile>,
     pub groups: Vec<Range<usize>>,
     pub plan: Plan,
-    kept: Vec<OnceLock<Block>>,
+    kept: Vec<OnceLock<Block<T>>>,
 }
 
 /// A block that may have been kept.
-pub enum MaybeKept<'a> {
-    Kept(&'a Block),
-    Passing(Block),
+pub enum MaybeKept<'a, T> {
+    Kept(&'a Block<T>),
+    Passing(Block<T>),
 }
 
-impl MaybeKept<'_> {
-    pub fn get(&self) -> &Block {
+impl<T> MaybeKept<'_, T> {
+    pub fn get(&self) -> &Block<T> {
         match self {
             Self::Kept(block) => block,
             Self::Passing(block) => block,
@@ -82,28 +82,29 @@ impl MaybeKept<'_> {
     }
 }
 
-impl Blocks {
+impl<T: Scalar> Blocks<T> {
     /// The blocks of a recipe, within a budget and by at most so many threads.
-    pub fn new(recipe: Recipe, memory: Memory, threads: usize) -> Result<Self, Error> {
+    pub fn new(recipe: Recipe<T>, memory: Memory, threads: usize) -> Result<Self, Error> {
         let (n, capacity) = (recipe.len(), recipe.capacity);
         let dimension = recipe.dimension();
         let file = Arc::clone(&recipe.file);
         let needs = Needs {
             fitted: recipe.criterion.fits_originals(),
             n,
+            planes: T::PLANES,
             channels: file.size(),
             dimension,
             capacity,
             span: file.span(recipe.step),
-            sample: (Block::<f64>::capacity(dimension), file.span(LARGEST_STEP)),
-            converted: !file.is_native(),
+            sample: (Block::<T>::capacity(dimension), file.span(LARGEST_STEP)),
+            converted: !file.is_native::<T>(),
             weighted: recipe.weights.is_some(),
         };
         let plan = needs.plan(memory, threads)?;
         let count = n.div_ceil(capacity);
         let lanes = (count - 1) * capacity + (n - (count - 1) * capacity).next_multiple_of(LANES);
         Ok(Self {
-            groups: groups::deal::<f64>(count, lanes, dimension),
+            groups: groups::deal::<T>(count, lanes, dimension),
             kept: (0..count).map(|_| OnceLock::new()).collect(),
             recipe,
             file,
@@ -132,13 +133,13 @@ impl Blocks {
         self.kept(k).is_some()
     }
 
-    pub fn kept(&self, k: usize) -> Option<&Block> {
+    pub fn kept(&self, k: usize) -> Option<&Block<T>> {
         self.kept[k].get()
     }
 
     /// Keeps block k, if it is one of those for which there is room: they are spread evenly, so that
     /// reading goes on at all times.
-    pub fn keep(&self, k: usize, block: Block) -> MaybeKept<'_> {
+    pub fn keep(&self, k: usize, block: Block<T>) -> MaybeKept<'_, T> {
         let (some, all) = (self.plan.kept, self.count());
         if (k + 1) * some / all > k * some / all {
             MaybeKept::Kept(self.kept[k].get_or_init(|| block))
@@ -165,17 +166,17 @@ impl Blocks {
         &self,
         k: usize,
         lanes: Range<usize>,
-        rows: &mut Vec<f64>,
+        rows: &mut Vec<T>,
         bytes: &mut Vec<u8>,
     ) -> Result<usize, Error> {
-        rows.resize(lanes.len() * self.file.size().pow(2), 0.0);
+        rows.resize(lanes.len() * self.file.size().pow(2), T::ZERO);
         let first = (k * self.recipe.capacity + lanes.start) * self.recipe.step;
         self.file.read(first, self.recipe.step, rows, bytes)?;
         Ok(lanes.len() * self.file.matrix_bytes())
     }
 
     /// Block k, its matrices still to be gathered.
-    pub fn begin(&self, k: usize) -> Block {
+    pub fn begin(&self, k: usize) -> Block<T> {
         let mut block = Block::identities(self.file.size(), self.matrices(k));
         let first = k * self.recipe.capacity;
         for lane in 0..block.matrices {
@@ -188,12 +189,12 @@ impl Blocks {
     pub fn gather(
         &self,
         k: usize,
-        block: &mut Block,
-        rows: &[f64],
+        block: &mut Block<T>,
+        rows: &[T],
         at: usize,
     ) -> Result<(), Error> {
         let p = self.file.size();
-        let mut eight: [&[f64]; LANES] = [&[]; LANES];
+        let mut eight: [&[T]; LANES] = [&[]; LANES];
         let mut count = 0;
         for (place, matrix) in eight.iter_mut().zip(rows.chunks_exact(p * p)) {
             *place = matrix;
@@ -208,9 +209,9 @@ impl Blocks {
     pub fn complete(
         &self,
         k: usize,
-        mut block: Block,
+        mut block: Block<T>,
         scratch: &mut Vec<f64>,
-    ) -> Result<Block, Error> {
+    ) -> Result<Block<T>, Error> {
         block.shrink(self.recipe.shrinkage);
         if let Some(mean) = &self.recipe.semidefinite
             && let Some(lane) = negative_lane(&block, mean)

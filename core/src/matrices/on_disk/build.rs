@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::blocks::{Blocks, Recipe};
 use super::pass::{Sums, Unwatched, Watcher, pass};
 use super::{MatrixFile, OnDisk};
-use crate::linalg::{self, Matrix, Triangle, kernels};
+use crate::criterion::Criterion;
+use crate::error::Conflict;
+use crate::linalg::{self, Matrix, Scalar, c64, kernels};
 use crate::matrices::build::{Indefinite, block_constants, check_constant, check_range};
-use crate::matrices::groups::add_slices;
+use crate::matrices::groups::{add_slices, packed_len};
 use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
 use crate::{Error, Memory};
@@ -40,6 +42,32 @@ impl OnDisk {
     }
 }
 
+impl OnDisk<Unwatched, c64> {
+    /// As [`OnDisk::new`], for complex matrices, which are Hermitian.
+    ///
+    /// # Errors
+    /// As [`OnDisk::new`].
+    pub fn complex(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
+        Self::complex_watched(file, memory, options, Unwatched)
+    }
+}
+
+impl<W: Watcher + Clone> OnDisk<W, c64> {
+    /// As [`OnDisk::new_watched`], for complex matrices, which are Hermitian.
+    ///
+    /// # Errors
+    /// As [`OnDisk::new_watched`].
+    pub fn complex_watched(
+        file: MatrixFile,
+        memory: Memory,
+        options: &SetOptions,
+        watcher: W,
+    ) -> Result<Self, Error> {
+        let file = Arc::new(file);
+        Self::build(&file, memory, options, watcher).map_err(|e| file.named(e))
+    }
+}
+
 impl<W: Watcher + Clone> OnDisk<W> {
     /// As [`OnDisk::new`], with a watcher as in [`watched`](Self::watched) from the first pass
     /// on.
@@ -55,7 +83,9 @@ impl<W: Watcher + Clone> OnDisk<W> {
         let file = Arc::new(file);
         Self::build(&file, memory, options, watcher).map_err(|e| file.named(e))
     }
+}
 
+impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
     fn build(
         file: &Arc<MatrixFile>,
         memory: Memory,
@@ -64,7 +94,10 @@ impl<W: Watcher + Clone> OnDisk<W> {
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
-        let threads = Workers::new(options.threads, n, p).count();
+        if T::PLANES > 1 && options.criterion == Criterion::LeastSquares {
+            return Err(Error::Conflict(Conflict::LeastSquaresComplex));
+        }
+        let threads = Workers::new(options.threads, n * T::PLANES.pow(2), p).count();
         let weights = options.weights.as_ref();
         let recipe = Recipe {
             file: Arc::clone(file),
@@ -76,7 +109,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             symmetrize: options.symmetrize,
             filters: None,
             semidefinite: None,
-            capacity: Block::<f64>::capacity(p),
+            capacity: Block::<T>::capacity(p),
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
         let whole = options.rank == Rank::Full;
@@ -111,8 +144,8 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     fn at_no_point(
-        blocks: Blocks,
-        summary: Summary,
+        blocks: Blocks<T>,
+        summary: Summary<T>,
         memory: Memory,
         threads: usize,
         watcher: W,
@@ -142,7 +175,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         let recipe = Recipe {
             step: whole.step * step,
             total: whole.total * total,
-            capacity: Block::<f64>::capacity(self.dimension()),
+            capacity: Block::<T>::capacity(self.dimension()),
             ..whole.clone()
         };
         // The budget is for one set at a time.
@@ -151,8 +184,8 @@ impl<W: Watcher + Clone> OnDisk<W> {
         let blocks = Blocks::new(recipe, self.memory, self.threads)?;
         let p = self.dimension();
         let sums = Sums {
-            zero: || vec![0.0; Triangle::new(p).len()],
-            work: |sums: &mut Vec<f64>, _, block: Option<&Block>, _: &mut _| {
+            zero: || vec![0.0; packed_len::<T>(p)],
+            work: |sums: &mut Vec<f64>, _, block: Option<&Block<T>>, _: &mut _| {
                 let block = block.expect("every block is needed");
                 kernels::combine(block.entries(), &block.weights, sums);
             },
@@ -174,16 +207,20 @@ impl<W: Watcher + Clone> OnDisk<W> {
 }
 
 /// Sums the mean; and, if they are to be diagonalized as they are, factorizes the matrices.
-fn first_pass(blocks: &Blocks, watcher: &dyn Watcher, factorize: bool) -> Result<First, Error> {
+fn first_pass<T: Scalar>(
+    blocks: &Blocks<T>,
+    watcher: &dyn Watcher,
+    factorize: bool,
+) -> Result<First, Error> {
     let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
     let capacity = blocks.recipe.capacity;
     let sums = Sums {
         zero: || First {
-            mean: vec![0.0; Triangle::new(p).len()],
+            mean: vec![0.0; packed_len::<T>(p)],
             constant: 0.0,
             indefinite: None,
         },
-        work: |sums: &mut First, k: usize, block: Option<&Block>, _: &mut _| {
+        work: |sums: &mut First, k: usize, block: Option<&Block<T>>, _: &mut _| {
             let block = block.expect("every block is needed");
             kernels::combine(block.entries(), &block.weights, &mut sums.mean);
             if !factorize {

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use crate::linalg::Triangle;
 use crate::linalg::kernels::hessian_len;
+use crate::linalg::{Scalar, Triangle, c64};
 use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
@@ -40,7 +40,7 @@ pub struct MatrixFile {
 }
 
 impl MatrixFile {
-    /// Opens a .npy of shape (n, p, p) in C order, of any real type.
+    /// Opens a .npy of shape (n, p, p) in C order, of any real or complex type.
     ///
     /// # Errors
     /// If it cannot be read, is no such .npy, or is truncated; the error names the file.
@@ -110,14 +110,32 @@ impl MatrixFile {
         self.n as u64 * self.matrix_bytes() as u64
     }
 
+    /// Whether the numbers are complex.
+    pub fn is_complex(&self) -> bool {
+        self.file.numbers().is_complex()
+    }
+
     /// Reads all matrices into memory.
     ///
     /// # Errors
-    /// If the matrices or the options are not as they should be; the error names the file.
+    /// If the matrices, which must be real, or the options are not as they should be; the error names
+    /// the file.
     pub fn read_set(&self, options: &SetOptions) -> Result<MatrixSet, Error> {
+        self.read_all(options)
+    }
+
+    /// Reads all matrices into memory, as complex ones.
+    ///
+    /// # Errors
+    /// If the matrices or the options are not as they should be; the error names the file.
+    pub fn read_complex_set(&self, options: &SetOptions) -> Result<MatrixSet<c64>, Error> {
+        self.read_all(options)
+    }
+
+    fn read_all<T: Scalar>(&self, options: &SetOptions) -> Result<MatrixSet<T>, Error> {
         let mut failure = None;
         let matrices = (0..self.n).map_while(|i| {
-            let mut matrix = vec![0.0; self.p * self.p];
+            let mut matrix = vec![T::ZERO; self.p * self.p];
             match self.read(i, 1, &mut matrix, &mut Vec::new()) {
                 Ok(()) => Some(matrix),
                 Err(error) => {
@@ -133,8 +151,9 @@ impl MatrixFile {
     /// About what a solve of these matrices takes if they are all in memory.
     pub fn in_memory(&self) -> Memory {
         // The matrices and, in three parts, where they move; their diagonals; the groups' Hessians.
-        let matrices = self.n * (4 * Triangle::new(self.p).len() + self.p + 4);
-        let hessians = 32 * hessian_len(self.p, 1);
+        let planes = if self.is_complex() { 2 } else { 1 };
+        let matrices = self.n * (4 * planes * Triangle::new(self.p).len() + self.p + 4);
+        let hessians = 32 * hessian_len(self.p, planes);
         Memory(8 * (matrices + hessians.min(matrices.max(8 << 20))) as u64)
     }
 
@@ -144,8 +163,8 @@ impl MatrixFile {
     }
 
     /// Whether numbers can be read as they are.
-    pub(super) fn is_native(&self) -> bool {
-        self.file.numbers().is_native()
+    pub(super) fn is_native<T: Scalar>(&self) -> bool {
+        self.file.numbers().is_native::<T>()
     }
 
     /// How many bytes are read at once for each matrix when every `step`-th is wanted.
@@ -158,13 +177,14 @@ impl MatrixFile {
     }
 
     /// Reads every `step`-th matrix from `first` on, as many as `out` holds.
-    pub(super) fn read(
+    pub(super) fn read<T: Scalar>(
         &self,
         first: usize,
         step: usize,
-        out: &mut [f64],
+        out: &mut [T],
         bytes: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        self.file.numbers().check::<T>()?;
         let (square, width) = (self.p * self.p, self.matrix_bytes());
         if step == 1 {
             return self.fill(first, out, bytes);
@@ -190,7 +210,12 @@ impl MatrixFile {
     }
 
     /// Fills `out` from the beginning of matrix `first` on.
-    fn fill(&self, first: usize, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<(), Error> {
+    fn fill<T: Scalar>(
+        &self,
+        first: usize,
+        out: &mut [T],
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let square = self.p * self.p;
         let done = self.file.read((first * square) as u64, out, bytes)?;
         if done < out.len() {

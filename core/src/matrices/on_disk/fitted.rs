@@ -1,4 +1,4 @@
-//! The least-squares fit, from disk.
+//! The least-squares fit, from disk: of real matrices, as sets of complex ones have been refused.
 
 use std::sync::Mutex;
 
@@ -6,24 +6,24 @@ use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, PointSums, Watcher};
 use crate::Error;
 use crate::least_squares::{Change, Fit, wedge};
-use crate::linalg::Matrix;
 use crate::linalg::kernels::{self, MomentSums};
+use crate::linalg::{Matrix, Scalar};
 use crate::matrices::build::block_constants;
 use crate::matrices::groups::{Diagonals, add_slices};
 use crate::matrices::{FinalSums, Tables, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 
-impl<W: Watcher + Clone> OnDisk<W> {
+impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
     /// The sums of the fit at the current B, with or without Σ_i w_i λⁱ_a Cⁱ in place of the Hessian.
-    pub(super) fn fit_sums(&self, with_weighted: bool) -> Result<PointSums, Error> {
-        let (p, fit) = (self.dimension(), Fit::at(&self.b));
+    pub(super) fn fit_sums(&self, with_weighted: bool) -> Result<PointSums<T>, Error> {
+        let (p, fit) = (self.dimension(), Fit::at(&self.b.to_real()));
         let len = if with_weighted {
-            kernels::hessian_len(p, 1)
+            kernels::hessian_len(p, T::PLANES)
         } else {
             0
         };
-        self.sum(
-            || PointSums {
+        let sums = self.sum(
+            || PointSums::<f64> {
                 diagonal_sum: 0.0,
                 moments: MomentSums::new(p),
                 hessian: vec![0.0; len],
@@ -38,13 +38,21 @@ impl<W: Watcher + Clone> OnDisk<W> {
                 }
             },
             PointSums::add,
-        )
+        )?;
+        Ok(PointSums {
+            diagonal_sum: sums.diagonal_sum,
+            moments: MomentSums {
+                gradient: Matrix::from_real(&sums.moments.gradient),
+                gamma: sums.moments.gamma,
+            },
+            hessian: sums.hessian,
+        })
     }
 
     /// The product of the exact Hessian with a change of A.
     pub(super) fn fitted_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
-        let (p, fit) = (self.dimension(), Fit::at(&self.b));
-        let mut weighted = Hessian::zeros(self.summary.criterion, p);
+        let (p, fit) = (self.dimension(), Fit::at(&self.b.to_real()));
+        let mut weighted = Hessian::<T>::zeros(self.summary.criterion, p);
         self.hessian(&mut weighted)?;
         let change = Change::new(&fit, e);
         let sums = self.sum(
@@ -62,7 +70,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
             },
             MomentSums::add,
         )?;
-        let moments = fit.statistics(&self.here()?.moments).gamma;
+        let here = &self.here()?.moments;
+        let moments = MomentSums {
+            gradient: here.gradient.to_real(),
+            gamma: here.gamma.clone(),
+        };
+        let moments = fit.statistics(&moments).gamma;
         Ok(fit.hessian_product(&change, &moments, &mut weighted, &sums))
     }
 
@@ -70,7 +83,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     pub(super) fn sums_for_wedge(&self) -> Result<Statistics, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let sums = self.sum_transformed(
-            || MomentSums::<f64>::new(p),
+            || MomentSums::<T>::new(p),
             |sums, block, workspace| {
                 let (entries, scratch) = workspace.entries_and_scratch();
                 kernels::accumulate_moments(criterion, p, entries, &block.weights, sums, scratch);
@@ -87,7 +100,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
         wanted: bool,
     ) -> Result<FinalSums, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
-        let fit = Fit::at(&self.b);
+        let fit = Fit::at(&self.b.to_real());
         let rows = if wanted { self.summary.len } else { 0 };
         let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
         let capacity = self.blocks.recipe.capacity;
@@ -100,7 +113,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             zero: || (0.0, vec![0.0; p]),
             work: |sums: &mut (f64, Vec<f64>),
                    k: usize,
-                   block: Option<&Block>,
+                   block: Option<&Block<T>>,
                    workspace: &mut Workspace| {
                 let block = block.expect("every block is needed");
                 let mut moments = MomentSums::new(p);
@@ -133,7 +146,12 @@ impl<W: Watcher + Clone> OnDisk<W> {
 }
 
 /// Adds a block to the sums of the fit, and leaves its λⁱ in the workspace; returns the energy of its fit.
-fn fit_block(fit: &Fit, block: &Block, sums: &mut MomentSums, workspace: &mut Workspace) -> f64 {
+fn fit_block<T: Scalar>(
+    fit: &Fit,
+    block: &Block<T>,
+    sums: &mut MomentSums,
+    workspace: &mut Workspace,
+) -> f64 {
     let (fitted, scratch) = (&mut workspace.diagonals, &mut workspace.scratch);
     fitted.resize(block.size() * block.lanes(), 0.0);
     kernels::accumulate_fit(fit.task(block, fitted), sums, scratch)

@@ -1,7 +1,7 @@
 //! The line search from disk.
 //!
 //! Along a direction E from B, the diagonals of Dⁱ(α) follow from two ratios to Dⁱ_aa, those of
-//! E D + (E D)ᵀ and of E D Eᵀ. They are kept for as many blocks as there is room for; the others are
+//! E D + (E D)ᴴ and of E D Eᴴ. They are kept for as many blocks as there is room for; the others are
 //! read again. Most searches ask for α = 0 and 1 alone, and these are answered by the probe's own
 //! pass.
 
@@ -11,14 +11,14 @@ use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, Watcher};
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix, kernels};
+use crate::linalg::{self, Matrix, Scalar, kernels};
 use crate::matrices::{LinePoint, Probe};
 
 /// What is known along a line.
-pub struct LineTables {
+pub struct LineTables<T> {
     /// E, and F = E B.
-    pub e: Matrix,
-    f: Matrix,
+    pub e: Matrix<T>,
+    f: Matrix<T>,
     /// What the tables leave out: Σ_i w_i Σ_a log Dⁱ_aa at α = 0 for the likelihood.
     diagonal_sum: f64,
     /// What the search is known to ask for.
@@ -44,8 +44,8 @@ impl ProbeSums {
     }
 }
 
-impl<W: Watcher + Clone> OnDisk<W> {
-    pub(super) fn probe_line(&mut self, e: &Matrix) -> Result<Probe, Error> {
+impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
+    pub(super) fn probe_line(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let diagonal_sum = self.here()?.diagonal_sum;
         self.line = None;
@@ -67,7 +67,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
             },
             work: |sums: &mut ProbeSums,
                    k: usize,
-                   block: Option<&Block>,
+                   block: Option<&Block<T>>,
                    workspace: &mut Workspace| {
                 let block = block.expect("every block is needed");
                 let (weights, lanes) = (&block.weights, block.lanes());
@@ -114,14 +114,14 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     /// The point at an α that the probe did not foresee, but for what the tables leave out.
-    fn point_elsewhere(&self, line: &LineTables, alpha: f64) -> Result<LinePoint, Error> {
+    fn point_elsewhere(&self, line: &LineTables<T>, alpha: f64) -> Result<LinePoint, Error> {
         let (p, b) = (self.dimension(), &self.b);
         let criterion = self.summary.criterion;
         let sums = Sums {
             zero: LinePoint::default,
             work: |sum: &mut LinePoint,
                    k: usize,
-                   block: Option<&Block>,
+                   block: Option<&Block<T>>,
                    workspace: &mut Workspace| {
                 if let Some((table, weights)) = line.tables.get(k).and_then(OnceLock::get) {
                     *sum += point_of(criterion, p, table, weights, alpha);
@@ -140,7 +140,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
 }
 
 /// Leaves the diagonals along the line in the workspace.
-fn diagonals(b: &Matrix, f: &Matrix, block: &Block, workspace: &mut Workspace) {
+fn diagonals<T: Scalar>(b: &Matrix<T>, f: &Matrix<T>, block: &Block<T>, workspace: &mut Workspace) {
     let lanes = block.lanes();
     workspace.diagonals.resize(3 * b.rows() * lanes, 0.0);
     let (out, scratch) = (&mut workspace.diagonals, &mut workspace.scratch);

@@ -25,14 +25,15 @@ use super::{Block, Summary};
 use crate::criterion::Criterion;
 use crate::least_squares::Fit;
 use crate::linalg::kernels::{self, MomentSums};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Statistics;
 use crate::{Error, Memory};
 use blocks::Blocks;
 use line::LineTables;
 use pass::{Sums, Workspace, pass};
 
-/// Matrices in a file, of which no more is in memory than a budget allows.
+/// Matrices in a file, of which no more is in memory than a budget allows; complex ones if T is
+/// (`OnDisk::complex`).
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -56,52 +57,53 @@ use pass::{Sums, Workspace, pass};
 /// some memory besides. [`Diagonalization::powers`](crate::Diagonalization::powers) and
 /// [`residuals`](crate::Diagonalization::residuals) are left empty if they would not fit.
 /// [`Method::Pham`](crate::Method::Pham), which would take p²/2 passes per iteration, is refused.
-pub struct OnDisk<W = Unwatched> {
-    blocks: Blocks,
-    summary: Summary,
+pub struct OnDisk<W = Unwatched, T = f64> {
+    blocks: Blocks<T>,
+    summary: Summary<T>,
     memory: Memory,
     threads: usize,
     watcher: W,
     /// The metric of the sizes, as eight matrices, once the matrices have been balanced.
     metric: Vec<f64>,
     /// Where D stands.
-    b: Matrix,
-    point: Option<PointSums>,
-    line: Option<LineTables>,
+    b: Matrix<T>,
+    point: Option<PointSums<T>>,
+    line: Option<LineTables<T>>,
     hessian_expected: bool,
 }
 
 /// What is known of D at one B.
-struct PointSums {
+struct PointSums<T> {
     diagonal_sum: f64,
-    moments: MomentSums,
+    moments: MomentSums<T>,
     /// Empty if it was not asked for.
     hessian: Vec<f64>,
 }
 
-impl PointSums {
+impl<T: Scalar> PointSums<T> {
     fn add(&mut self, other: &Self) {
         self.diagonal_sum += other.diagonal_sum;
         self.moments.add(&other.moments);
         linalg::add_multiple(&mut self.hessian, 1.0, &other.hessian);
     }
 
-    fn statistics(&self, criterion: Criterion, b: &Matrix) -> Statistics {
+    fn statistics(&self, criterion: Criterion, b: &Matrix<T>) -> Statistics<T> {
         if criterion.fits_originals() {
-            return Fit::at(b).statistics(&self.moments);
+            let fit = Fit::at(&b.to_real());
+            return Statistics::from_real(fit.statistics(&self.moments.to_real()));
         }
         let MomentSums { gradient, gamma } = &self.moments;
         Statistics::new(criterion, gradient.clone(), gamma.clone())
     }
 }
 
-impl<W> OnDisk<W> {
+impl<W, T> OnDisk<W, T> {
     /// The same set, with a watcher that is called some twenty times a second while the file is read,
     /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
     /// with [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
     /// with [`Error::Interrupted`]. An answer that had been reached is kept.
     #[must_use]
-    pub fn watched<V: Watcher + Clone>(self, watcher: V) -> OnDisk<V> {
+    pub fn watched<V: Watcher + Clone>(self, watcher: V) -> OnDisk<V, T> {
         OnDisk {
             blocks: self.blocks,
             summary: self.summary,
@@ -117,7 +119,7 @@ impl<W> OnDisk<W> {
     }
 }
 
-impl<W: Watcher + Clone> OnDisk<W> {
+impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
     fn dimension(&self) -> usize {
         self.summary.dimension()
     }
@@ -126,10 +128,10 @@ impl<W: Watcher + Clone> OnDisk<W> {
     fn sum<R: Send>(
         &self,
         zero: impl Fn() -> R + Sync,
-        work: impl Fn(&mut R, &Block, &mut Workspace) + Sync,
+        work: impl Fn(&mut R, &Block<T>, &mut Workspace) + Sync,
         add: fn(&mut R, &R),
     ) -> Result<R, Error> {
-        let work = |sums: &mut R, _: usize, block: Option<&Block>, workspace: &mut Workspace| {
+        let work = |sums: &mut R, _: usize, block: Option<&Block<T>>, workspace: &mut Workspace| {
             block
                 .into_iter()
                 .for_each(|block| work(sums, block, workspace));
@@ -138,11 +140,11 @@ impl<W: Watcher + Clone> OnDisk<W> {
         pass(&self.blocks, &self.watcher, |_| true, &sums)
     }
 
-    /// As [`sum`](Self::sum), of D = B C Bᵀ, which `work` finds in the workspace.
+    /// As [`sum`](Self::sum), of D = B C Bᴴ, which `work` finds in the workspace.
     fn sum_transformed<R: Send>(
         &self,
         zero: impl Fn() -> R + Sync,
-        work: impl Fn(&mut R, &Block, &mut Workspace) + Sync,
+        work: impl Fn(&mut R, &Block<T>, &mut Workspace) + Sync,
         add: fn(&mut R, &R),
     ) -> Result<R, Error> {
         let b = &self.b;
@@ -157,13 +159,13 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     /// The sums at the current B, with or without the Hessian.
-    fn point_sums(&self, with_hessian: bool) -> Result<PointSums, Error> {
+    fn point_sums(&self, with_hessian: bool) -> Result<PointSums<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         if criterion.fits_originals() {
             return self.fit_sums(with_hessian);
         }
         let len = if with_hessian {
-            kernels::hessian_len(p, 1)
+            kernels::hessian_len(p, T::PLANES)
         } else {
             0
         };
@@ -197,7 +199,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     /// Moves to B.
-    fn move_to(&mut self, b: Matrix) -> Result<&PointSums, Error> {
+    fn move_to(&mut self, b: Matrix<T>) -> Result<&PointSums<T>, Error> {
         self.b = b;
         self.line = None;
         self.point = None;
@@ -206,7 +208,7 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 
     /// The sums at the current B.
-    fn here(&mut self) -> Result<&PointSums, Error> {
+    fn here(&mut self) -> Result<&PointSums<T>, Error> {
         if self.point.is_none() {
             self.point = Some(self.point_sums(self.hessian_expected)?);
         }
@@ -214,9 +216,9 @@ impl<W: Watcher + Clone> OnDisk<W> {
     }
 }
 
-/// Leaves B C Bᵀ in the workspace.
-fn transform(b: &Matrix, block: &Block, workspace: &mut Workspace) {
-    workspace.resize(block.size(), block.lanes());
+/// Leaves B C Bᴴ in the workspace.
+fn transform<T: Scalar>(b: &Matrix<T>, block: &Block<T>, workspace: &mut Workspace) {
+    workspace.resize::<T>(block.size(), block.lanes());
     let (square, scratch) = workspace.entries_and_scratch();
     let task = kernels::Congruence {
         transform: b,

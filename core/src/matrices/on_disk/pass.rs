@@ -14,7 +14,7 @@ use super::ordered::Ordered;
 use super::plan::PIECES;
 use crate::Error;
 use crate::linalg::kernels::LANES;
-use crate::linalg::{SymmetricBatch, Triangle};
+use crate::linalg::{Scalar, SymmetricBatch, Triangle};
 use crate::matrices::Block;
 
 /// How often the watcher is called.
@@ -121,13 +121,14 @@ pub struct Workspace {
 
 impl Workspace {
     /// Makes room for D of a block.
-    pub fn resize(&mut self, size: usize, lanes: usize) {
+    pub fn resize<T: Scalar>(&mut self, size: usize, lanes: usize) {
         self.shape = (size, lanes);
-        self.entries.resize(Triangle::new(size).len() * lanes, 0.0);
+        let len = T::PLANES * Triangle::new(size).len() * lanes;
+        self.entries.resize(len, 0.0);
     }
 
     /// D of the block.
-    pub fn d(&self) -> SymmetricBatch<&[f64]> {
+    pub fn d<T: Scalar>(&self) -> SymmetricBatch<&[f64], T> {
         SymmetricBatch::from_parts(self.shape.0, self.shape.1, &self.entries[..])
     }
 
@@ -147,15 +148,15 @@ pub struct Sums<Z, W, R> {
     pub add: fn(&mut R, &R),
 }
 
-enum Message {
+enum Message<T> {
     Group(usize),
-    Piece(Vec<f64>),
+    Piece(Vec<T>),
     Failed(Error),
 }
 
 /// What all threads of a pass share.
-struct Shared<'a, R> {
-    blocks: &'a Blocks,
+struct Shared<'a, T, R> {
+    blocks: &'a Blocks<T>,
     /// Which blocks are needed, and which of them are to be read.
     needed: Vec<bool>,
     read: Vec<bool>,
@@ -165,13 +166,13 @@ struct Shared<'a, R> {
 }
 
 /// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
-pub fn pass<R: Send>(
-    blocks: &Blocks,
+pub fn pass<T: Scalar, R: Send>(
+    blocks: &Blocks<T>,
     watcher: &dyn Watcher,
     needed: impl Fn(usize) -> bool,
     sums: &Sums<
         impl Fn() -> R + Sync,
-        impl Fn(&mut R, usize, Option<&Block>, &mut Workspace) + Sync,
+        impl Fn(&mut R, usize, Option<&Block<T>>, &mut Workspace) + Sync,
         R,
     >,
 ) -> Result<R, Error> {
@@ -245,9 +246,9 @@ impl<R> Drop for Guard<'_, R> {
     }
 }
 
-impl<R: Send> Shared<'_, R> {
+impl<T: Scalar, R: Send> Shared<'_, T, R> {
     /// Reads the blocks of group after group, a few pieces ahead of whoever computes.
-    fn read_ahead(&self, full: &SyncSender<Message>, empty: &Receiver<Vec<f64>>) {
+    fn read_ahead(&self, full: &SyncSender<Message<T>>, empty: &Receiver<Vec<T>>) {
         let _guard = Guard(&self.ordered);
         let mut bytes = Vec::new();
         while let Some(group) = self.ordered.take() {
@@ -283,9 +284,9 @@ impl<R: Send> Shared<'_, R> {
     /// Sums over the blocks of group after group.
     fn compute(
         &self,
-        sums: &Sums<impl Fn() -> R, impl Fn(&mut R, usize, Option<&Block>, &mut Workspace), R>,
-        pieces: &Receiver<Message>,
-        free: &Sender<Vec<f64>>,
+        sums: &Sums<impl Fn() -> R, impl Fn(&mut R, usize, Option<&Block<T>>, &mut Workspace), R>,
+        pieces: &Receiver<Message<T>>,
+        free: &Sender<Vec<T>>,
     ) {
         let _guard = Guard(&self.ordered);
         let mut workspace = Workspace::default();
@@ -321,10 +322,10 @@ impl<R: Send> Shared<'_, R> {
         &self,
         group: usize,
         k: usize,
-        pieces: &Receiver<Message>,
-        free: &Sender<Vec<f64>>,
+        pieces: &Receiver<Message<T>>,
+        free: &Sender<Vec<T>>,
         workspace: &mut Workspace,
-        work: impl FnOnce(Option<&Block>, &mut Workspace),
+        work: impl FnOnce(Option<&Block<T>>, &mut Workspace),
     ) -> Result<(), Error> {
         if self.is_over(group) {
             return Err(Error::Interrupted);

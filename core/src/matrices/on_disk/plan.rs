@@ -5,8 +5,7 @@
 //! tables of the line search, which save whole passes, and blocks, which save reading.
 
 use crate::linalg::Triangle;
-use crate::linalg::kernels::LANES;
-use crate::statistics::Hessian;
+use crate::linalg::kernels::{LANES, hessian_len};
 use crate::{Error, Memory, Settings};
 
 /// Pieces of the file that wait, are read and are worked on, for each thread.
@@ -18,6 +17,8 @@ const PIECE: usize = 1 << 20;
 pub struct Needs {
     /// The number of matrices.
     pub n: usize,
+    /// 1, or 2 if they are complex.
+    pub planes: usize,
     /// Their size in the file.
     pub channels: usize,
     /// Their size when they are diagonalized.
@@ -72,7 +73,8 @@ impl Needs {
             let left = budget - fixed;
             let line = 8 * 2 * self.dimension * self.capacity;
             let lines = blocks.min(left / line);
-            let block = 8 * (Triangle::new(self.dimension).len() + 1) * self.capacity;
+            let numbers = self.planes * Triangle::new(self.dimension).len() + 1;
+            let block = 8 * numbers * self.capacity;
             return Ok(Plan {
                 threads,
                 window,
@@ -98,7 +100,7 @@ impl Needs {
 
     /// Whether exact Hessians are stored: where a solve in memory would do so too.
     fn stores_hessian(&self) -> bool {
-        Hessian::<f64>::bytes(self.dimension) <= Settings::default().hessian_memory
+        8 * hessian_len(self.dimension, self.planes) <= Settings::default().hessian_memory
     }
 
     /// The bytes without which no pass can do.
@@ -107,16 +109,18 @@ impl Needs {
         let lanes = self.capacity.max(self.sample.0);
         let width = r.next_multiple_of(LANES);
         let hessian = if self.stores_hessian() {
-            Hessian::<f64>::bytes(r) / 8
+            hessian_len(r, self.planes)
         } else {
             0
         };
         // What the kernels take for their own.
         let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
+        // Those of complex matrices have the coefficients of their products besides.
+        let scratch = self.planes * self.planes * scratch;
         let products = if self.fitted { r * r } else { 0 };
-        let blocks = Triangle::new(p).len() + 2 * Triangle::new(r).len() + products + 6 * r + 4;
-        let blocks = blocks * lanes;
-        let pieces = PIECES * self.piece(self.span) * p * p;
+        let entries = self.planes * (Triangle::new(p).len() + 2 * Triangle::new(r).len());
+        let blocks = (entries + products + 6 * r + 4) * lanes;
+        let pieces = PIECES * self.piece(self.span) * self.planes * p * p;
         let through = |span: usize| self.piece(span) * span;
         let bytes = if self.converted {
             through(self.span)
@@ -128,10 +132,11 @@ impl Needs {
         } else {
             bytes
         };
-        let sums = (2 * r * r).max(8 * Triangle::new(r).len()) + hessian;
+        let packed = self.planes * Triangle::new(r).len();
+        let sums = ((1 + self.planes) * r * r).max(8 * packed) + hessian;
         let weights = if self.weighted { self.n } else { 0 };
         // The Hessian is the solver's once more; a dozen p×p matrices are about.
-        let shared = (window + 1) * sums + hessian + 12 * p * p + weights;
+        let shared = (window + 1) * sums + hessian + 12 * self.planes * p * p + weights;
         8 * (threads * (scratch + blocks + pieces) + shared) + threads * bytes
     }
 }
@@ -151,6 +156,7 @@ mod tests {
             n,
             channels: p,
             dimension: p,
+            planes: 1,
             capacity: crate::matrices::Block::<f64>::capacity(p),
             span: 8 * p * p,
             sample: (crate::matrices::Block::<f64>::capacity(p), 8 * p * p),

@@ -201,3 +201,69 @@ fn numbers_of_other_types_are_read() {
         assert_eq!(whole.mean(), set.mean());
     }
 }
+
+#[test]
+fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
+    let (n, p) = (2000, 6);
+    let made = Synthetic::complex(n, p, 0.3, 4);
+    let parts: Vec<f64> = made.data.iter().flat_map(|z| [z.re, z.im]).collect();
+    let single: Vec<f32> = parts.iter().map(|x| *x as f32).collect();
+    let rounded: Vec<c64> = single
+        .chunks_exact(2)
+        .map(|z| c64::new(f64::from(z[0]), f64::from(z[1])))
+        .collect();
+    let bytes = |of: &dyn Fn(&f64) -> [u8; 8]| parts.iter().flat_map(of).collect::<Vec<u8>>();
+    let singles = |of: &dyn Fn(&f32) -> [u8; 4]| single.iter().flat_map(of).collect::<Vec<u8>>();
+    let cases = [
+        ("<c16", bytes(&|x| x.to_le_bytes()), &made.data),
+        (">c16", bytes(&|x| x.to_be_bytes()), &made.data),
+        ("<c8", singles(&|x| x.to_le_bytes()), &rounded),
+        (">c8", singles(&|x| x.to_be_bytes()), &rounded),
+    ];
+    let settings = Settings::default();
+    let mut observer = |_: &Record, _: &Matrix<c64>| ControlFlow::Continue(());
+    for (descr, bytes, data) in cases {
+        let npy = Npy::new(descr, (n, p), &bytes);
+        assert!(npy.open().is_complex());
+        let options = SetOptions::default();
+        let expected = diagonalize(
+            &MatrixSet::with_options(data, n, p, &options).unwrap(),
+            &settings,
+        )
+        .unwrap();
+        let whole = npy.open().read_complex_set(&options).unwrap();
+        assert_eq!(diagonalize(&whole, &settings).unwrap().b, expected.b);
+        let mut last: Option<Matrix<c64>> = None;
+        for (memory, threads) in [(3_000_000, 1), (4_000_000, 2), (1 << 30, 1)] {
+            let options = options.clone().threads(threads);
+            let mut set = OnDisk::complex(npy.open(), Memory(memory), &options).unwrap();
+            let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
+            assert_eq!(answer.iterations, expected.iterations, "{descr}");
+            assert!((answer.loss - expected.loss).abs() < 1e-12);
+            let pairs = answer.b.as_slice().iter().zip(expected.b.as_slice());
+            assert!(pairs.fold(0.0, |m, (x, y)| f64::max(m, (x - y).norm())) < 1e-10);
+            // Neither the budget nor the threads change a bit.
+            assert!(last.is_none_or(|last| last == answer.b), "{descr}");
+            last = Some(answer.b);
+        }
+    }
+}
+
+#[test]
+fn real_matrices_may_be_read_as_complex_but_not_the_reverse() {
+    let made = Synthetic::new(30, 3, 0.3, 4);
+    let npy = Npy::double(&made.data, 30, 3);
+    let set = npy.open().read_complex_set(&SetOptions::default()).unwrap();
+    assert_eq!(set.matrix(7)[(2, 1)].re, made.data[7 * 9 + 7]);
+    let npy = Npy::new("<c16", (1, 1), &[0; 16]);
+    for error in [
+        npy.open().read_set(&SetOptions::default()).err(),
+        OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).err(),
+    ] {
+        let words = error.unwrap().to_string();
+        assert!(
+            words.ends_with("the numbers are complex (c16), where real ones are needed"),
+            "{words}"
+        );
+    }
+}

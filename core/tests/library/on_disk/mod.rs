@@ -13,7 +13,7 @@ use codiag::synthetic::{self, Synthetic};
 use codiag::working::diagonalize_working;
 use codiag::{
     Diagonalization, Error, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank, Reading,
-    Record, SetOptions, Settings, Start, Status, diagonalize,
+    Record, SetOptions, Settings, Start, Status, c64, diagonalize,
 };
 
 /// A .npy that goes away with the test.

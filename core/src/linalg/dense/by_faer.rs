@@ -1,0 +1,118 @@
+//! The decompositions, generic over the numbers. They are called through [`Field`](super::Field) alone, so that
+//! they are compiled here, once, and not in every crate that uses them.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
+use faer::prelude::ReborrowMut;
+use faer::{Accum, MatMut, Par, Side};
+
+use super::{GAUSS_JORDAN, SMALL, from_faer, view};
+use crate::linalg::gauss_jordan;
+use crate::linalg::{Matrix, Scalar};
+
+pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
+    assert!(
+        left.columns() == right.rows(),
+        "the product of a {} x {} and a {} x {} matrix",
+        left.rows(),
+        left.columns(),
+        right.rows(),
+        right.columns()
+    );
+    let mut out = Matrix::zeros(left.rows(), right.columns());
+    let (rows, columns) = (out.rows(), out.columns());
+    if rows.max(columns) <= SMALL {
+        for a in 0..rows {
+            let (x, sums) = (left.row(a), out.row_mut(a));
+            for (k, x) in x.iter().enumerate() {
+                let row = right.row(k).iter();
+                sums.iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, y)| *sum += *x * *y);
+            }
+        }
+        return out;
+    }
+    matmul(
+        MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, columns),
+        Accum::Replace,
+        view(left),
+        view(right),
+        T::ONE,
+        Par::Seq,
+    );
+    out
+}
+
+pub fn add_symmetric_product<T: Scalar>(
+    out: &mut Matrix<T>,
+    factor: f64,
+    x: &Matrix<T>,
+    y: &Matrix<T>,
+) {
+    let (p, factor) = (out.rows(), T::from_real(factor));
+    let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
+    let (x, y) = (view(x), view(y).adjoint());
+    matmul(out.rb_mut(), Accum::Add, x, y, factor, Par::Seq);
+    matmul(out, Accum::Add, y, x, factor, Par::Seq);
+}
+
+pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
+    let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
+    let values = eigen.S().column_vector().iter().map(|x| x.real());
+    Some((values.collect(), from_faer(eigen.U()).adjoint()))
+}
+
+pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
+    view(m).self_adjoint_eigenvalues(Side::Lower).ok()
+}
+
+pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
+    view(m).singular_values().ok()
+}
+
+pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
+}
+
+pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
+    from_faer(view(m).partial_piv_lu().inverse().as_ref())
+}
+
+pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
+    let lu = view(m).partial_piv_lu();
+    let upper = lu.U();
+    (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
+}
+
+pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
+    if m.rows() <= GAUSS_JORDAN {
+        return gauss_jordan::log_det_and_inverse(m);
+    }
+    let lu = view(m).partial_piv_lu();
+    let upper = lu.U();
+    let (order, _) = lu.P().arrays();
+    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
+    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
+    let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
+    if negative || !log_det.is_finite() {
+        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
+    }
+    (log_det, from_faer(lu.inverse().as_ref()))
+}
+
+/// How many transpositions make up a permutation.
+fn transpositions(order: &[usize]) -> usize {
+    let mut seen = vec![false; order.len()];
+    let mut count = 0;
+    for start in 0..order.len() {
+        let mut at = order[start];
+        while !seen[start] && at != start {
+            seen[at] = true;
+            at = order[at];
+            count += 1;
+        }
+        seen[start] = true;
+    }
+    count
+}

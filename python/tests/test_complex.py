@@ -1,0 +1,195 @@
+"""Complex Hermitian matrices, wherever real ones are taken."""
+
+import numpy as np
+import pytest
+
+import codiag
+from codiag.compat import pyriemann
+
+METHODS = ["newton", "quasi-newton", "pham"]
+
+
+@pytest.fixture(scope="module")
+def made():
+    return codiag.datasets.synthetic(60, 5, sigma=0.1, seed=1, complex=True)
+
+
+@pytest.fixture(scope="module")
+def C(made):
+    return made[0]
+
+
+@pytest.fixture(scope="module")
+def result(C):
+    return codiag.diagonalize(C)
+
+
+def adjoint(X):
+    return np.conj(np.swapaxes(X, -1, -2))
+
+
+def test_synthetic_sets_are_hermitian_and_seeded(C):
+    assert C.dtype == np.complex128 and C.shape == (60, 5, 5)
+    np.testing.assert_array_equal(C, adjoint(C))
+    again, _ = codiag.datasets.synthetic(60, 5, sigma=0.1, seed=1, complex=True)
+    np.testing.assert_array_equal(again, C)
+
+
+def test_exact_sets_are_recovered():
+    C, A = codiag.datasets.synthetic(50, 6, sigma=0, seed=2, complex=True)
+    for method in METHODS:
+        B = codiag.diagonalize(C, method=method, tol=1e-12).B
+        assert codiag.amari_distance(B, A) < 1e-11
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_reach_one_loss(C, result, method):
+    other = codiag.diagonalize(C, method=method)
+    assert other.converged
+    assert other.loss == pytest.approx(result.loss, abs=1e-9)
+
+
+def test_the_result_is_what_it_says(C, result):
+    B, A = result.B, result.A
+    assert B.dtype == A.dtype == np.complex128
+    np.testing.assert_allclose(B @ A, np.eye(5), atol=1e-12)
+    D = result.transform(C)
+    np.testing.assert_allclose(D, B @ C @ adjoint(B), atol=1e-12)
+    np.testing.assert_allclose(np.einsum("iaa->ia", D), result.powers, atol=1e-12)
+    assert result.powers.dtype == result.residuals.dtype == np.float64
+    np.testing.assert_allclose(result.powers.mean(axis=0), 1, atol=1e-6)
+    largest = A[np.abs(A).argmax(axis=0), range(5)]
+    assert (largest.imag == 0).all() and (largest.real > 0).all()
+    logs = np.log(result.powers).sum(1) - np.linalg.slogdet(D)[1]
+    assert result.loss == pytest.approx(0.5 * logs.mean(), abs=1e-12)
+    np.testing.assert_allclose(result.residuals, 0.5 * logs, atol=1e-11)
+
+
+def test_loss_and_gradient(C, result):
+    assert codiag.loss(C, result.B) == pytest.approx(result.loss, abs=1e-12)
+    assert np.abs(codiag.gradient(C, result.B)).max() < 1e-7
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((5, 5)) + 1j * rng.standard_normal((5, 5))
+    E = rng.standard_normal((5, 5)) + 1j * rng.standard_normal((5, 5))
+    h = 1e-6
+    up, down = (codiag.loss(C, (np.eye(5) + s * E) @ B) for s in (h, -h))
+    slope = np.real(np.sum(codiag.gradient(C, B) * E.conj()))
+    assert (up - down) / (2 * h) == pytest.approx(slope, rel=1e-6)
+    # One of the two may be real.
+    assert codiag.loss(C, np.eye(5)) == codiag.loss(C, np.eye(5, dtype=complex))
+    assert codiag.loss(C.real, np.eye(5) + 0j) == pytest.approx(codiag.loss(C.real, np.eye(5)))
+    assert codiag.amari_distance(np.eye(2), [[0, 1j], [2, 0]]) == 0
+
+
+def test_a_real_set_given_as_complex_has_the_same_answer():
+    C, _ = codiag.datasets.synthetic(40, 6, sigma=0.3)
+    for options in ({}, {"method": "pham"}, {"orthogonal": True}):
+        real = codiag.diagonalize(C, tol=1e-11, **options)
+        other = codiag.diagonalize(C.astype(complex), tol=1e-11, **options)
+        assert other.B.dtype == np.complex128
+        assert other.loss == pytest.approx(real.loss, abs=1e-12)
+        if "orthogonal" not in options:
+            np.testing.assert_allclose(other.B, real.B, atol=1e-9)
+
+
+def test_single_precision_and_other_layouts_are_taken(C, result):
+    expected = codiag.diagonalize(C.astype(np.complex64).astype(complex), symmetrize=True)
+    single = codiag.diagonalize(C.astype(np.complex64), symmetrize=True)
+    np.testing.assert_array_equal(single.B, expected.B)
+    for other in (np.asfortranarray(C), C.astype(">c16"), C.tolist()):
+        np.testing.assert_array_equal(codiag.diagonalize(other).B, result.B)
+
+
+def test_starts_and_unitary_answers(C, result):
+    assert codiag.diagonalize(C, start=result.B).n_iter == 0
+    assert codiag.diagonalize(C, start=np.eye(5)).converged
+    B = codiag.diagonalize(C, orthogonal=True).B
+    np.testing.assert_allclose(B @ adjoint(B), np.eye(5), atol=1e-12)
+    with pytest.raises(ValueError, match="start must be real, as the matrices are"):
+        codiag.diagonalize(C.real, start=result.B)
+
+
+def test_frobenius_takes_hermitian_matrices(C):
+    X = C - C.mean(axis=0)
+    losses = [
+        codiag.diagonalize(X, criterion="frobenius", method=method).loss
+        for method in ("newton", "quasi-newton", "jacobi")
+    ]
+    assert max(losses) - min(losses) < 1e-8
+
+
+def test_saved_shown_and_checkpointed(C, result, tmp_path):
+    result.save(tmp_path / "result.npz")
+    again = codiag.load(tmp_path / "result.npz")
+    np.testing.assert_array_equal(again.B, result.B)
+    assert "5 x 5" in repr(result) and "svg" in result._repr_html_()
+    codiag.diagonalize(C, checkpoint=tmp_path / "b.npy")
+    assert codiag.diagonalize(C, start=tmp_path / "b.npy").n_iter == 0
+
+
+def test_many_at_once(C, result):
+    results = codiag.diagonalize_many([C, C.real + np.eye(5), C])
+    assert [one.B.dtype.kind for one in results] == ["c", "f", "c"]
+    np.testing.assert_array_equal(results[0].B, results[2].B)
+    assert results[0].loss == pytest.approx(result.loss, abs=1e-12)
+    assert codiag.bootstrap(C, n=5).confidence.min() > 0.9
+
+
+@pytest.mark.parametrize("dtype", ["<c16", ">c16", "<c8", ">c8"])
+def test_from_disk(C, result, tmp_path, dtype):
+    path = tmp_path / "spectra.npy"
+    many = np.tile(C, (60, 1, 1)).astype(dtype)
+    np.save(path, many)
+    options = {"symmetrize": dtype.endswith("8")}
+    here = codiag.diagonalize(many, **options)
+    whole = codiag.diagonalize(path, **options)
+    there = codiag.diagonalize(path, memory="3MB", **options)
+    np.testing.assert_array_equal(whole.B, here.B)
+    np.testing.assert_allclose(there.B, here.B, atol=1e-8)
+    assert there.loss == pytest.approx(result.loss, abs=1e-6)
+
+
+def test_estimator(C, result):
+    estimator = codiag.JointDiagonalizer().fit(C)
+    logs = estimator.transform(C)
+    np.testing.assert_allclose(logs, np.log(result.powers), atol=1e-10)
+    assert estimator.score(C) == pytest.approx(-result.loss, abs=1e-10)
+    back = estimator.inverse_transform(logs)
+    np.testing.assert_allclose(back, adjoint(back), atol=1e-12)
+    np.testing.assert_allclose(estimator.transform(back), logs, atol=1e-10)
+
+
+def test_pyriemann_signatures(C):
+    V, D = pyriemann.ajd_pham(C, n_iter_max=100)
+    np.testing.assert_allclose(D, V @ C @ adjoint(V), atol=1e-12)
+    W, _ = pyriemann.ajd_newton(C)
+    assert codiag.amari_distance(V, np.linalg.inv(W)) < 1e-2
+
+
+def broken(C, change):
+    X = C.copy()
+    change(X)
+    return X
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X[3].imag.__setitem__((1, 2), np.nan), "matrix 3: the imaginary part of entry"),
+        (lambda X: X[3].__setitem__((1, 1), 1 + 1j), r"not Hermitian: entry \(1, 1\) and its conj"),
+        (lambda X: X[3].__setitem__((1, 2), 9j), r"matrix 3 is not Hermitian: entries"),
+        (lambda X: X[3].__setitem__((0, 0), -1), "matrix 3 is not positive definite"),
+    ],
+)
+def test_bad_matrices(C, change, message):
+    with pytest.raises(ValueError, match=message):
+        codiag.diagonalize(broken(C, change))
+
+
+def test_complex_weights_and_powers_are_refused(C):
+    with pytest.raises(TypeError, match="weights is complex"):
+        codiag.diagonalize(C, weights=np.ones(60) + 0j)
+    with pytest.raises(TypeError, match="X is complex"):
+        codiag.JointDiagonalizer().fit(C).inverse_transform(np.zeros((1, 5)) + 0j)
+    with pytest.raises(TypeError, match="complex"):
+        codiag.Tracker().push(C)
