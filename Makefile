@@ -64,6 +64,7 @@ sanitize:
 
 bench:
 	benchmarks/run
+	benchmarks/run criteria
 
 docs:
 	cargo doc $(ALL) --no-deps --lib
