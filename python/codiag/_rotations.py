@@ -30,6 +30,11 @@ class SOBI(Separator):
     segments, segment_length, overlap
         One set of lagged covariances per segment, for sources of which the powers change as well:
         as in :func:`codiag.lagged_covariances`.
+    orthogonal : bool
+        Whether the sources are to be without correlation, which is what whitening and a rotation
+        bring about. Otherwise the lagged covariances alone find them, by least squares [2]_: white
+        noise of the sensors, which is in no lag but 0, then does not mislead. Methods are "newton",
+        "acdc", "uwedge" and "ffdiag".
     rate : float, optional
         Samples per second, for :meth:`find_artefacts`; MNE's objects know theirs.
     center : bool
@@ -63,6 +68,8 @@ class SOBI(Separator):
     ----------
     .. [1] A. Belouchrani, K. Abed-Meraim, J.-F. Cardoso and E. Moulines, "A blind source separation
        technique using second-order statistics", IEEE Transactions on Signal Processing 45, 1997.
+    .. [2] A. Yeredor, "Non-orthogonal joint diagonalization in the least-squares sense with
+       application in blind source separation", IEEE Transactions on Signal Processing 50, 2002.
 
     Examples
     --------
@@ -88,6 +95,7 @@ class SOBI(Separator):
         segments: int = 1,
         segment_length: int | None = None,
         overlap: float = 0.0,
+        orthogonal: bool = True,
         rate: float | None = None,
         center: bool = True,
         scale: str | ArrayLike | None = None,
@@ -105,6 +113,7 @@ class SOBI(Separator):
         self.segments = segments
         self.segment_length = segment_length
         self.overlap = overlap
+        self.orthogonal = orthogonal
         self.rate = rate
         self.center = center
         self.scale = scale
@@ -124,6 +133,7 @@ class SOBI(Separator):
             "segments": self.segments,
             "segment_length": self.segment_length,
             "overlap": self.overlap,
+            "orthogonal": self.orthogonal,
         }
 
     def _take(self, fields: dict[str, Any]) -> None:

@@ -91,6 +91,23 @@ def test_sobi_on_autoregressive_sources():
     np.testing.assert_allclose(model.autocorrelations_[2], lagged, atol=1e-3)
 
 
+def test_sobi_by_least_squares():
+    """White noise on one channel spoils the whitening, but no lag other than 0."""
+    X, mixing, _ = coloured(6)
+    noisy = X.copy()
+    noisy[0] += 3 * np.random.default_rng(7).standard_normal(SAMPLES)
+    fitted = codiag.SOBI(lags=10, orthogonal=False).fit(noisy)
+    rotated = codiag.SOBI(lags=10).fit(noisy)
+    assert fitted.result_.converged
+    distances = [codiag.amari_distance(m.filters_, mixing) for m in (fitted, rotated)]
+    assert distances[0] < 0.5 * distances[1]
+    np.testing.assert_allclose(fitted.transform(noisy).var(axis=1), 1, atol=1e-9)
+    strength = (fitted.autocorrelations_**2).sum(axis=0)
+    assert (np.diff(strength) <= 0).all()
+    uwedge = codiag.SOBI(lags=10, orthogonal=False, method="uwedge").fit(X)
+    assert codiag.amari_distance(uwedge.filters_, mixing) < 0.03
+
+
 def test_amuse_is_an_eigenvalue_problem():
     X, mixing, _ = coloured(1)
     model = codiag.AMUSE(lag=2).fit(X)

@@ -28,9 +28,17 @@ pub struct Lags {
     pub lags: Vec<usize>,
     /// Products are taken within a segment only. What is excluded belongs to none of them.
     pub segments: Segments,
+    /// Whether a [`Separation`](super::Separation) by them is to be a rotation of the whitened recording, so
+    /// that sources have no correlation, whatever the lagged covariances say. Otherwise a fit A Λ Aᵀ to
+    /// them finds the sources ([`LeastSquares`](crate::Criterion::LeastSquares)), and correlation counts
+    /// as much as lag 0 does among the lags.
+    pub orthogonal: bool,
 }
 
-setters!(Lags { segments: Segments });
+setters!(Lags {
+    segments: Segments,
+    orthogonal: bool,
+});
 
 impl Lags {
     /// These lags, over the whole recording.
@@ -38,6 +46,7 @@ impl Lags {
         Self {
             lags: lags.into_iter().collect(),
             segments: Segments::default().cut(Cut::Count(1)),
+            orthogonal: true,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is known of the sources of a separation.
 
 use super::Rival;
+use crate::Diagonalization;
 use crate::linalg::{self, Matrix, Triangle};
 
 /// The mean of every column.
@@ -9,6 +10,25 @@ pub(super) fn means(powers: &Matrix) -> Vec<f64> {
     (0..powers.columns())
         .map(|k| (0..powers.rows()).map(|i| powers[(i, k)] / n).sum())
         .collect()
+}
+
+/// The sum of squares of every column.
+pub(super) fn energies(powers: &Matrix) -> Vec<f64> {
+    (0..powers.columns())
+        .map(|k| (0..powers.rows()).map(|i| powers[(i, k)].powi(2)).sum())
+        .collect()
+}
+
+/// Brings the sources to unit variance, from filters of whitened components.
+pub(super) fn normalize(answer: &mut Diagonalization, in_white: &Matrix) {
+    let norm = |k: usize| linalg::dot(in_white.row(k), in_white.row(k)).sqrt();
+    let norms: Vec<f64> = (0..in_white.rows()).map(norm).collect();
+    let Diagonalization { b, a, powers, .. } = answer;
+    for (k, norm) in norms.iter().enumerate() {
+        b.row_mut(k).iter_mut().for_each(|x| *x /= norm);
+        (0..a.rows()).for_each(|c| a[(c, k)] *= norm);
+        (0..powers.rows()).for_each(|i| powers[(i, k)] /= norm * norm);
+    }
 }
 
 /// How much powers vary: the standard deviation of every column, divided by its mean.

@@ -39,7 +39,8 @@ pub enum Contrast {
     /// Their spectra differ: cospectra in frequency bands.
     Bands(Bands),
     /// Their autocorrelations differ: lagged covariances of the whitened recording, diagonalized by
-    /// rotations. This is SOBI (Belouchrani et al. 1997), and AMUSE (Tong et al. 1990) with one lag.
+    /// rotations, unless they say otherwise. This is SOBI (Belouchrani et al. 1997), and AMUSE (Tong et
+    /// al. 1990) with one lag.
     Lags(Lags),
     /// They are not Gaussian, but for one: fourth-order cumulants of the whitened recording,
     /// diagonalized by rotations. This is JADE (Cardoso & Souloumiac 1993).
@@ -50,9 +51,17 @@ pub enum Contrast {
 }
 
 impl Contrast {
-    /// Whether the recording is whitened, and sources are found by rotations.
-    fn rotates(&self) -> bool {
+    /// Whether the recording is whitened.
+    fn whitens(&self) -> bool {
         matches!(self, Self::Lags(_) | Self::Cumulants { .. })
+    }
+
+    fn criterion(&self) -> Criterion {
+        match self {
+            Self::Lags(lags) if !lags.orthogonal => Criterion::LeastSquares,
+            Self::Lags(_) | Self::Cumulants { .. } => Criterion::Frobenius,
+            _ => Criterion::Likelihood,
+        }
     }
 }
 
@@ -190,11 +199,11 @@ impl Separation {
             Contrast::Lags(lags) => {
                 let pieces = lags.segments.pieces(recording.samples())?;
                 let sets = pieces.into_iter().map(|piece| vec![piece]);
-                self.fit_rotation(recording, sets.collect(), observer)
+                self.fit_whitened(recording, sets.collect(), observer)
             }
             Contrast::Cumulants { exclude } => {
                 let piece = usable_spans(recording.samples(), exclude)?;
-                self.fit_rotation(recording, vec![vec![piece]], observer)
+                self.fit_whitened(recording, vec![vec![piece]], observer)
             }
         }
     }
@@ -238,9 +247,9 @@ impl Separation {
                     .collect();
                 self.fit_cospectra(epochs, bands, &spans, observer)
             }
-            Contrast::Lags(_) => self.fit_rotation(epochs, epoch_sets(epochs, labels)?, observer),
+            Contrast::Lags(_) => self.fit_whitened(epochs, epoch_sets(epochs, labels)?, observer),
             Contrast::Cumulants { .. } => {
-                self.fit_rotation(epochs, epoch_sets(epochs, None)?, observer)
+                self.fit_whitened(epochs, epoch_sets(epochs, None)?, observer)
             }
         }
     }
@@ -290,8 +299,8 @@ impl Separation {
         self.solve(set, &basis, cospectra.shrinkages, Vec::new(), observer)
     }
 
-    /// Whitens, and rotates what tells the whitened components apart.
-    fn fit_rotation(
+    /// Whitens, and diagonalizes what tells the whitened components apart.
+    fn fit_whitened(
         &self,
         recording: &dyn Recording,
         sets: Vec<Vec<Piece>>,
@@ -315,18 +324,13 @@ impl Separation {
     }
 
     fn set_options(&self) -> SetOptions {
-        let criterion = if self.contrast.rotates() {
-            Criterion::Frobenius
-        } else {
-            Criterion::Likelihood
-        };
         SetOptions::default()
-            .criterion(criterion)
+            .criterion(self.contrast.criterion())
             .threads(self.threads)
     }
 
     fn basis(&self, mean: Matrix) -> Result<Basis, Error> {
-        Basis::new(mean, &self.scale, self.components, self.contrast.rotates())
+        Basis::new(mean, &self.scale, self.components, self.contrast.whitens())
     }
 
     fn solve(
@@ -339,16 +343,21 @@ impl Separation {
     ) -> Result<Separated, Error> {
         let set = set.with_reduction(basis.reduction.clone());
         let solver = match &self.solver.start {
-            Start::Given(b) if self.contrast.rotates() => {
+            Start::Given(b) if self.contrast.criterion().requires_rotations() => {
                 let start = Start::Given(basis.nearest_rotation(b)?);
                 &self.solver.clone().start(start)
             }
             _ => &self.solver,
         };
         let mut answer = diagonalize_with(&set, solver, observer)?;
+        if self.contrast.criterion() == Criterion::LeastSquares {
+            let in_white = set.summary().to_reduced(&answer.b);
+            measures::normalize(&mut answer, &in_white);
+        }
         let mut kurtosis = Vec::new();
         let ranks = match &self.contrast {
             Contrast::Lags(lags) if lags.lags.len() == 1 => measures::means(&answer.powers),
+            Contrast::Lags(lags) if !lags.orthogonal => measures::energies(&answer.powers),
             Contrast::Cumulants { .. } => {
                 let rotation = set.summary().to_reduced(&answer.b);
                 kurtosis = measures::kurtosis(&rotation, &answer.powers);
@@ -363,8 +372,8 @@ impl Separation {
             kurtosis.sort_by(|x, y| y.total_cmp(x));
         }
         let powers = &answer.powers;
-        // What was whitened and rotated has unit powers.
-        let (mean_powers, nonstationarity, rivals) = if self.contrast.rotates() {
+        // What was whitened has unit powers.
+        let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
             let rivals = measures::rivals_by_differences(powers);
             (vec![1.0; answer.b.rows()], Vec::new(), rivals)
         } else {

@@ -139,6 +139,40 @@ fn sources_of_rotations_have_unit_variance_and_no_correlation() {
     }
 }
 
+/// Sensor noise makes whitening wrong, and all rotations with it; a fit to the lags alone is not misled.
+#[test]
+fn least_squares_is_not_misled_by_white_noise() {
+    let (mut rotated, mut fitted) = (0.0, 0.0);
+    for seed in 0..4 {
+        let mut made = coloured(seed);
+        let noise = nonstationary(5, 1, SAMPLES, 100 + seed);
+        let power = noise.sources.row(0).iter().map(|x| x * x).sum::<f64>() / SAMPLES as f64;
+        for c in 0..5 {
+            let size = 1.5 / power.sqrt();
+            for t in 0..SAMPLES {
+                made.data[c * SAMPLES + t] += if c == 0 {
+                    size * noise.sources[(0, t)]
+                } else {
+                    0.0
+                };
+            }
+        }
+        let free =
+            Separation::default().contrast(Contrast::Lags(Lags::new(1..=10).orthogonal(false)));
+        let found = fit(&made, &free);
+        let sources = found.sources(&view(&made)).unwrap();
+        for k in 0..5 {
+            let row = sources.row(k);
+            let mean = row.iter().sum::<f64>() / SAMPLES as f64;
+            let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / SAMPLES as f64;
+            assert!((variance - 1.0).abs() < 1e-9, "{variance}");
+        }
+        fitted += amari_distance(found.filters(), &made.mixing);
+        rotated += amari_distance(fit(&made, &lags(1..=10)).filters(), &made.mixing);
+    }
+    assert!(fitted < 0.5 * rotated, "{fitted} {rotated}");
+}
+
 /// Two sources of the same autocorrelation at lag 1, and of others at all others.
 fn meeting(seed: u64) -> Simulation {
     simulate(2, seed, |k, row| {

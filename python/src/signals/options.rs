@@ -20,6 +20,7 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
     // All are read, though one is used.
     let (bands, segments) = (bands(&keywords)?, segments(&keywords)?);
     let lags = keywords.get::<Vec<usize>>("lags")?;
+    let orthogonal = keywords.get("orthogonal")?.unwrap_or(true);
     let cumulants = keywords.get("cumulants")?.unwrap_or(false);
     let estimate = estimate(&keywords)?;
     let mut separation = Separation::default();
@@ -27,7 +28,9 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
     keywords.finish()?;
     separation.contrast = match (bands, lags) {
         (Some(bands), _) => Contrast::Bands(bands),
-        (None, Some(lags)) => Contrast::Lags(Lags::new(lags).segments(segments)),
+        (None, Some(lags)) => {
+            Contrast::Lags(Lags::new(lags).segments(segments).orthogonal(orthogonal))
+        }
         (None, None) if cumulants => Contrast::Cumulants {
             exclude: segments.exclude,
         },
