@@ -306,7 +306,7 @@ impl<F: FnMut(&Record, &Matrix) -> ControlFlow<()>> Observer for F {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identifiability {
-    /// Γ_ab Γ_ba − 1: zero if the powers of the two are proportional over the set, when any
+    /// For the likelihood Γ_ab Γ_ba − 1: zero if the powers of the two are proportional over the set, when any
     /// mixture of them serves as well.
     pub margin: f64,
     /// The two components, as rows of B.
@@ -346,10 +346,10 @@ pub struct Diagonalization {
     pub gradient_norm: f64,
     /// One record for the start and one per iteration.
     pub history: Vec<Record>,
-    /// Each matrix's own share of the loss, ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their weighted mean
-    /// is the loss.
+    /// Each matrix's own share of the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their
+    /// weighted mean is the loss.
     pub residuals: Vec<f64>,
-    /// The powers Dⁱ_aa, one row per matrix, one column per component.
+    /// The powers Dⁱ_aa, for least squares Λⁱ_aa, one row per matrix, one column per component.
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,

@@ -92,7 +92,7 @@ impl MatrixSet {
     }
 
     /// What the criterion takes from each (reduced) matrix itself: log det Cⁱ for the likelihood, ‖Cⁱ‖²
-    /// for the Frobenius criterion.
+    /// for the others.
     pub fn constants(&self) -> &[f64] {
         &self.constants
     }

@@ -26,7 +26,7 @@ pub struct Summary {
     pub len: usize,
     /// Their weighted mean, after reduction.
     pub mean: Matrix,
-    /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the Frobenius criterion.
+    /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the other criteria.
     pub constant: f64,
     /// How the set was reduced, if it was.
     pub reduction: Option<Reduction>,
