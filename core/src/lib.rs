@@ -82,6 +82,19 @@
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
+//! [`Criterion::LeastSquares`] takes the same matrices without whitening, and fits them by A Λⁱ Aᵀ with a
+//! mixing A = B⁻¹ that need not be orthogonal (Yeredor 2002): by the Gauss–Newton method, with the exact Hessian near
+//! the end ([`Method::Newton`]), or by [`Method::Acdc`], [`Method::Uwedge`] or [`Method::Ffdiag`].
+//!
+//! ```
+//! use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
+//! let (data, mixing) = synthetic::mixed(50, 8, 0.0, 0);
+//! let options = SetOptions::default().criterion(Criterion::LeastSquares);
+//! let answer = diagonalize(&MatrixSet::with_options(&data, 50, 8, &options)?, &Settings::default())?;
+//! assert!(answer.loss < 1e-12 && synthetic::amari_distance(&answer.b, &mixing) < 1e-10);
+//! # Ok::<(), codiag::Error>(())
+//! ```
+//!
 //! # What to rely on
 //!
 //! - What is minimized and how many threads work belong to the set ([`SetOptions`]): a set is checked

@@ -354,7 +354,7 @@ pub struct Diagonalization<T = f64> {
     /// Each matrix's own share of the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their
     /// weighted mean is the loss.
     pub residuals: Vec<f64>,
-    /// The powers Dⁱ_aa, one row per matrix, one column per component.
+    /// The powers Dⁱ_aa, for least squares Λⁱ_aa, one row per matrix, one column per component.
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,

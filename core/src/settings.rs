@@ -173,7 +173,7 @@ pub struct Settings {
     pub orthogonal: bool,
     /// Stops when ĝ is at most this: for the likelihood ‖G‖_F / √p in the gauge of unit mean powers.
     pub tolerance: f64,
-    /// Stops after this many iterations (sweeps, for Pham's method).
+    /// Stops after this many iterations (sweeps, for Pham's method, Jacobi's and AC-DC).
     pub max_iterations: usize,
     /// The floor of the determinants Γ_ab Γ_ba − 1 of the quasi-Newton blocks.
     pub lambda_min: f64,
@@ -182,7 +182,9 @@ pub struct Settings {
     /// How many further, deterministic starts are tried; the answer of lowest loss is kept.
     pub restarts: usize,
     /// Whether B is brought to its canonical form: unit mean powers, components ordered by how
-    /// much their power varies over the set, the largest entry of each pattern positive.
+    /// much their power varies over the set, the largest entry of each pattern positive. For the
+    /// other criteria components are ordered by their energy, and rows of B (Frobenius) or columns of A
+    /// (least squares) have unit norm.
     pub canonical: bool,
     /// Whether rows of B are rescaled to unit mean powers at every iteration. Losses do not
     /// depend on it, but the gradient does: without it, the tolerance is not free of units.

@@ -101,7 +101,7 @@ impl<T: Scalar> MatrixSet<T> {
     }
 
     /// What the criterion takes from each (reduced) matrix itself: log det Cⁱ for the likelihood, ‖Cⁱ‖²
-    /// for the Frobenius criterion.
+    /// for the others.
     pub fn constants(&self) -> &[f64] {
         &self.constants
     }

@@ -26,7 +26,7 @@ pub struct Summary<T = f64> {
     pub len: usize,
     /// Their weighted mean, after reduction.
     pub mean: Matrix<T>,
-    /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the Frobenius criterion.
+    /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the other criteria.
     pub constant: f64,
     /// How the set was reduced, if it was.
     pub reduction: Option<Reduction<T>>,

@@ -335,12 +335,10 @@ fn few_iterations_where_acdc_takes_many() {
 
 #[test]
 fn large_residuals_are_no_obstacle_near_the_end() {
-    // Where the Gauss–Newton model alone takes some hundred iterations, or does not arrive in three hundred.
-    let noisy = set(100, 20, 3.0, 1);
-    let magnetometers = codiag::synthetic::meg(codiag::synthetic::Sensors::Magnetometers);
-    for set in [noisy, set_of(&magnetometers, 40)] {
-        let settings = Settings::default().tolerance(1e-11).max_iterations(80);
-        let answer = diagonalize(&set, &settings).unwrap();
+    // Where the Gauss–Newton model alone takes up to some hundred iterations.
+    for seed in 0..6 {
+        let settings = Settings::default().tolerance(1e-11).max_iterations(40);
+        let answer = diagonalize(&set(100, 20, 3.0, seed), &settings).unwrap();
         let norms: Vec<f64> = answer.history.iter().map(|r| r.gradient_norm).collect();
         assert!(answer.status.converged(), "{} {norms:?}", answer.status);
         // The last step nearly doubles the exponent.

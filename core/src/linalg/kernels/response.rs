@@ -21,7 +21,7 @@ pub fn fit_products(components: &Matrix, block: &[f64], lanes: usize, products: 
         components: Left::new(components),
         block,
         lanes,
-        products,
+        out: products,
     });
 }
 
@@ -29,7 +29,7 @@ struct Products<'a> {
     components: Left<'a>,
     block: &'a [f64],
     lanes: usize,
-    products: &'a mut [f64],
+    out: &'a mut [f64],
 }
 
 impl WithSimd for Products<'_> {
@@ -42,7 +42,7 @@ impl WithSimd for Products<'_> {
             self.components.rows().pow(2),
         );
         let block = vectors::<S>(self.block);
-        let products = vectors_mut::<S>(self.products);
+        let products = vectors_mut::<S>(self.out);
         for at in (0..stride - stride % 2).step_by(2) {
             let half = &mut products[at * square..(at + 2) * square];
             half_product::<S, 2>(simd, &self.components, block, stride, at, half);
