@@ -80,7 +80,7 @@ def ajd_pham(
     data = matrix_set(X, "X")
     start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
     weights = weight_vector(sample_weight, "sample_weight")
-    if weights is not None and not (weights > 0).all():
+    if weights is not None and (weights == 0).any() and (weights > 0).any():
         raise ValueError("Weights must be strictly positive.")
     found = sweeps(data, weights, start, eps, n_iter_max)
     if not found.finished:
@@ -172,7 +172,7 @@ def rjd(
     --------
     >>> import numpy as np
     >>> from codiag.compat.pyriemann import rjd
-    >>> V, D = rjd([[[2.0, 1.0], [1.0, 2.0]], [[0.0, 3.0], [3.0, 0.0]]])
+    >>> V, D = rjd([[[2.0, 1.0], [1.0, 3.0]], [[5.0, 5.0], [5.0, 10.0]]])
     >>> bool(np.allclose(D[:, 0, 1], 0))
     True
     """
@@ -209,8 +209,8 @@ def jade(
     --------
     >>> import numpy as np
     >>> from codiag.compat.pyriemann import jade
-    >>> V, D = jade([[[2.0, 1.0], [1.0, 2.0]], [[0.0, 3.0], [3.0, 0.0]]])
-    >>> bool(np.allclose(V @ [[2.0, 1.0], [1.0, 2.0]] @ V.T, D[0]))
+    >>> V, D = jade([[[2.0, 1.0], [1.0, 3.0]], [[5.0, 5.0], [5.0, 10.0]]])
+    >>> bool(np.allclose(V @ [[2.0, 1.0], [1.0, 3.0]] @ V.T, D[0]))
     True
     """
     _check_positive("eps", eps)
