@@ -46,7 +46,8 @@ pub fn matrix_from<T: Scalar + Element>(array: &PyReadonlyArray2<'_, T>) -> PyRe
     let &[rows, columns] = array.shape() else {
         return Err(PyValueError::new_err("expected a matrix"));
     };
-    let numbers = in_place(array)?.as_slice()?.to_vec();
+    // Row after row, however the array lies in memory.
+    let numbers = array.as_array().iter().copied().collect();
     Ok(Matrix::from_rows(rows, columns, numbers))
 }
 

@@ -25,6 +25,7 @@ The folder gets sources.npy (one per row), filters.npy (B, one per row), pattern
 diagonals.npy (the power of each source in each segment or band, or its autocorrelation at each lag),
 report.json, history.csv, report.html, and cleaned.npy if sources are excluded."
 )]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line
 pub struct Separate {
     /// Channels x samples: a .npy or .csv file.
     #[arg(value_name = "RECORDING", value_hint = ValueHint::FilePath)]

@@ -152,6 +152,7 @@ pub fn lagged_covariances<'py>(
 /// The cumulant matrices of a whitened recording, or of epochs, and the whitener.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::type_complexity)] // a pair of arrays
 pub fn cumulants<'py>(
     py: Python<'py>,
     x: Signals<'py>,
