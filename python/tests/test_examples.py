@@ -35,6 +35,12 @@ def test_voices(example):
     assert all(int(ratio) > 20 for _, ratio in printed)
 
 
+def test_hearts(example):
+    printed = re.findall(r"mother ([\d.]+)  child ([\d.]+)", example("separate_hearts.py"))
+    assert len(printed) == 4
+    assert all(float(likeness) > 0.95 for hearts in printed for likeness in hearts)
+
+
 def test_meg(example, shared, tmp_path):
     pytest.importorskip("mne")
     pytest.importorskip("matplotlib")

@@ -115,15 +115,7 @@ pub(super) fn of_white(
     let p = centered.dimension();
     let triangle = Triangle::new(p);
     let n = triangle.len();
-    let moments = fourth_moments(centered, threads)?;
-    // E[z_i z_j z_k z_l] is with its largest index but one.
-    let moment = |i: usize, j: usize, k: usize, l: usize| {
-        let mut sorted = [i, j, k, l];
-        sorted.sort_unstable();
-        let [first, second, third, fourth] = sorted;
-        let pair = triangle.index(second, first);
-        moments[third][pair * (p - third) + fourth - third]
-    };
+    let moments = FourthMoments::new(centered, threads)?;
     let same = |a: usize, b: usize| f64::from(u8::from(a == b));
     let mut data = vec![0.0; n * p * p];
     for i in 0..p {
@@ -138,7 +130,7 @@ pub(super) fn of_white(
                 for l in 0..=k {
                     let gaussian =
                         same(i, j) * same(k, l) + same(i, k) * same(j, l) + same(i, l) * same(j, k);
-                    let cumulant = factor * (moment(i, j, k, l) - gaussian);
+                    let cumulant = factor * (moments.of([i, j, k, l]) - gaussian);
                     matrix[k * p + l] = cumulant;
                     matrix[l * p + k] = cumulant;
                 }
@@ -153,49 +145,93 @@ pub(super) fn of_white(
     })
 }
 
-/// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l: for each k a table of the pairs (j, i), j ≤ k, and l ≥ k.
+/// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l.
 ///
-/// Each table is a matrix product, of the pair products z_j z_i and those of z_k with all z_l. Every
-/// moment is formed once, where a product of all pairs with all pairs would form it up to six times.
-fn fourth_moments(centered: &Centered<'_>, threads: Option<usize>) -> Result<Vec<Vec<f64>>, Error> {
-    // The samples multiplied at once: the pair products of a tile stay in the caches.
-    const TILE: usize = 512;
-    let p = centered.dimension();
-    let triangle = Triangle::new(p);
-    let pairs = |k: usize| triangle.row(k).end;
-    let mut tables: Vec<(usize, Vec<f64>)> =
-        (0..p).map(|k| (k, vec![0.0; pairs(k) * (p - k)])).collect();
-    let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
-    let mut products = vec![0.0; triangle.len() * TILE];
-    let mut buffers = Buffers::default();
-    let spans = centered.sets().iter().flatten();
-    for part in parts(spans, centered.convenient_length()) {
-        let length = part.samples.len();
-        let z = &*centered.read(&part, &mut buffers)?;
-        for from in (0..length).step_by(TILE) {
-            let tile = TILE.min(length - from);
-            let row = |a: usize| &z[a * length + from..][..tile];
-            for ((j, i), out) in triangle.pairs().zip(products.chunks_exact_mut(tile)) {
-                multiply(row(j), row(i), out);
-            }
-            let products = &products[..triangle.len() * tile];
-            workers.each(&mut tables, |(k, table)| {
-                let mut later = vec![0.0; (p - *k) * tile];
-                for (l, out) in (*k..p).zip(later.chunks_exact_mut(tile)) {
-                    multiply(row(*k), row(l), out);
+/// For some k at a time they are one matrix product: of the pair products z_j z_i with j ≤ k, and those of
+/// z_k with all z_l, l ≥ k. So most moments are formed once, where a product of all pairs with all pairs
+/// would form them up to six times.
+struct FourthMoments {
+    triangle: Triangle,
+    tables: Vec<Table>,
+}
+
+/// The moments of a few k: one row per pair (j, i), one column per pair (k, l).
+struct Table {
+    columns: Vec<(usize, usize)>,
+    rows: usize,
+    sums: Vec<f64>,
+}
+
+impl FourthMoments {
+    /// As many k share a table: with fewer, its columns are too few for a fast product; with more, more of
+    /// its entries are formed twice.
+    const SHARED: usize = 4;
+
+    fn new(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+        // The samples multiplied at once: the pair products of a tile stay in the caches.
+        const TILE: usize = 512;
+        let p = centered.dimension();
+        let triangle = Triangle::new(p);
+        let mut tables: Vec<Table> = (0..p)
+            .step_by(Self::SHARED)
+            .map(|first| Table::new(triangle, first..p.min(first + Self::SHARED)))
+            .collect();
+        let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
+        let mut products = vec![0.0; triangle.len() * TILE];
+        let mut buffers = Buffers::default();
+        let spans = centered.sets().iter().flatten();
+        for part in parts(spans, centered.convenient_length()) {
+            let length = part.samples.len();
+            let z = &*centered.read(&part, &mut buffers)?;
+            for from in (0..length).step_by(TILE) {
+                let tile = TILE.min(length - from);
+                let row = |a: usize| &z[a * length + from..][..tile];
+                for ((j, i), out) in triangle.pairs().zip(products.chunks_exact_mut(tile)) {
+                    multiply(row(j), row(i), out);
                 }
-                let rows = pairs(*k);
-                let earlier = &products[..rows * tile];
-                linalg::add_product_transposed(table, rows, earlier, &later, tile, tile);
-            });
+                let products = &products;
+                workers.each(&mut tables, |table| {
+                    let mut later = vec![0.0; table.columns.len() * tile];
+                    for ((k, l), out) in table.columns.iter().zip(later.chunks_exact_mut(tile)) {
+                        multiply(row(*k), row(*l), out);
+                    }
+                    let (rows, earlier) = (table.rows, &products[..table.rows * tile]);
+                    let sums = &mut table.sums;
+                    linalg::add_product_transposed(sums, rows, earlier, &later, tile, tile);
+                });
+            }
+        }
+        let factor = 1.0 / centered.samples() as f64;
+        for table in &mut tables {
+            table.sums.iter_mut().for_each(|x| *x *= factor);
+        }
+        Ok(Self { triangle, tables })
+    }
+
+    /// E[z_i z_j z_k z_l] for indices in any order.
+    fn of(&self, mut indices: [usize; 4]) -> f64 {
+        indices.sort_unstable();
+        let [i, j, k, l] = indices;
+        let table = &self.tables[k / Self::SHARED];
+        let p = self.triangle.size();
+        let first = k - k % Self::SHARED;
+        let column = (first..k).map(|other| p - other).sum::<usize>() + l - k;
+        table.sums[self.triangle.index(j, i) * table.columns.len() + column]
+    }
+}
+
+impl Table {
+    fn new(triangle: Triangle, some: Range<usize>) -> Self {
+        let rows = triangle.row(some.end - 1).end;
+        let columns: Vec<(usize, usize)> = some
+            .flat_map(|k| (k..triangle.size()).map(move |l| (k, l)))
+            .collect();
+        Self {
+            rows,
+            sums: vec![0.0; rows * columns.len()],
+            columns,
         }
     }
-    let factor = 1.0 / centered.samples() as f64;
-    let tables = tables.into_iter().map(|(_, mut table)| {
-        table.iter_mut().for_each(|x| *x *= factor);
-        table
-    });
-    Ok(tables.collect())
 }
 
 fn multiply(x: &[f64], y: &[f64], out: &mut [f64]) {
