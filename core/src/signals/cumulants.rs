@@ -117,24 +117,36 @@ pub(super) fn of_white(
     let n = triangle.len();
     let moments = FourthMoments::new(centered, threads)?;
     let same = |a: usize, b: usize| f64::from(u8::from(a == b));
+    let factor = |a: usize, b: usize| {
+        if a == b {
+            1.0
+        } else {
+            std::f64::consts::SQRT_2
+        }
+    };
     let mut data = vec![0.0; n * p * p];
-    for i in 0..p {
-        for j in 0..=i {
-            let factor = if i == j {
-                1.0
+    let mut set = |(q, (i, j)): (usize, (usize, usize)), (k, l): (usize, usize), x: f64| {
+        let matrix = &mut data[q * p * p..][..p * p];
+        matrix[k * p + l] = factor(i, j) * x;
+        matrix[l * p + k] = factor(i, j) * x;
+    };
+    for first in triangle.pairs().enumerate() {
+        // A cumulant is symmetric in all its indices, and so in both of its pairs.
+        for second in triangle.pairs().enumerate().take(first.0 + 1) {
+            let ((i, j), (k, l)) = (first.1, second.1);
+            let gaussian =
+                same(i, j) * same(k, l) + same(i, k) * same(j, l) + same(i, l) * same(j, k);
+            // Of the later pair, i is the largest of all.
+            let ascending = if j >= k {
+                [l, k, j, i]
+            } else if j >= l {
+                [l, j, k, i]
             } else {
-                std::f64::consts::SQRT_2
+                [j, l, k, i]
             };
-            let matrix = &mut data[triangle.index(i, j) * p * p..][..p * p];
-            for k in 0..p {
-                for l in 0..=k {
-                    let gaussian =
-                        same(i, j) * same(k, l) + same(i, k) * same(j, l) + same(i, l) * same(j, k);
-                    let cumulant = factor * (moments.of([i, j, k, l]) - gaussian);
-                    matrix[k * p + l] = cumulant;
-                    matrix[l * p + k] = cumulant;
-                }
-            }
+            let cumulant = moments.of(ascending) - gaussian;
+            set(first, second.1, cumulant);
+            set(second, first.1, cumulant);
         }
     }
     Ok(Covariances {
@@ -160,6 +172,8 @@ struct Table {
     columns: Vec<(usize, usize)>,
     rows: usize,
     sums: Vec<f64>,
+    /// The products of the columns, for one tile of samples.
+    later: Vec<f64>,
 }
 
 impl FourthMoments {
@@ -191,13 +205,18 @@ impl FourthMoments {
                 }
                 let products = &products;
                 workers.each(&mut tables, |table| {
-                    let mut later = vec![0.0; table.columns.len() * tile];
-                    for ((k, l), out) in table.columns.iter().zip(later.chunks_exact_mut(tile)) {
+                    let Table {
+                        columns,
+                        rows,
+                        sums,
+                        later,
+                    } = table;
+                    later.resize(columns.len() * tile, 0.0);
+                    for ((k, l), out) in columns.iter().zip(later.chunks_exact_mut(tile)) {
                         multiply(row(*k), row(*l), out);
                     }
-                    let (rows, earlier) = (table.rows, &products[..table.rows * tile]);
-                    let sums = &mut table.sums;
-                    linalg::add_product_transposed(sums, rows, earlier, &later, tile, tile);
+                    let earlier = &products[..*rows * tile];
+                    linalg::add_product_transposed(sums, *rows, earlier, later, tile, tile);
                 });
             }
         }
@@ -208,10 +227,8 @@ impl FourthMoments {
         Ok(Self { triangle, tables })
     }
 
-    /// E[z_i z_j z_k z_l] for indices in any order.
-    fn of(&self, mut indices: [usize; 4]) -> f64 {
-        indices.sort_unstable();
-        let [i, j, k, l] = indices;
+    /// E[z_i z_j z_k z_l] for indices in ascending order.
+    fn of(&self, [i, j, k, l]: [usize; 4]) -> f64 {
         let table = &self.tables[k / Self::SHARED];
         let p = self.triangle.size();
         let first = k - k % Self::SHARED;
@@ -229,6 +246,7 @@ impl Table {
         Self {
             rows,
             sums: vec![0.0; rows * columns.len()],
+            later: Vec::new(),
             columns,
         }
     }

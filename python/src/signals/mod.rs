@@ -36,9 +36,22 @@ impl Recording for Channels<'_> {
     }
 
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
-        let mut out = ArrayViewMut2::from_shape((self.channels(), span.len()), out)
-            .map_err(Error::external)?;
-        out.assign(&self.0.slice(s![.., span]));
+        let length = span.len();
+        let some = self.0.slice(s![.., span]);
+        if some.rows().into_iter().all(|row| row.as_slice().is_some()) {
+            // Channel by channel, which is several times faster than what serves for any order.
+            for (row, out) in some
+                .rows()
+                .into_iter()
+                .zip(out.chunks_exact_mut(length.max(1)))
+            {
+                out.copy_from_slice(row.as_slice().unwrap_or_default());
+            }
+            return Ok(());
+        }
+        let mut out =
+            ArrayViewMut2::from_shape((self.channels(), length), out).map_err(Error::external)?;
+        out.assign(&some);
         Ok(())
     }
 }
