@@ -23,16 +23,19 @@ _PYRIEMANN = ("pyriemann.{}.ajd", "pyriemann.{}.mean", "pyriemann.spatialfilters
 _MNE = ("mne.decoding.csp",)
 
 _Function = Callable[..., Any]
+# Those that take Hermitian matrices, too.
+_COMPLEX = (ours.ajd_pham,)
 
 
 def _replacement(function: _Function, original: _Function) -> _Function:
     """Return `function`, which leaves to the original what it does not take."""
+    kinds = "fiuc" if function in _COMPLEX else "fiu"
 
     @wraps(original)
     def replaced(*args: Any, **kwargs: Any) -> Any:
         matrices = args[0] if args else kwargs.get("X", kwargs.get("C"))
-        # Other arrays (tensors on a device) and Hermitian matrices stay with the original.
-        if not isinstance(matrices, np.ndarray) or matrices.dtype.kind not in "fiu":
+        # Other arrays (tensors on a device) stay with the original.
+        if not isinstance(matrices, np.ndarray) or matrices.dtype.kind not in kinds:
             return original(*args, **kwargs)
         try:
             return function(*args, **kwargs)
@@ -62,9 +65,9 @@ class accelerate:
 
     In pyRiemann that is all of ``pyriemann.geometry.ajd`` and what is built on it: AJDC, CSP and
     the ALE mean. The functions are replaced by codiag's, which stop by the same rules, from the
-    call on until :meth:`undo`, or for a ``with`` block. What ran before still runs: complex
-    matrices, arrays other than NumPy's and input that codiag refuses, such as singular matrices,
-    are left to the originals, the last with a warning.
+    call on until :meth:`undo`, or for a ``with`` block. What ran before still runs: arrays other
+    than NumPy's and input that codiag refuses, such as singular matrices, are left to the
+    originals, the latter with a warning.
 
     Parameters
     ----------
