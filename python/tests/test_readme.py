@@ -118,3 +118,10 @@ def test_remove_artefacts(run, picture):
     assert (after - clean).std() < 0.1 * clean.std() < 0.1 * (before - clean).std()
     drawn, kept = picture("remove-artefacts.svg")
     assert drawn == pytest.approx(kept, rel=0.1)
+
+
+def test_which_method(run):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("scipy")
+    scope = run("docs/which-method.md")
+    assert codiag.amari_distance(scope["model"].filters_, scope["mixing"]) < 0.03
