@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use crate::criterion::Criterion;
 use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{self, Block, Indefinite, RANK_TOLERANCE, SYMMETRY_TOLERANCE};
+use crate::matrices::{self, Block, Indefinite, SYMMETRY_TOLERANCE};
 use crate::{Error, SetOptions};
 
 /// What was found in a set of matrices. Matrices are counted from 0.
@@ -225,8 +225,10 @@ impl<T: Scalar> Inspector<T> {
         };
         let smallest = self.found.smallest_eigenvalue.get_or_insert(low);
         *smallest = smallest.min(low);
-        let counted = eigenvalues.iter().filter(|x| **x > RANK_TOLERANCE * high);
-        self.found.smallest_rank = self.found.smallest_rank.min(counted.count());
+        self.found.smallest_rank = self
+            .found
+            .smallest_rank
+            .min(matrices::rank_by_size(&eigenvalues));
         if singular.is_none() {
             // Rounding may make the smallest eigenvalue of a definite matrix negative.
             let condition = high / low.max(f64::MIN_POSITIVE);

@@ -154,7 +154,7 @@ pub fn advice(remedy: Remedy) -> String {
 /// The criteria that take any symmetric matrices.
 pub fn takers() -> String {
     let listed = codiag::error::listed(|criterion| format!("--criterion {}", criterion.name()));
-    format!("only {listed} can take it")
+    format!("only {listed} take such matrices")
 }
 
 /// The option of a setting; what the program has no option for has the library's name.

@@ -44,7 +44,7 @@ pub fn render(solve: &Solve<'_>) -> String {
             ("method", solve.method.to_owned()),
             ("iterations", answer.iterations.to_string()),
             ("time", words::seconds(solve.seconds)),
-            ("loss", words::loss(answer.loss, 6) + words::loss_unit(answer.criterion)),
+            (loss_name(answer.criterion), words::loss(answer.loss, 6)),
             ("gradient norm", small(answer.gradient_norm)),
         ]))
         (warnings(solve.warnings))
@@ -58,6 +58,13 @@ pub fn render(solve: &Solve<'_>) -> String {
         }
     };
     page(&format!("codiag: {}", solve.input), &body)
+}
+
+fn loss_name(criterion: Criterion) -> &'static str {
+    match criterion {
+        Criterion::Likelihood => "loss",
+        _ => "loss (share of energy)",
+    }
 }
 
 /// What the loss is, and who proposed it.

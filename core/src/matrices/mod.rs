@@ -24,7 +24,7 @@ pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading, Unwatched, Watcher};
 pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;
-pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank};
+pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank, rank_by_size};
 pub use summary::Summary;
 pub use working_set::{
     FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables, WorkingSet,

@@ -140,9 +140,21 @@ pub(super) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     (semidefinite && 0 < rank && rank < mean.rows()).then_some(rank)
 }
 
-/// The numerical rank of a mean; None if its eigenvalues cannot be computed.
+/// The numerical rank of a mean, whatever its units; None if its eigenvalues cannot be computed.
 pub(crate) fn numerical_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
-    correlation_eigen(mean).map(|(_, values, _)| count_rank(&values))
+    let (_, values, _) = correlation_eigen(mean)?;
+    if is_negative(mean, &values) {
+        // It has no correlations.
+        return linalg::symmetric_eigenvalues(mean).map(|values| rank_by_size(&values));
+    }
+    Some(count_rank(&values))
+}
+
+/// How many eigenvalues are no rounding beside the largest, positive or negative.
+pub(crate) fn rank_by_size(values: &[f64]) -> usize {
+    let largest = values.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    let counted = values.iter().filter(|x| x.abs() > RANK_TOLERANCE * largest);
+    counted.count()
 }
 
 /// Whether a mean, whose correlations have these eigenvalues, is clearly negative in some direction.

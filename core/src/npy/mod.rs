@@ -6,7 +6,7 @@ mod file;
 
 pub use file::ArrayFile;
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use thiserror::Error;
 
@@ -304,7 +304,10 @@ impl Header {
     /// # Errors
     /// If there is none, or it is damaged, or its numbers are of no known type.
     pub fn read(reader: &mut dyn Read) -> Result<Self> {
-        let cut = |_| Error::Npy(NpyError::HeaderTruncated);
+        let cut = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Error::Npy(NpyError::HeaderTruncated),
+            _ => error.into(),
+        };
         let mut start = [0; 8];
         reader.read_exact(&mut start).map_err(cut)?;
         if !start.starts_with(b"\x93NUMPY") {

@@ -197,3 +197,11 @@ fn no_rank_hides_a_negative_eigenvalue_of_a_file() {
     let npy = Npy::double(&data, 80, 2);
     assert!(OnDisk::new(npy.open(), Memory(8_000_000), &auto).is_ok());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_called_one() {
+    let error = MatrixFile::open(std::env::temp_dir()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("directory"), "{text}");
+}
