@@ -99,9 +99,8 @@ impl Criterion {
     /// assert!(Criterion::for_any_symmetric().any(|criterion| criterion == Criterion::Frobenius));
     /// ```
     pub fn for_any_symmetric() -> impl Iterator<Item = Self> {
-        let mut all = Self::ALL.to_vec();
-        all.retain(|criterion| !criterion.requires_definite());
-        all.into_iter()
+        let all = Self::ALL.into_iter();
+        all.filter(|criterion| !criterion.requires_definite())
     }
 
     /// Whether the matrices are looked at in the coordinates in which they came, and not as B Cⁱ Bᵀ.

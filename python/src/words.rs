@@ -153,7 +153,10 @@ fn advice(remedy: Remedy) -> String {
         ),
         _ => format!(
             "; only {} can take a set that is not positive definite",
-            codiag::error::listed(|criterion| format!("criterion={:?}", criterion.name()))
+            codiag::error::symmetric_criteria(|criterion| format!(
+                "criterion={:?}",
+                criterion.name()
+            ))
         ),
     }
 }

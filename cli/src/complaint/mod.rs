@@ -153,7 +153,8 @@ pub fn advice(remedy: Remedy) -> String {
 
 /// The criteria that take any symmetric matrices.
 pub fn takers() -> String {
-    let listed = codiag::error::listed(|criterion| format!("--criterion {}", criterion.name()));
+    let listed =
+        codiag::error::symmetric_criteria(|criterion| format!("--criterion {}", criterion.name()));
     format!("only {listed} take such matrices")
 }
 

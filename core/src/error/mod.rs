@@ -340,7 +340,7 @@ pub fn methods(criterion: Criterion) -> String {
 }
 
 /// The criteria that take any symmetric matrices, each as `named`, as they are listed in a sentence.
-pub fn listed(named: impl Fn(Criterion) -> String) -> String {
+pub fn symmetric_criteria(named: impl Fn(Criterion) -> String) -> String {
     let names: Vec<String> = Criterion::for_any_symmetric().map(named).collect();
     match &names[..] {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -389,7 +389,7 @@ fn rust_advice(remedy: Remedy) -> String {
         ),
         Remedy::None => format!(
             "; only {} can take a set that is not positive definite",
-            listed(|criterion| format!("Criterion::{criterion:?}"))
+            symmetric_criteria(|criterion| format!("Criterion::{criterion:?}"))
         ),
     }
 }

@@ -3,15 +3,17 @@
 //! The file may be truncated or lie about its size: memory is only taken for bytes that are there.
 
 mod file;
+mod numbers;
 
 pub use file::ArrayFile;
+pub use numbers::Numbers;
 
 use std::io::{self, Read};
 
 use thiserror::Error;
 
 use crate::Error;
-use crate::linalg::{Scalar, c64, reals_mut};
+use crate::linalg::{Scalar, c64};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -118,184 +120,6 @@ pub struct Header {
     pub fortran_order: bool,
     /// What the numbers are.
     pub numbers: Numbers,
-}
-
-/// How numbers are written: their kind and the order of their bytes.
-///
-/// ```
-/// use codiag::npy::Numbers;
-/// // Big endian integers of 16 bits, as some amplifiers write them.
-/// let numbers = Numbers::parse(">i2")?;
-/// let bytes = [0x00, 0x05, 0xff, 0xfe];
-/// let mut samples = vec![0.0; bytes.len() / numbers.width()];
-/// numbers.convert(&bytes, &mut samples);
-/// assert_eq!(samples, [5.0, -2.0]);
-/// # Ok::<(), codiag::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Numbers {
-    kind: Kind,
-    big_endian: bool,
-    /// Whether each is two of that kind, a real and an imaginary part.
-    complex: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    Bool,
-    Int(usize),
-    Uint(usize),
-    Float(usize),
-}
-
-impl Kind {
-    fn parse(code: &str) -> Option<Self> {
-        Some(match code {
-            "b1" => Self::Bool,
-            "i1" => Self::Int(1),
-            "i2" => Self::Int(2),
-            "i4" => Self::Int(4),
-            "i8" => Self::Int(8),
-            "u1" => Self::Uint(1),
-            "u2" => Self::Uint(2),
-            "u4" => Self::Uint(4),
-            "u8" => Self::Uint(8),
-            "f4" => Self::Float(4),
-            "f8" => Self::Float(8),
-            _ => return None,
-        })
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            Self::Bool => 1,
-            Self::Int(bytes) | Self::Uint(bytes) | Self::Float(bytes) => bytes,
-        }
-    }
-}
-
-impl Numbers {
-    /// From NumPy's name for them, as `<f8` or `>i4`.
-    ///
-    /// # Errors
-    /// If they are no numbers of at most 64 bits, or complex ones of two such.
-    pub fn parse(name: &str) -> Result<Self> {
-        let code = name.trim_start_matches(['<', '>', '=', '|']);
-        let (part, complex) = match code {
-            "c8" => ("f4", true),
-            "c16" => ("f8", true),
-            real => (real, false),
-        };
-        let kind = Kind::parse(part).ok_or_else(|| {
-            let name = name.to_owned();
-            Error::Npy(NpyError::UnknownNumbers { name })
-        })?;
-        Ok(Self {
-            kind,
-            complex,
-            big_endian: name.starts_with('>')
-                || name.starts_with('=') && cfg!(target_endian = "big"),
-        })
-    }
-
-    /// The bytes of one number.
-    pub fn width(self) -> usize {
-        self.planes() * self.kind.bytes()
-    }
-
-    /// Whether they are complex.
-    ///
-    /// ```
-    /// use codiag::npy::Numbers;
-    /// assert!(Numbers::parse("<c16")?.is_complex() && !Numbers::parse("<f8")?.is_complex());
-    /// # Ok::<(), codiag::Error>(())
-    /// ```
-    pub fn is_complex(self) -> bool {
-        self.complex
-    }
-
-    fn planes(self) -> usize {
-        if self.complex { 2 } else { 1 }
-    }
-
-    /// That they can be read as these: complex ones not as real ones.
-    pub(crate) fn check<T: Scalar>(self) -> Result<()> {
-        if self.planes() <= T::PLANES {
-            return Ok(());
-        }
-        let name = format!("c{}", self.width());
-        Err(Error::Npy(NpyError::Complex { name }))
-    }
-
-    /// Whether the bytes are those of these numbers in memory.
-    pub(crate) fn is_native<T: Scalar>(self) -> bool {
-        self.planes() == T::PLANES
-            && self.kind == Kind::Float(8)
-            && self.big_endian == cfg!(target_endian = "big")
-    }
-
-    /// Whether the bytes are those of `f32` in memory.
-    fn is_native_single(self) -> bool {
-        self.kind == Kind::Float(4) && self.big_endian == cfg!(target_endian = "big")
-    }
-
-    /// Writes the numbers that `bytes` hold; real ones can be written as complex ones.
-    ///
-    /// # Panics
-    /// If they are complex, and `out` is not.
-    pub fn convert<T: Scalar>(self, bytes: &[u8], out: &mut [T]) {
-        assert!(self.planes() <= T::PLANES, "complex numbers are not real");
-        if self.planes() == T::PLANES {
-            return self.convert_parts(bytes, reals_mut(out));
-        }
-        for (x, bytes) in out.iter_mut().zip(bytes.chunks_exact(self.width())) {
-            *x = T::from_real(self.number(bytes));
-        }
-    }
-
-    /// Writes the real numbers that `bytes` hold, or the parts of complex ones.
-    fn convert_parts(self, bytes: &[u8], out: &mut [f64]) {
-        let width = self.kind.bytes();
-        // Without a loop over bytes: by far the most common of them.
-        if self.kind == Kind::Float(8) && self.big_endian == cfg!(target_endian = "big") {
-            for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {
-                *x = f64::from_ne_bytes(*bytes);
-            }
-            return;
-        }
-        if self.is_native_single() {
-            for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                *x = f64::from(f32::from_ne_bytes(*bytes));
-            }
-            return;
-        }
-        for (x, bytes) in out.iter_mut().zip(bytes.chunks_exact(width)) {
-            *x = self.number(bytes);
-        }
-    }
-
-    fn number(self, bytes: &[u8]) -> f64 {
-        let mut padded = [0_u8; 8];
-        for (k, byte) in bytes.iter().enumerate() {
-            let place = if self.big_endian {
-                bytes.len() - 1 - k
-            } else {
-                k
-            };
-            padded[place] = *byte;
-        }
-        let bits = u64::from_le_bytes(padded);
-        match self.kind {
-            Kind::Bool => f64::from(u8::from(bits != 0)),
-            Kind::Uint(_) => bits as f64,
-            Kind::Int(width) => {
-                let unused = 64 - 8 * width as u32;
-                (((bits << unused) as i64) >> unused) as f64
-            }
-            Kind::Float(4) => f64::from(f32::from_bits(bits as u32)),
-            Kind::Float(_) => f64::from_bits(bits),
-        }
-    }
 }
 
 impl Header {

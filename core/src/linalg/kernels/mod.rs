@@ -21,6 +21,7 @@ mod combine;
 mod diagonals;
 mod fit;
 mod hessian;
+mod hessian_times;
 mod line;
 mod moments;
 mod pairs;
@@ -34,7 +35,8 @@ pub use cholesky::cholesky_pivots;
 pub use combine::{combine, combine_eight, correlate, correlate_eight};
 pub use diagonals::line_diagonals;
 pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
-pub use hessian::{accumulate_hessian, hessian_len, hessian_times};
+pub use hessian::{accumulate_hessian, hessian_len};
+pub use hessian_times::hessian_times;
 pub use line::{
     LinePoint, advance, diagonal_sums, line_point, line_point_of_diagonals, line_point_of_ratios,
     sum_of_logs,
