@@ -141,12 +141,17 @@ fn descending(numbers: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Flips components (if they are complex, turns their phases) so that the largest entry of each pattern
-/// is real and positive.
+/// Entries whose sizes differ by less than this share of them tie: which of them is the largest would be
+/// decided by rounding, and so differ between threads' or workers' answers.
+const TIE: f64 = 1e-6;
+
+/// Flips components (if they are complex, turns their phases) so that the largest entry of each pattern,
+/// the first of those that tie, is real and positive.
 fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
     for component in 0..b.rows() {
-        let size = |c: &usize| a[(*c, component)].abs();
-        let Some(place) = (0..a.rows()).max_by(|x, y| size(x).total_cmp(&size(y))) else {
+        let size = |c: usize| a[(c, component)].abs();
+        let largest = (0..a.rows()).map(size).fold(0.0, f64::max);
+        let Some(place) = (0..a.rows()).find(|c| size(*c) >= (1.0 - TIE) * largest) else {
             continue;
         };
         let largest = a[(place, component)];
@@ -158,5 +163,30 @@ fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
         b.row_mut(component).iter_mut().for_each(|x| *x *= phase);
         (0..a.rows()).for_each(|c| a[(c, component)] *= phase.conj());
         a[(place, component)] = T::from_real(largest.abs());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pattern such as (1, 1, −1), which a shared reference gives, keeps its sign when rounding makes
+    /// another of its entries the largest.
+    #[test]
+    fn rounding_does_not_decide_the_sign() {
+        for nudge in [1.0 - 1e-12, 1.0, 1.0 + 1e-12] {
+            for sign in [1.0, -1.0] {
+                let column = [1.0, 1.0 / nudge, -nudge].map(|x| sign * x);
+                let mut a = Matrix::from_rows(3, 1, column.to_vec());
+                let mut b = Matrix::from_rows(1, 3, column.to_vec());
+                make_largest_positive(&mut b, &mut a);
+                assert_eq!(a.as_slice(), [1.0, 1.0 / nudge, -nudge]);
+                assert_eq!(b.as_slice(), a.as_slice());
+            }
+        }
+        let mut a = Matrix::from_rows(2, 1, vec![0.5, -2.0]);
+        let mut b = a.transpose();
+        make_largest_positive(&mut b, &mut a);
+        assert_eq!(a.as_slice(), [-0.5, 2.0]);
     }
 }
