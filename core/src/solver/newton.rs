@@ -16,6 +16,8 @@ use crate::statistics::Hessian;
 const FORCING: f64 = 0.1;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
+/// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
+const SECOND_USE: f64 = 0.01;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
 const SHORTEST: f64 = 0.1;
 /// How often.
@@ -25,8 +27,10 @@ const MAX_HALVINGS: usize = 40;
 pub(super) struct Newton<T> {
     /// Whether the exact Hessian is stored, as the set has been told, or applied by passes.
     stored: bool,
-    /// Its memory, kept from step to step.
+    /// It, or its memory, kept from step to step.
     hessian: Option<Hessian<T>>,
+    /// ĝ before the last step, if that was a full one with a Hessian of its own.
+    before_full_step: Option<f64>,
 }
 
 impl<T: Scalar> Newton<T> {
@@ -37,7 +41,16 @@ impl<T: Scalar> Newton<T> {
         Self {
             stored: fits && !passes_are_cheaper(n, p) && set.expect_hessian(),
             hessian: None,
+            before_full_step: None,
         }
+    }
+
+    /// Whether the last Hessian serves once more: a full step with it shrank ĝ by as much as the Hessian
+    /// has changed over the step; used again, it shrinks ĝ about as much.
+    fn serves_again(&self, gradient_norm: f64, tolerance: f64) -> bool {
+        self.before_full_step.is_some_and(|before| {
+            2.0 * gradient_norm * gradient_norm / before <= SECOND_USE * tolerance
+        })
     }
 
     /// The direction from here; without room for the Hessian, each product is a pass over the set.
@@ -67,13 +80,18 @@ impl<T: Scalar> Newton<T> {
             iteration.count(found.iterations as f64 * 2.0 / 3.0);
             return Ok(found);
         }
+        let serves_again = self.serves_again(gradient_norm, iteration.settings.tolerance);
         let hessian = self
             .hessian
             .get_or_insert_with(|| Hessian::zeros(criterion, p));
-        iteration.set.hessian(hessian)?;
+        self.before_full_step = None;
+        if !serves_again {
+            iteration.set.hessian(hessian)?;
+            self.before_full_step = Some(gradient_norm);
+        }
         let product = |e: &Matrix<T>| Ok(hessian.product(e));
         let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
-        iteration.count(2.0 / 3.0);
+        iteration.count(if serves_again { 0.0 } else { 2.0 / 3.0 });
         Ok(found)
     }
 }
@@ -86,6 +104,9 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Newton<T> {
         } else {
             follow(iteration, e)?
         };
+        if length.is_none_or(|length| (length - 1.0).abs() >= 1e-3) {
+            self.before_full_step = None;
+        }
         Ok(length.map(|length| Step {
             cg_iterations: iterations,
             ..Step::new(StepKind::Newton, length)

@@ -109,20 +109,21 @@ impl<'a> Left<'a> {
 }
 
 /// The rows of an r×p matrix M as the coefficients of (half) Mᴴ, row a of `half` being given as its p
-/// real parts and then its p imaginary ones: one row of p for real M, else two rows of 2p, for the
-/// real parts of the result and for the imaginary ones.
+/// real parts and then its p imaginary ones: r rows of p for real M, else r rows of 2p for the real
+/// parts of the result, and then r for the imaginary ones.
 pub(super) fn right<T: Scalar>(m: &Matrix<T>) -> Cow<'_, [f64]> {
     if T::PLANES == 1 {
         return Cow::Borrowed(reals(m.as_slice()));
     }
+    // (u + iv)(x − iy) = (ux + vy) + i(vx − uy).
     let mut numbers = Vec::with_capacity(4 * m.rows() * m.columns());
     for b in 0..m.rows() {
-        // (u + iv)(x − iy) = (ux + vy) + i(vx − uy).
-        let row = m.row(b).iter();
-        numbers.extend(row.clone().map(|z| z.real()));
-        numbers.extend(row.clone().map(|z| z.imaginary()));
-        numbers.extend(row.clone().map(|z| -z.imaginary()));
-        numbers.extend(row.map(|z| z.real()));
+        numbers.extend(m.row(b).iter().map(|z| z.real()));
+        numbers.extend(m.row(b).iter().map(|z| z.imaginary()));
+    }
+    for b in 0..m.rows() {
+        numbers.extend(m.row(b).iter().map(|z| -z.imaginary()));
+        numbers.extend(m.row(b).iter().map(|z| z.real()));
     }
     Cow::Owned(numbers)
 }

@@ -73,10 +73,10 @@ impl Diagonals<'_> {
         let input = vectors::<S>(self.input);
         let out = vectors_mut::<S>(self.out);
         let half = &mut vectors_mut::<S>(self.scratch)[..b.half_len(W)];
-        // The real part of a product of rows a: the first of its combinations.
+        // The real part of a product of rows a.
         let inner = planes * p;
         let real = |right: &'_ [f64], half: &[S::f64s], a: usize| {
-            let coefficients = &right[planes * a * inner..][..inner];
+            let coefficients = &right[a * inner..][..inner];
             combine::<S, W>(
                 simd,
                 coefficients,

@@ -174,18 +174,18 @@ fn sums_of_pair<const N: usize>(
     let (lanes, triangle) = (weights.len(), Triangle::new(p));
     assert_eq!(lanes % LANES, 0);
     assert!(b < a && a < p);
-    let row = |a, b| &block[triangle.index(a, b) * lanes..][..lanes];
-    let (aa, bb, ab) = (row(a, a), row(b, b), row(a, b));
+    let row = |number: usize| groups(&block[number * lanes..][..lanes]);
+    let (aa, bb) = (row(triangle.diagonal(a)), row(triangle.diagonal(b)));
+    let ab = triangle.index(a, b);
     let imaginary = (planes(block, p, lanes) - 1) * triangle.len();
-    let im = &block[(imaginary + triangle.index(a, b)) * lanes..][..lanes];
+    let (ab, im) = (row(ab), row(imaginary + ab));
+    let weights = groups(weights);
     let mut sums = [[0.0; LANES]; N];
     dispatch(
         #[inline(always)]
         || {
-            for at in (0..lanes).step_by(LANES) {
-                let (aa, bb) = (&aa[at..at + LANES], &bb[at..at + LANES]);
-                let (ab, w) = (&ab[at..at + LANES], &weights[at..at + LANES]);
-                let im = &im[at..at + LANES];
+            let entries = aa.iter().zip(bb).zip(ab.iter().zip(im));
+            for (((aa, bb), (ab, im)), w) in entries.zip(weights) {
                 for l in 0..LANES {
                     let terms = terms(w[l], aa[l], bb[l], ab[l], im[l]);
                     for k in 0..N {
@@ -266,26 +266,33 @@ fn apply<T: Scalar>(
     // The 2×2 corner [[aa, ab], [ab̄, bb]] is mapped from the left and, conjugated, from the right.
     let (row_aa, row_ab) = (triangle.index(a, a) * lanes, triangle.index(a, b) * lanes);
     let row_bb = triangle.index(b, b) * lanes;
-    let imaginary_ab = row_ab;
+    // Of real matrices there is no imaginary row: zeros stand for it.
+    let imaginary_ab = match T::PLANES {
+        1 => &mut [][..],
+        _ => groups_mut(&mut imaginary[row_ab..][..lanes]),
+    };
     let (head, row_aa) = real.split_at_mut(row_aa);
     let (head, row_ab) = head.split_at_mut(row_ab);
-    let row_bb = &mut head[row_bb..][..lanes];
-    let corner = row_aa[..lanes].iter_mut().zip(&mut row_ab[..lanes]);
+    let row_bb = groups_mut(&mut head[row_bb..][..lanes]);
+    let corner = groups_mut(&mut row_aa[..lanes])
+        .iter_mut()
+        .zip(groups_mut(&mut row_ab[..lanes]));
     for (i, ((aa, ab), bb)) in corner.zip(row_bb).enumerate() {
-        let im = if T::PLANES == 2 {
-            imaginary[imaginary_ab + i]
-        } else {
-            0.0
-        };
-        let entry = T::from_parts(*ab, im);
-        // Columns a and b of the corner, and then its rows.
-        let (left_a, right_a) = m(T::from_real(*aa), entry.conj());
-        let (left_b, right_b) = m(entry, T::from_real(*bb));
-        let (new_aa, new_ab) = m(left_a.conj(), left_b.conj());
-        let new_bb = m(right_a.conj(), right_b.conj()).1;
-        (*aa, *ab, *bb) = (new_aa.real(), new_ab.real(), new_bb.real());
-        if T::PLANES == 2 {
-            imaginary[imaginary_ab + i] = -new_ab.imaginary();
+        let (mut x, mut y, mut z) = (*aa, *ab, *bb);
+        let mut im = imaginary_ab.get(i).copied().unwrap_or_default();
+        for l in 0..LANES {
+            let entry = T::from_parts(y[l], im[l]);
+            // Columns a and b of the corner, and then its rows.
+            let (left_a, right_a) = m(T::from_real(x[l]), entry.conj());
+            let (left_b, right_b) = m(entry, T::from_real(z[l]));
+            let (new_aa, new_ab) = m(left_a.conj(), left_b.conj());
+            let new_bb = m(right_a.conj(), right_b.conj()).1;
+            (x[l], y[l], z[l]) = (new_aa.real(), new_ab.real(), new_bb.real());
+            im[l] = -new_ab.imaginary();
+        }
+        (*aa, *ab, *bb) = (x, y, z);
+        if let Some(row) = imaginary_ab.get_mut(i) {
+            *row = im;
         }
     }
 }
@@ -303,21 +310,48 @@ fn map_pairs<T: Scalar>(
     let (head, tail) = real.split_at_mut(second);
     let (x, y) = (&mut tail[..len], &mut head[first..][..len]);
     if T::PLANES == 1 {
-        for (x, y) in x.iter_mut().zip(y) {
-            let (left, right) = m(T::from_real(*x), T::from_real(*y));
-            (*x, *y) = (left.real(), right.real());
+        for (x, y) in groups_mut(x).iter_mut().zip(groups_mut(y)) {
+            // Read, mapped and written as wholes: no number of one can be taken for one of the other.
+            let (mut left, mut right) = (*x, *y);
+            for l in 0..LANES {
+                let mapped = m(T::from_real(left[l]), T::from_real(right[l]));
+                (left[l], right[l]) = (mapped.0.real(), mapped.1.real());
+            }
+            (*x, *y) = (left, right);
         }
         return;
     }
     let (head, tail) = imaginary.split_at_mut(second);
     let (x_im, y_im) = (&mut tail[..len], &mut head[first..][..len]);
     let [y_sign, x_sign] = conjugated.map(|conjugated| if conjugated { -1.0 } else { 1.0 });
-    for ((x, y), (x_im, y_im)) in x.iter_mut().zip(y).zip(x_im.iter_mut().zip(y_im)) {
-        let (left, right) = m(
-            T::from_parts(*x, x_sign * *x_im),
-            T::from_parts(*y, y_sign * *y_im),
-        );
-        (*x, *y) = (left.real(), right.real());
-        (*x_im, *y_im) = (x_sign * left.imaginary(), y_sign * right.imaginary());
+    let imaginary = groups_mut(x_im).iter_mut().zip(groups_mut(y_im));
+    for ((x, y), (x_im, y_im)) in groups_mut(x).iter_mut().zip(groups_mut(y)).zip(imaginary) {
+        let (mut left, mut right) = ((*x, *x_im), (*y, *y_im));
+        for l in 0..LANES {
+            let mapped = m(
+                T::from_parts(left.0[l], x_sign * left.1[l]),
+                T::from_parts(right.0[l], y_sign * right.1[l]),
+            );
+            (left.0[l], left.1[l]) = (mapped.0.real(), x_sign * mapped.0.imaginary());
+            (right.0[l], right.1[l]) = (mapped.1.real(), y_sign * mapped.1.imaginary());
+        }
+        ((*x, *x_im), (*y, *y_im)) = (left, right);
     }
+}
+
+/// A row by groups of [`LANES`] numbers, of which it has a whole number: loops of a fixed length
+/// become vectors without a remainder.
+#[inline(always)]
+fn groups(row: &[f64]) -> &[[f64; LANES]] {
+    let (groups, rest) = row.as_chunks();
+    assert!(rest.is_empty(), "rows are whole groups");
+    groups
+}
+
+/// The same, to be changed.
+#[inline(always)]
+fn groups_mut(row: &mut [f64]) -> &mut [[f64; LANES]] {
+    let (groups, rest) = row.as_chunks_mut();
+    assert!(rest.is_empty(), "rows are whole groups");
+    groups
 }

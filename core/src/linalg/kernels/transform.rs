@@ -4,7 +4,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
-use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
@@ -32,7 +32,7 @@ pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
     }
     let left = Left::new(task.transform);
     // The widest slice of the block worked on at once: two of the widest vectors.
-    scratch.resize(left.scratch_len(), 0.0);
+    let scratch = room(scratch, left.scratch_len());
     run(Sliced {
         left,
         right: &right(task.transform),
@@ -91,15 +91,19 @@ impl Sliced<'_> {
         half_product::<S, W>(simd, &self.left, input, stride, at, half);
         if let Some(cross) = &mut self.cross {
             let cross = vectors_mut::<S>(cross);
+            let (half, _) = half.as_chunks::<W>();
             for a in 0..p {
                 for b in 0..=a {
                     let out = &mut cross[triangle.index(a, b) * stride + at..];
                     let (left, right) = (planes * a * p + b, planes * b * p + a);
+                    let (x, y) = (half[left], half[right]);
                     for w in 0..W {
-                        out[w] = simd.add_f64s(half[left * W + w], half[right * W + w]);
-                        if planes == 2 {
-                            let (left, right) = (left + p, right + p);
-                            out[plane + w] = simd.sub_f64s(half[left * W + w], half[right * W + w]);
+                        out[w] = simd.add_f64s(x[w], y[w]);
+                    }
+                    if planes == 2 {
+                        let (x, y) = (half[left + p], half[right + p]);
+                        for w in 0..W {
+                            out[plane + w] = simd.sub_f64s(x[w], y[w]);
                         }
                     }
                 }
@@ -111,21 +115,22 @@ impl Sliced<'_> {
         let offsets = offsets.fill(|c| c * W);
         for a in 0..r {
             let source = &half[a * inner * W..(a + 1) * inner * W];
-            let row = triangle.index(a, 0) * stride + at;
-            let out = square[row..].as_mut_ptr();
-            let store = |k: usize, tile: [S::f64s; W]| {
-                // The real and the imaginary part of entry (a, b).
-                let (b, second) = if planes == 1 { (k, 0) } else { (k / 2, k % 2) };
-                for w in 0..W {
-                    // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of row
-                    // (a, b) of one of the planes of `square`, which has `stride` vectors per row.
-                    unsafe { *out.add(second * plane + b * stride + w) = tile[w] };
-                }
-            };
-            // The diagonal has no imaginary part.
-            let rows = planes * a + 1;
-            // SAFETY: `source` has `inner` times W vectors, and the offsets are c·W for c < `inner`.
-            unsafe { rows_times_source(simd, self.right, inner, rows, source, offsets, store) };
+            let row = triangle.row(a).start * stride + at;
+            for part in 0..planes {
+                let out = square[part * plane + row..].as_mut_ptr();
+                let store = |b: usize, tile: [S::f64s; W]| {
+                    for w in 0..W {
+                        // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of row
+                        // (a, b) of a plane of `square`, which has `stride` vectors per row.
+                        unsafe { *out.add(b * stride + w) = tile[w] };
+                    }
+                };
+                let coefficients = &self.right[part * r * inner..];
+                // The diagonal has no imaginary part.
+                let rows = a + 1 - part;
+                // SAFETY: `source` has `inner` times W vectors, and the offsets are c·W for c < `inner`.
+                unsafe { rows_times_source(simd, coefficients, inner, rows, source, offsets, store) };
+            }
             if planes == 2 {
                 let diagonal = plane + triangle.diagonal(a) * stride + at;
                 square[diagonal..][..W].fill(simd.splat_f64s(0.0));
