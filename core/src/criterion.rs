@@ -148,10 +148,12 @@ impl Criterion {
         match self {
             Self::Likelihood => {
                 // One logarithm for eight, unless their product leaves the range of numbers.
-                let logs = powers.chunks(8).map(|some| match some.iter().product::<f64>() {
-                    product if product.is_normal() => product.ln(),
-                    _ => some.iter().map(|x| x.ln()).sum(),
-                });
+                let logs = powers
+                    .chunks(8)
+                    .map(|some| match some.iter().product::<f64>() {
+                        product if product.is_normal() => product.ln(),
+                        _ => some.iter().map(|x| x.ln()).sum(),
+                    });
                 0.5 * (logs.sum::<f64>() - constant) - log_det
             }
             _ if summary.constant <= 0.0 => 0.0,
