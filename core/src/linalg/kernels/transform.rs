@@ -130,8 +130,8 @@ impl Sliced<'_> {
                 let rows = a + 1 - part;
                 // SAFETY: `source` has `inner` times W vectors, and the offsets are c·W for c < `inner`.
                 unsafe {
-                    rows_times_source(simd, coefficients, inner, rows, source, offsets, store)
-                };
+                    rows_times_source(simd, coefficients, inner, rows, source, offsets, store);
+                }
             }
             if planes == 2 {
                 let diagonal = plane + triangle.diagonal(a) * stride + at;
