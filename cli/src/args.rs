@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use codiag::{Criterion, Memory, Method, Rank, Settings, Start};
+use codiag::{Criterion, Memory, Method, Rank, Settings};
 
 use crate::complaint;
 

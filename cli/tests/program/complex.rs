@@ -181,7 +181,10 @@ fn from_disk() {
         (f64::to_be_bytes, ">c16"),
     ] {
         let bytes = in_bytes(&place, |x| convert(x).to_vec());
-        place.write("big.npy", Array::bytes(name, false, "(3000, 12, 12)", &bytes));
+        place.write(
+            "big.npy",
+            Array::bytes(name, false, "(3000, 12, 12)", &bytes),
+        );
         place
             .codiag("diagonalize spectra.npy -o original --tol 1e-11")
             .assert()
@@ -253,7 +256,10 @@ fn every_trouble_is_named_and_check_agrees() {
     let mut skewed = spectra.clone();
     skewed[at(5, 1, 2) + 1] += 1e-5;
     let bytes: Vec<u8> = skewed.iter().flat_map(|x| x.to_le_bytes()).collect();
-    place.write("skew.npy", Array::bytes("<c16", false, "(20, 4, 4)", &bytes));
+    place.write(
+        "skew.npy",
+        Array::bytes("<c16", false, "(20, 4, 4)", &bytes),
+    );
     let run = "diagonalize skew.npy -o skew";
     place
         .codiag(run)
@@ -269,7 +275,10 @@ fn every_trouble_is_named_and_check_agrees() {
 #[test]
 fn complex_numbers_where_real_ones_are_needed() {
     let place = place();
-    place.codiag("generate -n 20 -p 4 -o real.npy").assert().success();
+    place
+        .codiag("generate -n 20 -p 4 -o real.npy")
+        .assert()
+        .success();
     place.write("w.csv", "1\n2-1j\n");
     let cases = [
         (

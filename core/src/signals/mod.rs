@@ -34,6 +34,7 @@
 //! ```
 
 mod artefacts;
+mod bands;
 mod basis;
 mod centered;
 mod cospectra;
@@ -58,7 +59,8 @@ mod tests;
 mod welch;
 
 pub use artefacts::{Artefact, ArtefactKind, Reference, artefacts};
-pub use cospectra::{Bands, cospectra, cross_spectra};
+pub use bands::Bands;
+pub use cospectra::{cospectra, cross_spectra};
 pub use covariance::{CovarianceOptions, Covariances, epoch_covariances, segment_covariances};
 pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
 pub use lags::{Lags, epoch_lagged_covariances, lagged_covariances};

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
@@ -50,7 +49,11 @@ def segment_covariances(
     >>> C.shape
     (39, 4, 4)
     """
-    channels, samples = check_recording(signals)
+    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
+        raise ValueError("signals must be a dask array of shape (channels, samples)")
+    if any(np.isnan(size) for axis in signals.chunks for size in axis):
+        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
+    channels, samples = signals.shape
     if not 1 <= segment_length <= samples:
         raise ValueError(
             "segment_length must be at least 1 sample and at most as many as there are, "
@@ -58,47 +61,27 @@ def segment_covariances(
         )
     if not 0 <= overlap < 1:
         raise ValueError(f"overlap must be at least 0 and below 1, got {overlap}")
-    covariances = dask.delayed(_covariances, pure=True)
-    arrays = []
-    for blocks, span, count in pieces(signals, segment_length, overlap):
-        made = covariances(blocks, span, segment_length, overlap, center)
-        shape = (count, channels, channels)
-        arrays.append(dask.array.from_delayed(made, shape, dtype=np.float64))
-    return dask.array.concatenate(arrays)
-
-
-def check_recording(signals: Any) -> tuple[int, int]:
-    """Return the channels and samples of what must be a dask array of them."""
-    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
-        raise ValueError("signals must be a dask array of shape (channels, samples)")
-    if any(np.isnan(size) for axis in signals.chunks for size in axis):
-        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
-    channels, samples = signals.shape
-    return channels, samples
-
-
-def pieces(
-    signals: Any, length: int, overlap: float
-) -> Iterator[tuple[list[Any], tuple[int, int], int]]:
-    """Yield, chunk by chunk, what the stretches of that length that begin in it are made of.
-
-    That is the chunks that they reach into, their samples within these, and how many there are.
-    """
-    samples = signals.shape[1]
-    step = max(1, int(np.floor(length * (1 - overlap) + 0.5)))
-    total = (samples - length) // step + 1
+    step = max(1, int(np.floor(segment_length * (1 - overlap) + 0.5)))
+    count = (samples - segment_length) // step + 1
     signals = signals.rechunk({0: -1})
     blocks = signals.to_delayed().ravel()
     edges = [0, *accumulate(signals.chunks[1])]
+    covariances = dask.delayed(_covariances, pure=True)
+    arrays = []
     for k, low in enumerate(edges[:-1]):
+        # The segments that begin in this chunk.
         first = -(-low // step)
-        own = min(-(-edges[k + 1] // step), total) - first
+        own = min(-(-edges[k + 1] // step), count) - first
         if own <= 0:
             continue
         start = first * step - low
-        end = start + (own - 1) * step + length
+        end = start + (own - 1) * step + segment_length
         reach = int(np.searchsorted(edges, low + end))
-        yield list(blocks[k:reach]), (start, end), own
+        span = (start, end)
+        made = covariances(list(blocks[k:reach]), span, segment_length, overlap, center)
+        shape = (own, channels, channels)
+        arrays.append(dask.array.from_delayed(made, shape, dtype=np.float64))
+    return dask.array.concatenate(arrays)
 
 
 def _covariances(

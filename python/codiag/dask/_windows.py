@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from .._input import Numbers
 from .._signals import Bands, band_list
 from .._spectra import cospectra as cospectra_here
 from .._spectra import cross_spectra as cross_spectra_here
-from ._segments import check_recording, pieces
 
 try:
     import dask
@@ -112,7 +112,7 @@ def _spectra(
     overlap: float,
     center: bool,
 ) -> Any:
-    channels, samples = check_recording(signals)
+    channels, samples = _check_recording(signals)
     pairs = band_list(bands, rate)
     assert pairs is not None
     if window_length is None:
@@ -127,7 +127,7 @@ def _spectra(
     # Whatever is wrong with the choices is said now, not by a worker.
     here(np.zeros((1, window_length)), pairs, rate, **options)
     sums = dask.delayed(_sums, pure=True)
-    stretches = list(pieces(signals, window_length, overlap))
+    stretches = list(_pieces(signals, window_length, overlap))
     windows = sum(count for _, _, count in stretches)
     parts = [sums(here, *stretch, pairs, rate, options) for stretch in stretches]
     add = dask.delayed(_added, pure=True)
@@ -135,6 +135,40 @@ def _spectra(
         parts = [add(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
     mean = dask.delayed(np.divide, pure=True)(parts[0], windows)
     return dask.array.from_delayed(mean, (len(pairs), channels, channels), dtype=dtype)
+
+
+def _check_recording(signals: Any) -> tuple[int, int]:
+    """Return the channels and samples of what must be a dask array of them."""
+    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
+        raise ValueError("signals must be a dask array of shape (channels, samples)")
+    if any(np.isnan(size) for axis in signals.chunks for size in axis):
+        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
+    channels, samples = signals.shape
+    return channels, samples
+
+
+def _pieces(
+    signals: Any, length: int, overlap: float
+) -> Iterator[tuple[list[Any], tuple[int, int], int]]:
+    """Yield, chunk by chunk, what the stretches of that length that begin in it are made of.
+
+    That is the chunks that they reach into, their samples within these, and how many there are.
+    """
+    samples = signals.shape[1]
+    step = max(1, int(np.floor(length * (1 - overlap) + 0.5)))
+    total = (samples - length) // step + 1
+    signals = signals.rechunk({0: -1})
+    blocks = signals.to_delayed().ravel()
+    edges = [0, *accumulate(signals.chunks[1])]
+    for k, low in enumerate(edges[:-1]):
+        first = -(-low // step)
+        own = min(-(-edges[k + 1] // step), total) - first
+        if own <= 0:
+            continue
+        start = first * step - low
+        end = start + (own - 1) * step + length
+        reach = int(np.searchsorted(edges, low + end))
+        yield list(blocks[k:reach]), (start, end), own
 
 
 def _sums(

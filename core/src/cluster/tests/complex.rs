@@ -39,10 +39,7 @@ fn described(parts: &[Part<c64>]) -> Vec<Vec<u8>> {
 fn near(x: &Matrix<c64>, y: &Matrix<c64>, tolerance: f64) {
     assert_eq!((x.rows(), x.columns()), (y.rows(), y.columns()));
     for (x, y) in x.as_slice().iter().zip(y.as_slice()) {
-        assert!(
-            (x - y).norm() < tolerance * (1.0 + y.norm()),
-            "{x} and {y}"
-        );
+        assert!((x - y).norm() < tolerance * (1.0 + y.norm()), "{x} and {y}");
     }
 }
 
@@ -117,9 +114,8 @@ fn a_solve_of_two_parts_is_that_in_memory() {
     let parts = parts(Some(reduction.filters()));
     let described = described(&parts);
     let ask = |question: &[u8]| {
-        let answer = |part: &Part<c64>| {
-            Part::of_chunks(part.chunks()?, None, Some(1))?.answer(question)
-        };
+        let answer =
+            |part: &Part<c64>| Part::of_chunks(part.chunks()?, None, Some(1))?.answer(question);
         parts.iter().map(answer).collect()
     };
     let mut set = ClusterSet::complex(&ask, &described, Some(reduction)).unwrap();
