@@ -120,6 +120,18 @@ def test_remove_artefacts(run, picture):
     assert drawn == pytest.approx(kept, rel=0.1)
 
 
+def test_convolutive_mixtures(run, picture):
+    """Delays and echoes are undone by cross-spectra, and not by their real parts."""
+    page = run("docs/convolutive-mixtures.md")
+    assert all(result.converged for result in page["results"])
+    assert page["complex_ratios"].min() > 9 and page["recorded"].max() < 0
+    assert page["real_ratios"].min() < 0 < page["real_ratios"].max() < 8
+    wrong = np.abs(np.angle(page["pattern"] / page["true"][1:-1])) > 0.5
+    assert wrong.mean() < 0.1
+    drawn, kept = picture("convolutive-mixtures.svg")
+    assert drawn == pytest.approx(kept, rel=0.1)
+
+
 def test_which_method(run):
     pytest.importorskip("sklearn")
     pytest.importorskip("scipy")

