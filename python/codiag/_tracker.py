@@ -162,11 +162,15 @@ class Tracker:
             data = data.astype(np.complex128)
         elif is_complex and not tracker.is_complex:
             tracker = self._as_complex(tracker)
+        taken = True
         try:
             self.result = from_fields(tracker.push(data, vector))
+        except ValueError:
+            taken = False
+            raise
         finally:
-            # Matrices that were refused do not decide the size of those to come.
-            if len(tracker.decayed_weights()) > 0:
+            # Matrices that were refused do not decide the size and type of those to come.
+            if taken and len(tracker.decayed_weights()) > 0:
                 self._tracker = tracker
         if failed(self.result):
             message = describe(self.result, self._options["tol"])

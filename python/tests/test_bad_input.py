@@ -274,10 +274,11 @@ def test_options_that_nobody_knows_are_refused(C):
     for call in (
         lambda options: core.solve(C, None, options, None),
         lambda options: core.solve_many([C], [None], options, 1),
-        lambda options: core.Tracker(6, options),
+        lambda options: core.Tracker(6, options, False),
         lambda options: core.Chunk(C, 0, None, options),
         lambda options: core.segment_covariances(recording, options),
         lambda options: core.cospectra(recording, {"bands": [(1, 9)], "rate": 99, **options}),
+        lambda options: core.cross_spectra(recording, {"bands": [(1, 9)], "rate": 99, **options}),
         lambda options: core.separate(recording, None, {}, options, None),
         lambda options: core.separate(recording, None, options, {}, None),
     ):

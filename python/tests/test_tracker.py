@@ -170,8 +170,9 @@ def test_bad_matrices_change_nothing(noisy):
     for matrices, message in bad:
         with pytest.raises(ValueError, match=message):
             tracker.push(matrices)
-    with pytest.raises(TypeError, match="complex"):
-        tracker.push(noisy[0] + 0j)
+    with pytest.raises(ValueError, match="matrix 0 is not Hermitian"):
+        tracker.push(noisy[0] + 1j)
+    assert tracker.matrices.dtype == np.float64
     for weights, message in [
         ([1.0, 2.0], "expected 1 weights"),
         ([-1.0], "weight 0 is -1"),

@@ -66,9 +66,9 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     };
     if let Some((file, memory)) = on_disk(args)? {
         return if file.is_complex() {
-            job.from_disk::<c64>(file, memory, session)
+            job.solve_on_disk::<c64>(file, memory, session)
         } else {
-            job.from_disk::<f64>(file, memory, session)
+            job.solve_on_disk::<f64>(file, memory, session)
         };
     }
     let read = match input::of_session(&args.source, session)? {
@@ -76,8 +76,8 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         Either::Complex(matrices) => Either::Complex(matrices.into_set(&job.options)?),
     };
     match read {
-        Either::Real((set, name)) => job.in_memory(&set, name, session),
-        Either::Complex((set, name)) => job.in_memory(&set, name, session),
+        Either::Real((set, name)) => job.solve_in_memory(&set, name, session),
+        Either::Complex((set, name)) => job.solve_in_memory(&set, name, session),
     }
 }
 
@@ -91,7 +91,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn in_memory<T: Number>(
+    fn solve_in_memory<T: Number>(
         self,
         set: &MatrixSet<T>,
         name: String,
@@ -113,7 +113,7 @@ impl Job<'_> {
         self.conclude(solved, session)
     }
 
-    fn from_disk<T: Number>(
+    fn solve_on_disk<T: Number>(
         self,
         file: MatrixFile,
         memory: Memory,
