@@ -19,7 +19,6 @@ import subprocess
 import sys
 
 import numpy as np
-
 import table
 
 HERE = pathlib.Path(__file__).parent

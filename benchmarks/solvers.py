@@ -76,7 +76,7 @@ def codiag_solver(method, threads=1):
 
 
 def qndiag_solver(C, _seed):
-    """As many iterations as codiag counts, which follows the same iterates; then the answer tells."""
+    """As many iterations as codiag counts, which follows the same iterates; the answer tells."""
     from qndiag import qndiag
 
     options = {"method": "quasi-newton", "start": "whitener", "tol": GOAL, "on_failure": "ignore"}
@@ -187,7 +187,7 @@ class Row:
 
     @contextlib.contextmanager
     def at_most(self, seconds):
-        """Ends what is done within, and the solver's part in what follows, after so many seconds."""
+        """Ends what is done within after so many seconds, and the solver's part in what follows."""
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
         try:
             yield

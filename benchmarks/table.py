@@ -52,7 +52,7 @@ def spread(values, form):
 
 def ratios(answer, ours):
     """How many times as long as ours, seed by seed."""
-    return [x / y for x, y in zip(answer["seconds"], ours["seconds"])]
+    return [x / y for x, y in zip(answer["seconds"], ours["seconds"], strict=False)]
 
 
 def share(row, solver):
@@ -61,7 +61,7 @@ def share(row, solver):
     if "passes" not in answer:
         return None
     flops = 3 * row["n"] * row["p"] ** 3
-    speeds = [flops * p / t for p, t in zip(answer["passes"], answer["seconds"])]
+    speeds = [flops * p / t for p, t in zip(answer["passes"], answer["seconds"], strict=True)]
     return statistics.median(speeds) / row["peak"]
 
 
@@ -73,13 +73,12 @@ def cell(answer, ours, seeds):
         return f"> {duration(answer['limit'])}"
     few = len(answer["seconds"])
     note = f", {few} seed{'s' if few > 1 else ''}" if few < seeds else ""
-    late = [i for i, arrives in zip(answer["iterations"], answer["arrives"]) if not arrives]
+    ends = zip(answer["iterations"], answer["arrives"], strict=True)
+    late = [iterations for iterations, arrives in ends if not arrives]
     if len(late) == few:
-        least = min(ratios(answer, ours))
-        return (
-            f"{duration(statistics.median(answer['seconds']))} for {late[0]} iterations and not there yet, "
-            f"> {times(least)}"
-        )
+        time = duration(statistics.median(answer["seconds"]))
+        least = times(min(ratios(answer, ours)))
+        return f"{time} for {late[0]} iterations and not there yet, > {least}"
     some = f", {len(late)} not there yet" if late else ""
     loss = f"loss {statistics.median(answer['losses']):.3g}"
     time = duration(statistics.median(answer["seconds"]))
@@ -97,9 +96,11 @@ def readme(results):
     cores = results["machine"].split(" cores, ")[0]
     processor = results["machine"].rsplit(", ", 1)[1]
     lines = [
-        f"Time to a gradient norm of 10⁻⁶, measured by the same function for all, on one thread: medians over {seeds} sets (seeds), the",
-        "same for all, with the range in brackets; times as long as codiag set by set; the loss that is reached (median).",
-        f"`make bench`, {day.day} {day:%B} {day.year}, on a shared virtual machine with {cores} cores ({processor}).",
+        "Time to a gradient norm of 10⁻⁶, measured by the same function for all, on one thread:",
+        f"medians over {seeds} sets (seeds), the same for all, with the range in brackets;",
+        "times as long as codiag, set by set; the median of the losses reached.",
+        f"`make bench`, {day.day} {day:%B} {day.year}, on a shared virtual machine with",
+        f"{cores} cores ({processor}).",
         "",
         "| n = 100, p = 40 unless said | codiag | qndiag 0.1 | pyRiemann, Pham | MNE, Pham |",
         "|---|---|---|---|---|",
@@ -118,10 +119,8 @@ def readme(results):
         peers = [cell(answers.get(peer), ours, many) for peer in PEERS]
         lines.append(f"| {name} | {own} | {' | '.join(peers)} |")
     lines += ["", *grid_of_ratios(results), "", *starts(results)]
-    lines += [
-        "",
-        "![Time against the size and the number of matrices, for six solvers](benchmarks/speed.svg)",
-    ]
+    caption = "Time against the size and the number of matrices, for six solvers"
+    lines += ["", f"![{caption}](benchmarks/speed.svg)"]
     return lines
 
 
@@ -137,8 +136,8 @@ def grid_of_ratios(results):
     """How many times as long as codiag qndiag takes."""
     sizes = sorted({row["p"] for row in results["grid"]})
     lines = [
-        f"Times as long as codiag that qndiag 0.1 takes, noise 0.1, one thread: median (range) over {results['seeds']} sets, fewer where that is",
-        "said in square brackets.",
+        "Times as long as codiag that qndiag 0.1 takes, noise 0.1, one thread: median (range) over",
+        f"{results['seeds']} sets, over fewer where that is said in square brackets.",
         "",
         "| | " + " | ".join(f"p = {p}" for p in sizes) + " |",
         "|---" * (len(sizes) + 1) + "|",
@@ -168,10 +167,14 @@ def starts(results):
     """Our start beside the randomised diagonalizer."""
     row = next(row for row in results["experiments"].values() if START in row["answers"])
     ours, theirs = row["answers"][START], row["answers"][RANDOMISED]
+    own, other = (
+        f"{spread(answer['seconds'], duration)}, loss {spread(answer['losses'], '{:.2f}')}"
+        for answer in (ours, theirs)
+    )
     return [
-        f"The spectral start alone, on (b): {spread(ours['seconds'], duration)}, loss {spread(ours['losses'], '{:.2f}')}; the randomised diagonalizer of",
-        "He & Kressner (2024; generalized eigenvectors of a random combination and the mean, by SciPy): "
-        f"{spread(theirs['seconds'], duration)}, loss {spread(theirs['losses'], '{:.2f}')}.",
+        f"The spectral start alone, on (b): {own}; the randomized diagonalizer of He & Kressner",
+        "(2024; generalized eigenvectors of a random combination and the mean, by SciPy):",
+        f"{other}.",
     ]
 
 
@@ -210,9 +213,10 @@ def performance(results):
     lines += [
         "",
         f"The experiments: {', '.join(parts)}. Two threads against one: {'; '.join(two)}.",
-        f"Newton's time per iteration grows as n^{newton:.2f} from n = 1,000 to 100,000 at p = 20, that of the quasi-Newton method as "
-        f"n^{quasi:.2f}.",
-        f"Memory at n = 20,000, p = 40: {memory:.2f} times the caller's array for Newton, {memory_quasi:.2f} for the quasi-Newton method.",
+        f"Newton's time per iteration grows as n^{newton:.2f} from n = 1,000 to 100,000 at p = 20,",
+        f"that of the quasi-Newton method as n^{quasi:.2f}. Memory at n = 20,000, p = 40:",
+        f"{memory:.2f} times the caller's array for Newton, {memory_quasi:.2f} for the",
+        "quasi-Newton method.",
     ]
     return lines
 
