@@ -8,6 +8,7 @@ mod gauss_jordan;
 pub mod kernels;
 mod matrix;
 mod scalar;
+mod small;
 mod triangle;
 
 pub use batch::{SymmetricBatch, unpacked};
