@@ -8,6 +8,7 @@ mod in_memory;
 mod on_disk;
 mod options;
 mod recycled;
+pub(crate) use recycled::Recycled;
 mod reduction;
 mod start_sums;
 mod summary;
