@@ -358,7 +358,8 @@ pub struct Diagonalization<T = f64> {
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,
-    /// The losses of all starts tried, the first being the one asked for.
+    /// The losses of all starts tried, the first being the one asked for; of a further start that was given
+    /// up, the loss where it was.
     pub start_losses: Vec<f64>,
 }
 
