@@ -97,7 +97,8 @@ class Result:
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
     start_losses : ndarray
-        The losses reached from all starts tried, the first being the one asked for.
+        The losses reached from all starts tried, the first being the one asked for; of one that was
+        given up, the loss where it was.
     """
 
     B: Numbers
@@ -215,7 +216,8 @@ class Result:
 
 def from_fields(fields: dict[str, Any]) -> Result:
     """Return the result that the extension describes."""
-    history = {name: np.array(column) for name, column in fields["history"].items()}
+    # Arrays but for the names.
+    history = {name: np.asarray(column) for name, column in fields["history"].items()}
     hardest = fields["identifiability"]
     return Result(
         criterion=fields["criterion"],
