@@ -24,6 +24,23 @@ pub enum Square<'py> {
     Complex(PyReadonlyArray2<'py, c64>),
 }
 
+/// One of two, as the matrices are real or complex.
+pub enum Either<R, C> {
+    Real(R),
+    Complex(C),
+}
+
+/// The same expression of either.
+macro_rules! either {
+    ($value:expr, $inner:ident => $result:expr) => {
+        match $value {
+            $crate::convert::Either::Real($inner) => $result,
+            $crate::convert::Either::Complex($inner) => $result,
+        }
+    };
+}
+pub(crate) use either;
+
 /// n and p of an array that Python has found to be (n, p, p).
 pub fn shape<T: Element>(c: &PyReadonlyArray3<'_, T>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])

@@ -2,6 +2,7 @@
 
 mod browser;
 mod check;
+mod complex;
 mod diagonalize;
 mod errors;
 mod from_disk;

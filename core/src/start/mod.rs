@@ -5,7 +5,7 @@ mod spectral;
 
 use crate::Error;
 use crate::error::StartProblem;
-use crate::linalg::{self, Matrix, Scalar};
+use crate::linalg::{self, Matrix, Scalar, c64};
 use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
 
@@ -17,19 +17,8 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
 ) -> Result<Matrix<T>, Error> {
     let summary = set.summary();
     match choice {
-        Start::Given(b) => {
-            let entry = |a, c| T::from_real(b[(a, c)]);
-            let b = Matrix::from_fn(b.rows(), b.columns(), entry);
-            given(summary, &b, orthogonal)
-        }
-        Start::GivenComplex(_) if T::PLANES == 1 => Err(Error::Start {
-            problem: StartProblem::Complex,
-        }),
-        Start::GivenComplex(b) => {
-            let entry = |a, c| T::from_parts(b[(a, c)].re, b[(a, c)].im);
-            let b = Matrix::from_fn(b.rows(), b.columns(), entry);
-            given(summary, &b, orthogonal)
-        }
+        Start::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
+        Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
         Start::Spectral if summary.criterion.fits_originals() => {
             Ok(Matrix::from_real(&fitted::start(set, 0)?))
@@ -42,6 +31,16 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
         Start::Whitener => whitener(summary),
         Start::Spectral => spectral::start(set, 0),
     }
+}
+
+/// A given complex B in the numbers of a set, which must be complex too.
+pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Error> {
+    if T::PLANES == 1 {
+        let problem = StartProblem::Complex;
+        return Err(Error::Start { problem });
+    }
+    let entry = |a, c| T::from_parts(b[(a, c)].re, b[(a, c)].im);
+    Ok(Matrix::from_fn(b.rows(), b.columns(), entry))
 }
 
 /// Further starts, all different: some components of the best point so far, mixed; for other criteria and
