@@ -16,13 +16,12 @@ mod arrays;
 mod border;
 mod choices;
 mod details;
+mod library;
 mod observer;
 mod options;
 mod set;
 mod signals;
 mod words;
-
-use std::ffi::{c_char, c_int};
 
 pub use answer::{
     codiag_answer, codiag_answer_a, codiag_answer_b, codiag_answer_condition_number,
@@ -36,6 +35,7 @@ pub use choices::{
     codiag_start_from_name, codiag_status, codiag_status_name, codiag_step, codiag_step_name,
 };
 pub use details::{codiag_error_details, codiag_last_error_details, codiag_remedy};
+pub use library::{codiag_release_threads, codiag_version};
 pub use observer::{codiag_callback, codiag_record};
 pub use options::{
     CODIAG_NONE, CODIAG_RANK_AUTO, codiag_set_options, codiag_set_options_init, codiag_settings,
@@ -49,19 +49,3 @@ pub use signals::{
     codiag_cumulants, codiag_lagged_covariances, codiag_recording, codiag_recording_init,
     codiag_segment_covariances,
 };
-
-/// The version of the library, such as "0.1.0".
-#[unsafe(no_mangle)]
-pub extern "C" fn codiag_version() -> *const c_char {
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
-}
-
-/// Ends the threads that are kept for the next solve with a given number of threads. Solves under way
-/// keep theirs until they end. Call it before fork().
-#[unsafe(no_mangle)]
-pub extern "C" fn codiag_release_threads() -> c_int {
-    border::guard(|| {
-        codiag::release_threads();
-        Ok(())
-    })
-}

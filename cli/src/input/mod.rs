@@ -1,6 +1,7 @@
 //! From files to matrices. They come one after the other, so that a large file is read once and is
 //! never in memory beside the set made from it.
 
+mod mat;
 mod order;
 pub mod recording;
 mod text;
@@ -73,8 +74,12 @@ impl<'a> Matrices<'a> {
                 Self::from_npy(name.clone(), Box::new(file), Some(place.len())).context(name)
             }
             "npz" => Self::from_npz(&name, open(path)?, source.key.as_deref()).context(name),
+            "mat" => {
+                let bytes = std::fs::read(path).map_err(|e| cannot("read", path, e))?;
+                Self::from_mat(&name, &bytes, source.key.as_deref()).context(name)
+            }
             "csv" | "txt" | "tsv" => Self::from_files(name, vec![path.clone()]),
-            _ => bail!("{name}: expected a .npy, .npz or .csv file, a folder of them, or -"),
+            _ => bail!("{name}: expected a .npy, .npz, .mat or .csv file, a folder of them, or -"),
         }
     }
 
@@ -122,6 +127,7 @@ impl<'a> Matrices<'a> {
         ensure!(!magic.is_empty(), "{name}: there is nothing in it");
         let zipped = magic.starts_with(b"PK");
         let array = magic == b"\x93NUMPY";
+        let mat = magic == b"MATLAB";
         let mut whole = Cursor::new(magic).chain(stdin);
         if array {
             return Self::from_npy(name.clone(), Box::new(whole), None).context(name);
@@ -131,7 +137,12 @@ impl<'a> Matrices<'a> {
             whole.read_to_end(&mut bytes)?;
             return Self::from_npz(&name, Cursor::new(bytes), key).context(name);
         }
-        bail!("{name}: expected the bytes of a .npy or .npz file")
+        if mat {
+            let mut bytes = Vec::new();
+            whole.read_to_end(&mut bytes)?;
+            return Self::from_mat(&name, &bytes, key).context(name);
+        }
+        bail!("{name}: expected the bytes of a .npy, .npz or .mat file")
     }
 
     fn from_npy(name: String, mut reader: Box<dyn Read + 'a>, size: Option<u64>) -> Result<Self> {
@@ -195,6 +206,27 @@ impl<'a> Matrices<'a> {
             Box::new(Cursor::new(bytes)),
             None,
         )
+    }
+
+    fn from_mat(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Self> {
+        let (chosen, stack) = mat::Stack::choose(mat::read(bytes)?, key)?;
+        ensure!(
+            !stack.is_complex(),
+            "the numbers of {chosen:?} are complex: of .mat files only real ones are read"
+        );
+        let (n, p) = (stack.n, stack.p);
+        let stream = move |i: usize| {
+            let entry = |k: usize| stack.entry(i, k / p, k % p).0;
+            (i < n).then(|| Ok((0..p * p).map(entry).collect()))
+        };
+        Ok(Self {
+            name: format!("{name}[{chosen}]"),
+            p,
+            files: Vec::new(),
+            next: 0,
+            interrupted: None,
+            stream: Box::new(stream),
+        })
     }
 
     fn from_files(name: String, files: Vec<PathBuf>) -> Result<Self> {
