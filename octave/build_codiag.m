@@ -23,4 +23,5 @@ else
     mex(include, ['-L' library], '-lcodiag', ['LDFLAGS=$LDFLAGS -Wl,-rpath,' library], ...
         '-outdir', here, source);
 end
+rehash();
 end

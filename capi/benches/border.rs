@@ -99,12 +99,25 @@ fn run(program: &Path, file: &Path, n: usize, p: usize, times: usize) -> Vec<f64
     seconds.skip(SKIPPED).collect()
 }
 
+#[cfg(not(unix))] // elsewhere compilers are not called `cc`
+fn compile(_: &Path) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(unix)]
 fn compile(folder: &Path) -> Option<PathBuf> {
     let libraries = std::env::current_exe().ok()?.parent()?.to_owned();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let names: &[&str] = &["libcodiag.so", "libcodiag.so.0.1"];
+    let (built, names) = if cfg!(target_os = "macos") {
+        (
+            "libcodiag_c.dylib",
+            ["libcodiag.dylib", "libcodiag.0.1.dylib"],
+        )
+    } else {
+        ("libcodiag_c.so", ["libcodiag.so", "libcodiag.so.0.1"])
+    };
     for name in names {
-        std::os::unix::fs::symlink(libraries.join("libcodiag_c.so"), folder.join(name)).ok()?;
+        std::os::unix::fs::symlink(libraries.join(built), folder.join(name)).ok()?;
     }
     let program = folder.join("border");
     let output = Command::new("cc")

@@ -27,6 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** No such number. */
+#define CODIAG_NONE ((size_t)-1)
+
+/** A rank that is found from the matrices: that of their mean. */
+#define CODIAG_RANK_AUTO ((size_t)-1)
+
 
 
 
@@ -34,7 +40,7 @@
 /**
  * What functions return: 0, or what kind of thing is wrong.
  */
-typedef enum {
+typedef enum codiag_error {
     /**
      * Nothing is wrong.
      */
@@ -90,7 +96,7 @@ typedef enum {
 /**
  * What would make a set positive definite.
  */
-typedef enum {
+typedef enum codiag_remedy {
     /**
      * Nothing is known to help.
      */
@@ -108,7 +114,7 @@ typedef enum {
 /**
  * How the numbers of matrices follow each other. Several matrices always lie one after the other.
  */
-typedef enum {
+typedef enum codiag_layout {
     /**
      * Row after row, as in C: entry (a, b) of matrix i of size p x p is number i*p*p + a*p + b. Of a
      * recording, channel after channel.
@@ -124,7 +130,7 @@ typedef enum {
 /**
  * What is minimized.
  */
-typedef enum {
+typedef enum codiag_criterion {
     /**
      * Pham's likelihood, for positive definite matrices:
      * 1/2 sum_i w_i [sum_a log Di_aa - log det Di].
@@ -145,7 +151,7 @@ typedef enum {
 /**
  * How it is minimized.
  */
-typedef enum {
+typedef enum codiag_method {
     /**
      * Newton's method, for every criterion.
      */
@@ -179,7 +185,7 @@ typedef enum {
 /**
  * Where the iteration starts.
  */
-typedef enum {
+typedef enum codiag_start {
     /**
      * The rotation that makes a few principal combinations of the whitened set most diagonal.
      */
@@ -201,7 +207,7 @@ typedef enum {
 /**
  * Why a solve ended.
  */
-typedef enum {
+typedef enum codiag_status {
     /**
      * The gradient norm fell to the tolerance.
      */
@@ -231,7 +237,7 @@ typedef enum {
 /**
  * What kind of step led to a point.
  */
-typedef enum {
+typedef enum codiag_step {
     /**
      * None: this is the start.
      */
@@ -271,7 +277,7 @@ typedef struct codiag_set codiag_set;
 /**
  * Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0.
  */
-typedef struct {
+typedef struct codiag_error_details {
     /**
      * sizeof(codiag_error_details), set by the caller.
      */
@@ -314,7 +320,7 @@ typedef struct {
 /**
  * How a set is made from matrices, and worked on. Set it up with codiag_set_options_init.
  */
-typedef struct {
+typedef struct codiag_set_options {
     /**
      * sizeof(codiag_set_options); the init function sets it.
      */
@@ -352,7 +358,7 @@ typedef struct {
 /**
  * One point of a solve: where it stands after so many steps.
  */
-typedef struct {
+typedef struct codiag_record {
     /**
      * sizeof(codiag_record): set by the caller of codiag_answer_history, by the library for callbacks.
      */
@@ -410,12 +416,12 @@ typedef struct {
  * the call only, and with codiag_settings.user_data. Anything but 0 stops the solve, with the best
  * point so far and CODIAG_STATUS_STOPPED. It must return: no exception, no longjmp.
  */
-typedef int (*codiag_callback)(const codiag_record *record, const double *b, void *user_data);
+typedef int (*codiag_callback)(const struct codiag_record *record, const double *b, void *user_data);
 
 /**
  * The settings of a solve. Set it up with codiag_settings_init.
  */
-typedef struct {
+typedef struct codiag_settings {
     /**
      * sizeof(codiag_settings); the init function sets it.
      */
@@ -487,7 +493,7 @@ typedef struct {
 /**
  * How a solve went, and how large its arrays are.
  */
-typedef struct {
+typedef struct codiag_info {
     /**
      * sizeof(codiag_info), set by the caller.
      */
@@ -563,7 +569,7 @@ typedef struct {
 /**
  * A recording of channels x samples in memory. Set it up with codiag_recording_init.
  */
-typedef struct {
+typedef struct codiag_recording {
     /**
      * sizeof(codiag_recording); the init function sets it.
      */
@@ -609,7 +615,7 @@ const char *codiag_last_error(void);
  * Tells which matrix and entry the last call that failed on this thread stumbled over. The caller sets
  * `details->size`.
  */
-int codiag_last_error_details(codiag_error_details *details);
+int codiag_last_error_details(struct codiag_error_details *details);
 
 /**
  * The name of a codiag_criterion, such as "least-squares"; NULL if it is none.
@@ -649,12 +655,12 @@ const char *codiag_step_name(int step);
 /**
  * Sets the options to their defaults. `size` is sizeof(codiag_set_options).
  */
-int codiag_set_options_init(codiag_set_options *options, size_t size);
+int codiag_set_options_init(struct codiag_set_options *options, size_t size);
 
 /**
  * Sets the settings to their defaults. `size` is sizeof(codiag_settings).
  */
-int codiag_settings_init(codiag_settings *settings, size_t size);
+int codiag_settings_init(struct codiag_settings *settings, size_t size);
 
 /**
  * Makes a set from n real matrices of size p x p, each laid out as `layout` (a codiag_layout) says.
@@ -664,8 +670,8 @@ int codiag_set_new(const double *data,
                    size_t n,
                    size_t p,
                    int layout,
-                   const codiag_set_options *options,
-                   codiag_set **set);
+                   const struct codiag_set_options *options,
+                   struct codiag_set **set);
 
 /**
  * Makes a set from n complex matrices of size p x p, whose numbers are pairs of double: 2*n*p*p of
@@ -675,35 +681,35 @@ int codiag_set_new_complex(const double *data,
                            size_t n,
                            size_t p,
                            int layout,
-                           const codiag_set_options *options,
-                           codiag_set **set);
+                           const struct codiag_set_options *options,
+                           struct codiag_set **set);
 
 /**
  * Frees a set. Answers made from it stay. NULL is allowed.
  */
-void codiag_set_free(codiag_set *set);
+void codiag_set_free(struct codiag_set *set);
 
 /**
  * The number of matrices; 0 for NULL.
  */
-size_t codiag_set_length(const codiag_set *set);
+size_t codiag_set_length(const struct codiag_set *set);
 
 /**
  * The dimension in which the set is diagonalized, the number of rows of B: p, or the rank that it was
  * reduced to; 0 for NULL.
  */
-size_t codiag_set_dimension(const codiag_set *set);
+size_t codiag_set_dimension(const struct codiag_set *set);
 
 /**
  * The size p of the matrices as they were given, the number of columns of B; 0 for NULL.
  */
-size_t codiag_set_channels(const codiag_set *set);
+size_t codiag_set_channels(const struct codiag_set *set);
 
 /**
  * Writes B Ci B^H for all matrices of a set to `out`, one after the other. B is rows x channels, `out`
  * has n*rows*rows numbers; both are in the layout of the set, and complex if it is.
  */
-int codiag_set_transform(const codiag_set *set,
+int codiag_set_transform(const struct codiag_set *set,
                          const double *b,
                          size_t rows,
                          double *out);
@@ -713,7 +719,7 @@ int codiag_set_transform(const codiag_set *set,
  * its relative gradient, dimension x dimension. B and gradient are in the layout of the set, and
  * complex if it is.
  */
-int codiag_set_evaluate(const codiag_set *set,
+int codiag_set_evaluate(const struct codiag_set *set,
                         const double *b,
                         double *loss,
                         double *gradient);
@@ -723,75 +729,79 @@ int codiag_set_evaluate(const codiag_set *set,
  * be freed with codiag_answer_free; it is NULL after a failure. Not converging is no failure: see
  * codiag_info.status.
  */
-int codiag_diagonalize(const codiag_set *set,
-                       const codiag_settings *settings,
-                       codiag_answer **answer);
+int codiag_diagonalize(const struct codiag_set *set,
+                       const struct codiag_settings *settings,
+                       struct codiag_answer **answer);
 
 /**
  * Frees an answer and all its arrays. NULL is allowed.
  */
-void codiag_answer_free(codiag_answer *answer);
+void codiag_answer_free(struct codiag_answer *answer);
 
 /**
  * Tells how a solve went. The caller sets `info->size`.
  */
-int codiag_answer_info(const codiag_answer *answer, codiag_info *info);
+int codiag_answer_info(const struct codiag_answer *answer, struct codiag_info *info);
 
 /**
  * B, the filters: components x channels numbers in the layout of the set, complex if it is. Valid until
  * the answer is freed, as are the arrays below; NULL for NULL.
  */
-const double *codiag_answer_b(const codiag_answer *answer);
+const double *codiag_answer_b(const struct codiag_answer *answer);
 
 /**
  * A, the patterns: channels x components numbers, B A = I.
  */
-const double *codiag_answer_a(const codiag_answer *answer);
+const double *codiag_answer_a(const struct codiag_answer *answer);
 
 /**
  * The powers Di_aa (for least squares those of the fit): length x components real numbers, in the layout
  * of the set.
  */
-const double *codiag_answer_powers(const codiag_answer *answer);
+const double *codiag_answer_powers(const struct codiag_answer *answer);
 
 /**
  * Each matrix's own share of the loss, of which it is the weighted mean: codiag_info.length numbers.
  */
-const double *codiag_answer_residuals(const codiag_answer *answer);
+const double *codiag_answer_residuals(const struct codiag_answer *answer);
 
 /**
  * The losses of all starts that were tried: codiag_info.starts numbers.
  */
-const double *codiag_answer_start_losses(const codiag_answer *answer);
+const double *codiag_answer_start_losses(const struct codiag_answer *answer);
 
 /**
  * The ratio of the largest to the smallest singular value of B; NaN for NULL.
  */
-double codiag_answer_condition_number(const codiag_answer *answer);
+double codiag_answer_condition_number(const struct codiag_answer *answer);
 
 /**
  * Record `index` of the history, of which there are codiag_info.records. The caller sets
  * `record->size`.
  */
-int codiag_answer_history(const codiag_answer *answer, size_t index, codiag_record *record);
+int codiag_answer_history(const struct codiag_answer *answer,
+                          size_t index,
+                          struct codiag_record *record);
 
 /**
  * Sets a recording to its defaults: no data yet. `size` is sizeof(codiag_recording).
  */
-int codiag_recording_init(codiag_recording *recording, size_t size);
+int codiag_recording_init(struct codiag_recording *recording, size_t size);
 
 /**
  * The covariances of so many equal segments of a recording: `out` gets segments*channels*channels
  * numbers, to be diagonalized by the likelihood.
  */
-int codiag_segment_covariances(const codiag_recording *recording, size_t segments, double *out);
+int codiag_segment_covariances(const struct codiag_recording *recording,
+                               size_t segments,
+                               double *out);
 
 /**
  * The lagged covariances (R + R^T)/2 of a recording, R being the sum of x(t + lag) x(t)^T divided by
  * the number of products, for so many lags in samples: `out` gets count*channels*channels numbers, to
  * be diagonalized by the Frobenius criterion if the recording is white, by least squares if not.
  */
-int codiag_lagged_covariances(const codiag_recording *recording,
+int codiag_lagged_covariances(const struct codiag_recording *recording,
                               const size_t *lags,
                               size_t count,
                               double *out);
@@ -801,7 +811,7 @@ int codiag_lagged_covariances(const codiag_recording *recording,
  * `matrices` gets r(r+1)/2 matrices of r*r numbers, to be diagonalized by the Frobenius criterion, and
  * `whitener` r x channels numbers in the layout of the recording.
  */
-int codiag_cumulants(const codiag_recording *recording,
+int codiag_cumulants(const struct codiag_recording *recording,
                      size_t components,
                      double *matrices,
                      double *whitener);
@@ -816,213 +826,6 @@ const char *codiag_version(void);
  * keep theirs until they end. Call it before fork().
  */
 int codiag_release_threads(void);
-
-/**
- * Finds the B for which all B Ci B^H are as diagonal as can be. `settings` may be NULL. The answer is to
- * be freed with codiag_answer_free; it is NULL after a failure. Not converging is no failure: see
- * codiag_info.status.
- */
-int codiag_diagonalize(const codiag_set *set,
-                       const codiag_settings *settings,
-                       codiag_answer **answer);
-
-/**
- * Frees an answer and all its arrays. NULL is allowed.
- */
-void codiag_answer_free(codiag_answer *answer);
-
-/**
- * Tells how a solve went. The caller sets `info->size`.
- */
-int codiag_answer_info(const codiag_answer *answer, codiag_info *info);
-
-/**
- * B, the filters: components x channels numbers in the layout of the set, complex if it is. Valid until
- * the answer is freed, as are the arrays below; NULL for NULL.
- */
-const double *codiag_answer_b(const codiag_answer *answer);
-
-/**
- * A, the patterns: channels x components numbers, B A = I.
- */
-const double *codiag_answer_a(const codiag_answer *answer);
-
-/**
- * The powers Di_aa (for least squares those of the fit): length x components real numbers, in the layout
- * of the set.
- */
-const double *codiag_answer_powers(const codiag_answer *answer);
-
-/**
- * Each matrix's own share of the loss, of which it is the weighted mean: codiag_info.length numbers.
- */
-const double *codiag_answer_residuals(const codiag_answer *answer);
-
-/**
- * The losses of all starts that were tried: codiag_info.starts numbers.
- */
-const double *codiag_answer_start_losses(const codiag_answer *answer);
-
-/**
- * The ratio of the largest to the smallest singular value of B; NaN for NULL.
- */
-double codiag_answer_condition_number(const codiag_answer *answer);
-
-/**
- * Record `index` of the history, of which there are codiag_info.records. The caller sets
- * `record->size`.
- */
-int codiag_answer_history(const codiag_answer *answer, size_t index, codiag_record *record);
-
-/**
- * What was wrong in the last call that failed on this thread: a sentence in UTF-8, empty if none has
- * failed. It is valid until the next failure on the thread.
- */
-const char *codiag_last_error(void);
-
-/**
- * The name of a codiag_criterion, such as "least-squares"; NULL if it is none.
- */
-const char *codiag_criterion_name(int criterion);
-
-/**
- * The codiag_criterion of a name; -1 if there is none.
- */
-int codiag_criterion_from_name(const char *name);
-
-/**
- * The name of a codiag_method, such as "quasi-newton"; NULL if it is none.
- */
-const char *codiag_method_name(int method);
-
-/**
- * The codiag_method of a name; -1 if there is none.
- */
-int codiag_method_from_name(const char *name);
-
-/**
- * The codiag_start of a name, "spectral", "whitener" or "identity"; -1 if there is none.
- */
-int codiag_start_from_name(const char *name);
-
-/**
- * The name of a codiag_status, such as "iteration limit"; NULL if it is none.
- */
-const char *codiag_status_name(int status);
-
-/**
- * The name of a codiag_step, such as "sweep"; NULL if it is none.
- */
-const char *codiag_step_name(int step);
-
-/**
- * Tells which matrix and entry the last call that failed on this thread stumbled over. The caller sets
- * `details->size`.
- */
-int codiag_last_error_details(codiag_error_details *details);
-
-/**
- * Sets the options to their defaults. `size` is sizeof(codiag_set_options).
- */
-int codiag_set_options_init(codiag_set_options *options, size_t size);
-
-/**
- * Sets the settings to their defaults. `size` is sizeof(codiag_settings).
- */
-int codiag_settings_init(codiag_settings *settings, size_t size);
-
-/**
- * Makes a set from n real matrices of size p x p, each laid out as `layout` (a codiag_layout) says.
- * `options` may be NULL. The set is to be freed with codiag_set_free; it is NULL after a failure.
- */
-int codiag_set_new(const double *data,
-                   size_t n,
-                   size_t p,
-                   int layout,
-                   const codiag_set_options *options,
-                   codiag_set **set);
-
-/**
- * Makes a set from n complex matrices of size p x p, whose numbers are pairs of double: 2*n*p*p of
- * them. The rest is as for codiag_set_new.
- */
-int codiag_set_new_complex(const double *data,
-                           size_t n,
-                           size_t p,
-                           int layout,
-                           const codiag_set_options *options,
-                           codiag_set **set);
-
-/**
- * Frees a set. Answers made from it stay. NULL is allowed.
- */
-void codiag_set_free(codiag_set *set);
-
-/**
- * The number of matrices; 0 for NULL.
- */
-size_t codiag_set_length(const codiag_set *set);
-
-/**
- * The dimension in which the set is diagonalized, the number of rows of B: p, or the rank that it was
- * reduced to; 0 for NULL.
- */
-size_t codiag_set_dimension(const codiag_set *set);
-
-/**
- * The size p of the matrices as they were given, the number of columns of B; 0 for NULL.
- */
-size_t codiag_set_channels(const codiag_set *set);
-
-/**
- * Writes B Ci B^H for all matrices of a set to `out`, one after the other. B is rows x channels, `out`
- * has n*rows*rows numbers; both are in the layout of the set, and complex if it is.
- */
-int codiag_set_transform(const codiag_set *set,
-                         const double *b,
-                         size_t rows,
-                         double *out);
-
-/**
- * The criterion of a set at B, which is dimension x channels: its loss and, if `gradient` is not NULL,
- * its relative gradient, dimension x dimension. B and gradient are in the layout of the set, and
- * complex if it is.
- */
-int codiag_set_evaluate(const codiag_set *set,
-                        const double *b,
-                        double *loss,
-                        double *gradient);
-
-/**
- * Sets a recording to its defaults: no data yet. `size` is sizeof(codiag_recording).
- */
-int codiag_recording_init(codiag_recording *recording, size_t size);
-
-/**
- * The covariances of so many equal segments of a recording: `out` gets segments*channels*channels
- * numbers, to be diagonalized by the likelihood.
- */
-int codiag_segment_covariances(const codiag_recording *recording, size_t segments, double *out);
-
-/**
- * The lagged covariances (R + R^T)/2 of a recording, R being the sum of x(t + lag) x(t)^T divided by
- * the number of products, for so many lags in samples: `out` gets count*channels*channels numbers, to
- * be diagonalized by the Frobenius criterion if the recording is white, by least squares if not.
- */
-int codiag_lagged_covariances(const codiag_recording *recording,
-                              const size_t *lags,
-                              size_t count,
-                              double *out);
-
-/**
- * The fourth-order cumulant matrices of a recording, whitened to r = `components` principal components:
- * `matrices` gets r(r+1)/2 matrices of r*r numbers, to be diagonalized by the Frobenius criterion, and
- * `whitener` r x channels numbers in the layout of the recording.
- */
-int codiag_cumulants(const codiag_recording *recording,
-                     size_t components,
-                     double *matrices,
-                     double *whitener);
 
 #ifdef __cplusplus
 }  // extern "C"
