@@ -26,7 +26,7 @@ pub enum codiag_layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_criterion {
     /// Pham's likelihood, for positive definite matrices:
-    /// 1/2 sum_i w_i [sum_a log Di_aa - log det Di].
+    /// 1/2 sum_i w_i (sum_a log Di_aa - log det Di).
     Likelihood = 0,
     /// The share of the energy sum_i w_i |Ci|^2 that is off the diagonals of Di, B being orthogonal
     /// (unitary), for any symmetric (Hermitian) matrices.

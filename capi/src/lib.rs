@@ -2,12 +2,13 @@
 //!
 //! `include/codiag.h` is made from these files, and says all that a caller has to know; a test keeps
 //! it true. What stands here is what Rust has to know: every function of the border is a thin wrap of
-//! the library, in which a panic is caught ([`border`]), whatever C passes is checked before it is
-//! used, and an error is put in C's own words ([`words`]).
+//! the library, in which a panic is caught (`border.rs`), whatever C passes is checked before it is
+//! used, and an error is put in C's own words (`words.rs`).
 
-#![allow(unsafe_code)] // the border is made of pointers
+// The border is made of pointers.
+#![allow(unsafe_code)]
+// Types are named as C names them.
 #![allow(non_camel_case_types)]
-// as C names types
 // What a caller must keep to is said in the header, in C's words: the same for all functions.
 #![allow(clippy::missing_safety_doc)]
 

@@ -215,10 +215,7 @@ impl<'a> Matrices<'a> {
             "the numbers of {chosen:?} are complex: of .mat files only real ones are read"
         );
         let (n, p) = (stack.n, stack.p);
-        let stream = move |i: usize| {
-            let entry = |k: usize| stack.entry(i, k / p, k % p).0;
-            (i < n).then(|| Ok((0..p * p).map(entry).collect()))
-        };
+        let stream = move |i: usize| (i < n).then(|| Ok(stack.matrix(i)));
         Ok(Self {
             name: format!("{name}[{chosen}]"),
             p,

@@ -2,6 +2,7 @@
 //! authors of qndiag take.
 
 use anyhow::{Result, bail, ensure};
+use codiag::Scalar;
 
 use super::{Array, Variable};
 
@@ -140,8 +141,17 @@ impl Stack {
         }
     }
 
+    /// Matrix i, row after row.
+    pub fn matrix<T: Scalar>(&self, i: usize) -> Vec<T> {
+        let entry = |k: usize| self.entry(i, k / self.p, k % self.p);
+        let entries = (0..self.p * self.p).map(entry);
+        entries
+            .map(|(real, imaginary)| T::from_parts(real, imaginary))
+            .collect()
+    }
+
     /// Entry (a, b) of matrix i: its real and its imaginary part.
-    pub fn entry(&self, i: usize, a: usize, b: usize) -> (f64, f64) {
+    pub(super) fn entry(&self, i: usize, a: usize, b: usize) -> (f64, f64) {
         let (n, p) = (self.n, self.p);
         let (array, at) = match &self.pages {
             Pages::Last(array) => (array, a + p * (b + p * i)),
