@@ -6,13 +6,7 @@ prefix=${1:?usage: build.sh PREFIX [PROFILE]}
 profile=${2:-release}
 cd "$here"
 
-# What the static library needs of the system, as the compiler tells.
-notes=$(cargo rustc -p codiag-c --lib --profile "$profile" --crate-type staticlib -- --print native-static-libs 2>&1) || {
-    echo "$notes" >&2
-    exit 1
-}
-system=$(echo "$notes" | sed -n 's/^note: native-static-libs: //p' | tail -n 1)
-cargo rustc -q -p codiag-c --lib --profile "$profile" --crate-type cdylib
+cargo build -p codiag-c --lib --profile "$profile"
 built=${CARGO_TARGET_DIR:-target}/$profile
 
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -21,8 +15,11 @@ mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
 prefix=$(cd "$prefix" && pwd)
 cp capi/include/codiag.h "$prefix/include/"
 cp "$built/libcodiag_c.a" "$prefix/lib/libcodiag.a"
+# What the static library needs of the system; capi/tests/programs.rs links with it.
+system="-lm -lpthread -ldl"
 case $(uname -s) in
 Darwin)
+    system="-lm"
     cp "$built/libcodiag_c.dylib" "$prefix/lib/libcodiag.$abi.dylib"
     ln -sf "libcodiag.$abi.dylib" "$prefix/lib/libcodiag.dylib"
     ;;

@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)] // what C does, done here
 #![allow(clippy::undocumented_unsafe_blocks)] // pointers of slices that outlive the calls, throughout
+#![allow(clippy::wildcard_imports)] // all that the header has
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
