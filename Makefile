@@ -11,7 +11,7 @@ ALL := --release --workspace --features codiag/internals
 
 # Cargo and pip do their own work in parallel, and share what they build.
 .NOTPARALLEL:
-.PHONY: all fmt lint test test-rust test-python wheel sanitize bench docs clean
+.PHONY: all fmt lint test test-rust test-python wheel capi octave test-octave test-r sanitize bench docs clean
 
 all: fmt test docs
 
@@ -51,6 +51,23 @@ wheel: $(TOOLS)/maturin
 	$(TOOLS)/maturin sdist --out dist
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
 		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
+
+# The C library: header, shared and static library, pkg-config file. PROFILE=dist for what is released.
+PREFIX ?= target/capi
+PROFILE ?= release
+capi:
+	capi/build.sh $(PREFIX) $(PROFILE)
+
+# The mex function, and its tests; nothing is installed.
+octave: capi
+	octave/build.sh $(PREFIX)
+
+test-octave:
+	@octave/test.sh $(PREFIX) $(PROFILE)
+
+# The R package: its tests, R CMD check and its README, in a library of its own.
+test-r:
+	@r/test.sh $(PREFIX) $(PROFILE)
 
 # The library's tests under AddressSanitizer, where there is a nightly toolchain.
 sanitize:

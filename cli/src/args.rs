@@ -103,11 +103,12 @@ pub struct Reproduce {
 /// Where matrices come from.
 #[derive(Debug, Args)]
 pub struct Source {
-    /// One .npy of shape (n, p, p), one .npz, a folder or a list of p x p .csv or .npy files, or -
-    /// for standard input. Complex ones are Hermitian; in text their numbers are like 1.5-2j.
+    /// One .npy of shape (n, p, p), one .npz, one .mat (p x p x n or n x p x p, saved with -v7), a
+    /// folder or a list of p x p .csv or .npy files, or - for standard input. Complex ones are
+    /// Hermitian; in text their numbers are like 1.5-2j.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub input: Vec<PathBuf>,
-    /// Which array of an .npz; not needed if there is only one.
+    /// Which array of an .npz or .mat; not needed if there is only one.
     #[arg(long, value_name = "NAME")]
     pub key: Option<String>,
 }
