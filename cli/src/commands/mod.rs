@@ -71,5 +71,6 @@ fn write_npy(session: &mut Session<'_>, path: &Path, shape: &[usize], data: &[f6
         return export::npy::write(session.out, shape, data)
             .context("standard output cannot be written");
     }
+    export::try_place(path)?;
     export::write_file(path, |out| export::npy::write(out, shape, data))
 }
