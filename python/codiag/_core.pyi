@@ -32,6 +32,8 @@ __all__ = [
     "solve_many",
     "solve_parts",
     "synthetic_set",
+    "try_place",
+    "write_whole",
 ]
 
 __version__: str
@@ -241,3 +243,9 @@ def meg(magnetometers: bool) -> NDArray[np.float64]:
 
 def program(args: Sequence[str]) -> int:
     """Run the command line program; `args` begin with its name. Return the exit code."""
+
+def try_place(path: str) -> None:
+    """Raise what the system says to a file there; remove what killed programs left beside it."""
+
+def write_whole(path: str, content: bytes) -> None:
+    """Write a file, whole or not at all."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._files import whole_file
+from ._files import write_whole
 from ._html import result_html
 from ._input import Floats, Numbers, number_array
 
@@ -187,8 +187,7 @@ class Result:
         if self.identifiability is not None:
             fields["margin"] = self.identifiability.margin
             fields["pair"] = self.identifiability.pair
-        with whole_file(path) as file:
-            np.savez(file, codiag_result=_FORMAT, **fields)
+        write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **fields))
 
     def __repr__(self) -> str:
         r, p = self.B.shape

@@ -4,6 +4,7 @@
 mod cluster;
 mod convert;
 mod disk;
+mod files;
 mod many;
 mod observer;
 mod options;
@@ -194,6 +195,8 @@ mod _core {
     use super::cluster::{reducing_filters, solve_parts};
     #[pymodule_export]
     use super::disk::solve_file;
+    #[pymodule_export]
+    use super::files::{try_place, write_whole};
     #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]
