@@ -77,8 +77,8 @@ class Chunk:
     def weight(self) -> float:
         """The sum of the weights, the number of matrices without weights."""
 
-    def mean(self) -> NDArray[np.float64]:
-        """Return the weighted mean of the matrices."""
+    def range_sum(self) -> NDArray[np.float64]:
+        """Return what a set is reduced by: the weighted mean of the matrices, or their squares."""
 
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
@@ -113,7 +113,7 @@ def solve_parts(
     """Solve for a set in parts, as they describe themselves; `ask` puts a question to all."""
 
 def reducing_filters(mean: NDArray[np.float64], options: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Return the filters to which a set with this mean is reduced."""
+    """Return the filters to which a set with this mean of its chunks' range sums is reduced."""
 
 def criterion(
     c: NDArray[np.float64] | NDArray[np.complex128],

@@ -65,7 +65,8 @@ pub fn reducing_filters<'py>(
 }
 
 fn reduction(mean: &PyReadonlyArray2<'_, f64>, options: &Options) -> PyResult<Reduction> {
-    Reduction::of_mean(&matrix_from(mean)?, options.set.rank).map_err(bad_input)
+    let (criterion, rank) = (options.set.criterion, options.set.rank);
+    Reduction::of_sum(criterion, &matrix_from(mean)?, rank).map_err(bad_input)
 }
 
 /// Puts questions through Python.

@@ -47,9 +47,9 @@ impl Chunk {
         self.0.weight()
     }
 
-    /// The weighted mean of the matrices.
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix_to(py, py.detach(|| self.0.mean()))
+    /// What a set is reduced in rank by: the weighted mean of the matrices, or of their squares.
+    fn range_sum<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        matrix_to(py, py.detach(|| self.0.range_sum()))
     }
 
     fn __len__(&self) -> usize {

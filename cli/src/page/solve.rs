@@ -52,7 +52,7 @@ pub fn render(solve: &Solve<'_>) -> String {
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
         (section("Components", &components(answer, solve.weights)))
-        (section("The files", &files()))
+        (section("The files", &files(answer.criterion)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning(answer.criterion))
         }
@@ -85,12 +85,20 @@ fn meaning(criterion: Criterion) -> &'static str {
     }
 }
 
-fn files() -> Markup {
+fn files(criterion: Criterion) -> Markup {
+    let power = match criterion {
+        Criterion::LeastSquares => {
+            " the fitted power (the diagonal entry of Λ) of each component (columns) in each matrix (rows); "
+        }
+        _ => {
+            " the power (the diagonal entry of B C Bᵀ) of each component (columns) in each matrix (rows); "
+        }
+    };
     html! {
         p {
             code { "B.npy" } " holds the filters, one per row; " code { "A.npy" }
             " the patterns, one per column (B A = I); " code { "diagonals.npy" }
-            " the power (the diagonal entry of B C Bᵀ) of each component (columns) in each matrix (rows); " code { "report.json" }
+            (power) code { "report.json" }
             " all numbers and settings of this page; " code { "history.csv" } " one row per iteration."
         }
     }
