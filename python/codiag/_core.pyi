@@ -80,8 +80,8 @@ class Chunk:
     def weight(self) -> float:
         """The sum of the weights, the number of matrices without weights."""
 
-    def mean(self) -> NDArray[Any]:
-        """Return the weighted mean of the matrices."""
+    def range_sum(self) -> NDArray[Any]:
+        """Return what a set is reduced by: the weighted mean of the matrices, or their squares."""
 
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
@@ -118,7 +118,7 @@ def solve_parts(
 def reducing_filters(
     mean: NDArray[np.float64] | NDArray[np.complex128], options: Mapping[str, Any]
 ) -> NDArray[Any]:
-    """Return the filters to which a set with this mean is reduced."""
+    """Return the filters to which a set with this mean of its chunks' range sums is reduced."""
 
 def criterion(
     c: NDArray[np.float64] | NDArray[np.complex128],

@@ -68,9 +68,8 @@ def diagonalize(
     C : array-like, shape (n, p, p), or path of a .npy file
         The matrices, symmetric (if complex, Hermitian) and, for the likelihood, positive definite.
         A contiguous float64 or complex128 array is read in place; it is never changed. Of complex
-        matrices B and A are complex, and all else is real; least squares takes real ones only. A
-        dask array chunked along its first axis, or a list of futures of arrays (n_i, p, p), is
-        solved where its chunks are: see Notes.
+        matrices B and A are complex, and all else is real. A dask array chunked along its first
+        axis, or a list of futures of arrays (n_i, p, p), is solved where its chunks are: see Notes.
     weights : array-like, shape (n,), optional
         How much each matrix counts; equally by default. They are normalized to sum to 1.
     criterion : {"likelihood", "frobenius", "least-squares"}
@@ -92,7 +91,8 @@ def diagonalize(
         ``criterion="frobenius"``, and not for least squares.
     rank : {"full", "auto"} or int
         Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
-        null space; a number to that many leading dimensions.
+        null space; a number to that many leading dimensions. For the other criteria than the
+        likelihood they are the leading eigenvectors of the mean square of the matrices.
     shrinkage : float
         From 0 to 1: each matrix becomes (1 - s) C + s tr(C)/p I, for matrices that are singular.
     symmetrize : bool

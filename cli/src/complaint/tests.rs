@@ -212,7 +212,6 @@ fn every_error_is_said_in_the_programs_words() {
         (Conflict::OrthogonalPham, "--method pham"),
         (Conflict::OrthogonalReduced, "--rank"),
         (Conflict::OrthogonalLeastSquares, "--criterion frobenius"),
-        (Conflict::LeastSquaresReduced, "--rank"),
         (Conflict::PairsNotInMemory, "--memory"),
     ]
     .map(|(conflict, part)| (Error::Conflict(conflict), vec![part]));

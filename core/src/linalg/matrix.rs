@@ -311,18 +311,3 @@ impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
         serializer.collect_seq((0..self.rows).map(|a| self.row(a)))
     }
 }
-
-/// For arithmetic that is only for real numbers.
-impl<T: Scalar> Matrix<T> {
-    /// The real parts.
-    pub(crate) fn to_real(&self) -> Matrix {
-        Matrix::from_fn(self.rows(), self.columns(), |a, b| self[(a, b)].real())
-    }
-
-    /// A real matrix among matrices that may be complex.
-    pub(crate) fn from_real(real: &Matrix) -> Self {
-        Self::from_fn(real.rows(), real.columns(), |a, b| {
-            T::from_real(real[(a, b)])
-        })
-    }
-}

@@ -13,7 +13,6 @@ mod rotation;
 
 use std::ops::ControlFlow;
 
-use crate::criterion::Criterion;
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
@@ -106,13 +105,8 @@ pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
     let reduction = set.summary().reduction.as_ref();
-    if reduction.is_some_and(|reduction| !reduction.rotates()) {
-        if criterion == Criterion::LeastSquares {
-            return Err(Error::Conflict(Conflict::LeastSquaresReduced));
-        }
-        if orthogonal {
-            return Err(Error::Conflict(Conflict::OrthogonalReduced));
-        }
+    if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
+        return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(set.summary(), observer);
     let mut best = match coarse::start(set, settings, progress)? {

@@ -20,9 +20,7 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
         Start::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
         Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
-        Start::Spectral if summary.criterion.fits_originals() => {
-            Ok(Matrix::from_real(&fitted::start(set, 0)?))
-        }
+        Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
         Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
         // In the gauge of unit columns, too, only the eigenvectors remain.
         Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
@@ -52,7 +50,7 @@ pub(crate) fn restart<T: Scalar, S: WorkingSet<T>>(
     best: &Matrix<T>,
 ) -> Result<Matrix<T>, Error> {
     if set.summary().criterion.fits_originals() {
-        return Ok(Matrix::from_real(&fitted::start(set, k as u64)?));
+        return fitted::start(set, k as u64);
     }
     if set.summary().criterion.requires_rotations() {
         return spectral::rotation(set, k as u64);
