@@ -202,8 +202,8 @@ mod _core {
     use super::program::program;
     #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cumulants, epoch_covariances, lagged_covariances, remove,
-        segment_covariances, separate,
+        apply, artefacts, cospectra, cumulants, drift_share, epoch_covariances, lagged_covariances,
+        remove, segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

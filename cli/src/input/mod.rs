@@ -1,6 +1,7 @@
 //! From files to matrices. They come one after the other, so that a large file is read once and is
 //! never in memory beside the set made from it.
 
+pub mod filter;
 mod order;
 pub mod recording;
 mod text;

@@ -6,7 +6,7 @@ use super::estimation::{fourth_powers, mirror};
 use super::reader::{Buffers, Coordinates, Reader};
 use super::segments::usable_spans;
 use super::welch::Welch;
-use super::{CovarianceOptions, Covariances, Recording, Shrinkage, Window};
+use super::{CovarianceOptions, Covariances, Cut, Piece, Recording, Segments, Shrinkage, Window};
 use crate::Error;
 use crate::error::{Expected, Portion, Setting};
 use crate::linalg::{self, Matrix};
@@ -37,6 +37,9 @@ pub struct Bands {
     pub window: Window,
     /// The share of a window that the next one has in common with it, from 0 to below 1.
     pub overlap: f64,
+    /// How the recording is cut, for one matrix per segment and band instead of one per band: time ×
+    /// frequency, for sources that differ in either. No window crosses the border of a segment.
+    pub cut: Option<Cut>,
     /// Spans of samples that no window touches, in any order.
     pub exclude: Vec<Range<usize>>,
 }
@@ -59,6 +62,7 @@ impl Bands {
             window_length: None,
             window: Window::Hann,
             overlap: 0.5,
+            cut: None,
             exclude: Vec::new(),
         }
     }
@@ -74,6 +78,32 @@ impl Bands {
     pub fn window_length(mut self, samples: impl Into<Option<usize>>) -> Self {
         self.window_length = samples.into();
         self
+    }
+
+    /// The same with other [segments](Self#structfield.cut), or none.
+    #[must_use]
+    pub fn cut(mut self, cut: impl Into<Option<Cut>>) -> Self {
+        self.cut = cut.into();
+        self
+    }
+
+    /// The samples of every segment: one, unless they are asked for.
+    pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Piece>, Error> {
+        let Some(mut cut) = self.cut else {
+            return Ok(vec![usable_spans(samples, &self.exclude)?]);
+        };
+        if cut == Cut::Auto {
+            // As many windows as give the narrowest band two coefficients per component.
+            let narrowest = self.bins()?.iter().map(Range::len).min().unwrap_or(1);
+            let windows = components.div_ceil(narrowest);
+            let length = self.length();
+            let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
+            cut = Cut::Length((length + (windows - 1) * step).min(samples));
+        }
+        let segments = Segments::default().cut(cut).rate(self.rate);
+        segments
+            .exclude(self.exclude.clone())
+            .pieces(samples, components)
     }
 
     fn length(&self) -> usize {
@@ -136,7 +166,8 @@ impl Bands {
 
 /// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, the mean over
 /// all windows, scaled such that the diagonal is each channel's power in the band. The cospectra of
-/// bands that cover all frequencies sum to the covariance of the tapered windows.
+/// bands that cover all frequencies sum to the covariance of the tapered windows. With
+/// [segments](Bands#structfield.cut) there is one for each segment and band, segment after segment.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, View, cospectra, simulate};
@@ -157,9 +188,9 @@ pub fn cospectra(
     bands: &Bands,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let spans = usable_spans(recording.samples(), &bands.exclude)?;
     let p = recording.channels();
-    let mut estimator = CospectraEstimator::new(recording, bands, &spans, options)?;
+    let pieces = bands.pieces(recording.samples(), p)?;
+    let mut estimator = CospectraEstimator::new(recording, bands, &pieces, options)?;
     estimator.check_samples(p, options.shrinkage)?;
     let powers = || {
         let mean = estimator.mean()?;
@@ -177,30 +208,44 @@ pub(super) struct CospectraEstimator<'a> {
     bands: &'a Bands,
     bins: Vec<Range<usize>>,
     welch: Welch,
-    /// Where windows start: one list for each span without a gap.
-    starts: Vec<Vec<usize>>,
-    windows: usize,
+    segments: Vec<Windows>,
     workers: Workers,
+}
+
+/// The windows of a segment.
+struct Windows {
+    /// Where they start: one list for each span without a gap.
+    starts: Vec<Vec<usize>>,
+    count: usize,
 }
 
 impl<'a> CospectraEstimator<'a> {
     pub fn new(
         recording: &'a dyn Recording,
         bands: &'a Bands,
-        spans: &[Range<usize>],
+        pieces: &[Piece],
         options: &CovarianceOptions,
     ) -> Result<Self, Error> {
         options.shrinkage.check()?;
         let bins = bands.bins()?;
         let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
-        let starts: Vec<Vec<usize>> = spans.iter().map(|s| welch.starts(s).collect()).collect();
-        let windows: usize = starts.iter().map(Vec::len).sum();
-        if windows == 0 {
-            let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-            let expected = Expected::Words("at most the samples of the longest span");
-            let value = format!("{} for {longest} samples", welch.length);
-            return Err(Error::setting(Setting::WindowLength, expected, value));
+        let mut segments = Vec::with_capacity(pieces.len());
+        for spans in pieces {
+            let starts: Vec<Vec<usize>> = spans.iter().map(|s| welch.starts(s).collect()).collect();
+            let count: usize = starts.iter().map(Vec::len).sum();
+            if count == 0 {
+                let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+                let expected = Expected::Words(if pieces.len() > 1 {
+                    "at most the samples of a segment"
+                } else {
+                    "at most the samples of the longest span"
+                });
+                let value = format!("{} for {longest} samples", welch.length);
+                return Err(Error::setting(Setting::WindowLength, expected, value));
+            }
+            segments.push(Windows { starts, count });
         }
+        let windows: usize = segments.iter().map(|own| own.count).sum();
         let (p, columns) = (
             recording.channels(),
             2 * bins.iter().map(Range::len).sum::<usize>(),
@@ -216,8 +261,7 @@ impl<'a> CospectraEstimator<'a> {
             bands,
             bins,
             welch,
-            starts,
-            windows,
+            segments,
         })
     }
 
@@ -230,7 +274,8 @@ impl<'a> CospectraEstimator<'a> {
             // The coefficients at zero and half the rate are real.
             let real =
                 usize::from(bins.start == 0) + usize::from(2 * (bins.end - 1) == self.welch.length);
-            let coefficients = self.windows * (2 * bins.len() - real);
+            let windows = self.segments.iter().map(|own| own.count).min().unwrap_or(0);
+            let coefficients = windows * (2 * bins.len() - real);
             if coefficients < dimension {
                 return Err(Error::TooFewSamples {
                     portion: Portion::Band {
@@ -250,18 +295,20 @@ impl<'a> CospectraEstimator<'a> {
     pub fn estimate(&self, shrinkage: Shrinkage) -> Result<Covariances, Error> {
         let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
-        let matrices = data
-            .chunks_exact_mut(p * p)
-            .zip(self.bins.iter().zip(fourths));
-        let shrinkages = matrices.map(|(matrix, (bins, fourth))| {
+        let of_matrix = self
+            .segments
+            .iter()
+            .flat_map(|own| self.bins.iter().map(|bins| (own.count, bins)));
+        let matrices = data.chunks_exact_mut(p * p).zip(of_matrix.zip(fourths));
+        let shrinkages = matrices.map(|(matrix, ((windows, bins), fourth))| {
             // A cospectrum is the mean of m x̂ x̂ᵀ over the windows and its m columns x̂, real and
             // imaginary parts: √m x̂ are its samples.
             let width = 2 * bins.len();
-            let samples = self.windows * width;
+            let samples = windows * width;
             shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
         });
         Ok(Covariances {
-            n: self.bins.len(),
+            n: self.segments.len() * self.bins.len(),
             p,
             shrinkages: shrinkages.collect(),
             data,
@@ -274,21 +321,27 @@ impl<'a> CospectraEstimator<'a> {
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The cospectra of all bands one after the other or, `merged`, their mean; and Σ ‖x̂‖⁴ of each if
+    /// The cospectra of all bands, segment after segment or, `merged`, their mean; and Σ ‖x̂‖⁴ of each if
     /// `fourth` is set.
     fn sum(&self, merged: bool, fourth: bool) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let p = self.reader.dimension();
         let widths: Vec<usize> = self.bins.iter().map(|bins| 2 * bins.len()).collect();
         let width: usize = widths.iter().sum();
-        let (matrices, factor) = if merged {
-            (1, 1.0 / (self.windows * self.bins.len()) as f64)
-        } else {
-            (self.bins.len(), 1.0 / self.windows as f64)
-        };
-        let mut sums = vec![0.0; matrices * p * p];
-        let mut fourths = vec![0.0; matrices];
+        let matrices = self.segments.len() * self.bins.len();
+        let each = if merged { 1 } else { self.bins.len() };
+        let mut sums = vec![0.0; if merged { 1 } else { matrices } * p * p];
+        let mut fourths = vec![0.0; if merged { 1 } else { matrices }];
         let (mut buffers, mut columns) = (Buffers::default(), Vec::new());
-        for starts in self.starts.iter().flat_map(|s| s.chunks(self.batch())) {
+        let batches = self.segments.iter().enumerate().flat_map(|(number, own)| {
+            let batches = own.starts.iter().flat_map(|s| s.chunks(self.batch()));
+            batches.map(move |starts| (number, own.count, starts))
+        });
+        for (number, windows, starts) in batches {
+            let (first_matrix, factor) = if merged {
+                (0, 1.0 / (windows * matrices) as f64)
+            } else {
+                (number * each, 1.0 / windows as f64)
+            };
             let (count, first) = (starts.len(), starts[0]);
             let span = first..starts[count - 1] + self.welch.length;
             let x = self.reader.read_span(&span, None, &mut buffers)?;
@@ -303,6 +356,7 @@ impl<'a> CospectraEstimator<'a> {
             let mut at = 0;
             let mut jobs: Vec<(Range<usize>, &mut [f64], &mut f64)> = Vec::new();
             let outputs = sums.chunks_exact_mut(p * p).zip(&mut fourths);
+            let outputs = outputs.skip(first_matrix).take(each);
             for (matrix, (sum, fourths)) in outputs.enumerate() {
                 let own = if merged { width } else { widths[matrix] } * count;
                 jobs.push((at..at + own, sum, fourths));
