@@ -67,9 +67,9 @@ def simulate(rng, seconds, rate, channels=30):
     steady = np.array([rhythm(rng, f, samples, rate) for f in (5, 12, 20)])
     sources = np.vstack([blinks, heart, waxing, steady])
     sources = (sources - sources.mean(axis=1, keepdims=True)) / sources.std(axis=1, keepdims=True)
-    strengths = np.r_[3, 0.4, np.ones(5), np.ones(3)]
+    strengths = np.r_[3, 0.15, np.ones(5), np.ones(3)]
     X = rng.standard_normal((channels, 10)) * strengths @ sources
-    X += 0.3 * rng.standard_normal(X.shape)
+    X += 0.5 * rng.standard_normal(X.shape)
     kinds = {"blink": [0], "heart": [1], "rhythms that wax": range(2, 7), "steady": range(7, 10)}
     return X, {kind: sources[list(rows)] for kind, rows in kinds.items()}
 

@@ -34,8 +34,8 @@ def refuse_evoked(X: Any) -> None:
     """Raise if `X` is an average, in which sources no longer differ."""
     if is_evoked(X):
         raise TypeError(
-            "an Evoked is an average, too short to tell sources apart: fit the Raw or the Epochs it "
-            "comes from; transform and apply take it"
+            "an Evoked is an average, too short to tell sources apart: fit the Raw or the Epochs "
+            "it comes from; transform and apply take it"
         )
 
 
@@ -61,8 +61,8 @@ def read(inst: Any, picks: Any) -> Read:
     coded = [name for name, kind in zip(names, types, strict=True) if kind in _NO_SIGNALS]
     if coded:
         raise ValueError(
-            f"{', '.join(coded)}: such channels hold codes, not signals of sensors; without picks, or "
-            'with picks="data", they are left out'
+            f"{', '.join(coded)}: such channels hold codes, not signals of sensors; without picks, "
+            'or with picks="data", they are left out'
         )
     return Read(
         data=inst.get_data(picks=names),

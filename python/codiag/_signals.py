@@ -241,8 +241,9 @@ def cospectra(
 ) -> Floats:
     """Return the cospectra of a recording, the real parts of cross-spectra: one matrix per band.
 
-    With segments, one per segment and band. By Welch's method. The diagonals are the channels' powers in the bands; the cospectra of bands
-    that cover all frequencies sum to the covariance of the tapered windows.
+    With segments, one per segment and band. By Welch's method. The diagonals are the channels'
+    powers in the bands; the cospectra of bands that cover all frequencies sum to the covariance of
+    the tapered windows.
 
     Parameters
     ----------

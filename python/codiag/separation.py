@@ -42,10 +42,10 @@ class SourceSeparation(Separator):
         they must have. By default all, or the rank of the recording if that is less, as after an
         average reference or a projection.
     segments, segment_length, overlap
-        As in :func:`codiag.segment_covariances`: how many segments, or how long they are, in samples
-        or in time (``"0.25s"``). By default a quarter of a second, or two samples per component if
-        that is longer. Epochs are segments themselves. With bands, the overlap is that of the
-        windows, as in :func:`codiag.cospectra`.
+        As in :func:`codiag.segment_covariances`: how many segments, or how long they are, in
+        samples or in time (``"0.25s"``). By default a quarter of a second, or two samples per
+        component if that is longer. Epochs are segments themselves. With bands, the overlap is that
+        of the windows, as in :func:`codiag.cospectra`.
     bands : sequence of (float, float), or int, optional
         Frequency bands in hertz, or how many of equal width, as in :func:`codiag.cospectra`:
         sources are told apart by their spectra instead or, with `segments` or `segment_length`

@@ -53,7 +53,7 @@ def test_a_transposed_recording(X):
 
 
 def test_stimulus_channels(raw):
-    with pytest.raises(ValueError, match="STI 014.*codes"):
+    with pytest.raises(ValueError, match=r"STI 014.*codes"):
         codiag.SourceSeparation().fit(raw, picks="all")
     assert codiag.SourceSeparation().fit(raw).n_features_in_ == 6
 
@@ -89,11 +89,11 @@ def test_channels_have_names(raw):
 
 def test_lengths_of_segments(X):
     for wrong in (1.0, 0.25, [100]):
-        with pytest.raises(TypeError, match='whole number of samples, or a time such as "0.25s"'):
+        with pytest.raises(TypeError, match=r'whole number of samples, or a time such as "0\.25s"'):
             codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
     for wrong in ("1", "quick", "0.25"):
         if wrong != "1":
-            with pytest.raises(ValueError, match="0.25s"):
+            with pytest.raises(ValueError, match=r"0\.25s"):
                 codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
     with pytest.raises(ValueError, match="rate"):
         codiag.SourceSeparation(segment_length="0.25s").fit(X)
@@ -106,7 +106,7 @@ def test_an_evoked(raw):
     model = codiag.SourceSeparation().fit(raw)
     epochs = mne.make_fixed_length_epochs(raw, 1.0, preload=True)
     evoked = epochs.average()
-    with pytest.raises(TypeError, match="Evoked is an average.*Epochs"):
+    with pytest.raises(TypeError, match=r"Evoked is an average.*Epochs"):
         codiag.SourceSeparation().fit(evoked)
     sources = model.transform(evoked)
     np.testing.assert_allclose(sources, model.transform(epochs).mean(axis=0), atol=1e-9)
@@ -132,7 +132,7 @@ def test_sources_have_names(X):
 
 
 def test_patterns_of_an_array(X):
-    with pytest.raises(ValueError, match="fitted on an array.*info=raw.info"):
+    with pytest.raises(ValueError, match=r"fitted on an array.*info=raw\.info"):
         codiag.SourceSeparation().fit(X).plot_patterns()
 
 

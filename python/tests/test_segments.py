@@ -65,7 +65,8 @@ def test_a_heart_in_a_long_recording_is_found_by_default():
         heart[at] += [0, -1, 4, 10, 4, -3, -1, 0, 0, 0]
     levels = np.exp(0.2 * rng.standard_normal((4, 600)))
     rest = np.repeat(levels, int(RATE), axis=1) * rng.standard_normal((4, len(time)))
-    data, _ = mixed(np.vstack([heart / heart.std(), rest]))
+    heart = heart / heart.std() + 0.1 * rng.standard_normal(len(time))
+    data, _ = mixed(np.vstack([heart, rest]))
 
     def likeness(model):
         return abs(np.corrcoef(heart, model.fit(data).transform(data))[0, 1:]).max()
@@ -73,6 +74,17 @@ def test_a_heart_in_a_long_recording_is_found_by_default():
     found = likeness(codiag.SourceSeparation(rate=RATE))
     assert found > 0.98
     assert found > likeness(codiag.SourceSeparation(segments=100)) + 0.01
+
+
+def test_sources_that_are_silent_at_times_get_longer_segments():
+    rng = np.random.default_rng(6)
+    sources = rng.standard_normal((3, int(60 * RATE)))
+    sources[0] *= np.repeat(np.arange(60) % 2, int(RATE))  # every other second
+    data, mixing = mixed(sources * [[1], [2], [3]] * (1 + rng.random((3, 1))))
+    model = codiag.SourceSeparation(rate=RATE).fit(data)
+    assert 20 <= len(model.segments_) < 60
+    with pytest.raises(ValueError, match="positive definite"):
+        codiag.SourceSeparation(segment_length="0.25s", rate=RATE).fit(data)
 
 
 def test_time_and_frequency_in_one_set():

@@ -32,7 +32,8 @@ pub type Piece = Vec<Range<usize>>;
 #[non_exhaustive]
 pub enum Cut {
     /// As short as the matrices allow, but not shorter than a quarter of a second: sources such as the
-    /// heart differ from others for a tenth of a second at a time. See [`Segments::automatic_length`].
+    /// heart differ from others for a tenth of a second at a time. See [`Segments::automatic_length`]. A
+    /// [`Separation`](super::Separation) takes longer ones if a source is silent in one of them.
     #[default]
     Auto,
     /// This many segments of equal length, spread evenly over the recording.

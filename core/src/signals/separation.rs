@@ -1,5 +1,6 @@
 //! From a recording to its sources.
 
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use super::basis::Basis;
@@ -12,7 +13,7 @@ use super::principal::Components;
 use super::reader::{Coordinates, Reader};
 use super::segments::usable_spans;
 use super::{
-    Bands, CovarianceOptions, Epochs, Lags, Piece, Recording, Scale, Segments, Separated,
+    Bands, CovarianceOptions, Cut, Epochs, Lags, Piece, Recording, Scale, Segments, Separated,
     Shrinkage, cumulants, lags, measures,
 };
 use crate::error::Portion;
@@ -20,6 +21,9 @@ use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
 use crate::{Criterion, Error, MatrixSet, SetOptions, Settings, Start, diagonalize_with};
+
+/// Segments are not made longer if there are no more than this.
+const FEWEST_SEGMENTS: usize = 20;
 
 /// What tells sources apart.
 ///
@@ -188,11 +192,7 @@ impl Separation {
     ) -> Result<Separated, Error> {
         match &self.contrast {
             Contrast::Segments(segments) => {
-                let cut = |components: usize| {
-                    let pieces = segments.pieces(recording.samples(), components)?;
-                    Ok(pieces.into_iter().map(|piece| vec![piece]).collect())
-                };
-                self.fit_covariances(recording, &cut, Portion::Segment, observer)
+                self.fit_segments(recording, segments.clone(), observer)
             }
             Contrast::Bands(bands) => {
                 let most = self.components.at_most(recording.channels());
@@ -259,6 +259,36 @@ impl Separation {
             Contrast::Cumulants { .. } => {
                 self.fit_whitened(epochs, epoch_sets(epochs, None)?, observer)
             }
+        }
+    }
+
+    /// Of segments whose length is not given, longer ones if a source is silent in one of them.
+    fn fit_segments(
+        &self,
+        recording: &dyn Recording,
+        mut segments: Segments,
+        observer: &mut dyn Observer,
+    ) -> Result<Separated, Error> {
+        let found = segments.cut == Cut::Auto;
+        loop {
+            let count = Cell::new(0);
+            let cut = |components: usize| {
+                let pieces = segments.pieces(recording.samples(), components)?;
+                count.set(pieces.len());
+                Ok(pieces.into_iter().map(|piece| vec![piece]).collect())
+            };
+            let fitted = self.fit_covariances(recording, &cut, Portion::Segment, observer);
+            let silent = matches!(
+                fitted,
+                Err(Error::NotPositiveDefinite {
+                    matrix: Some(_),
+                    ..
+                })
+            );
+            if !(found && silent && count.get() > FEWEST_SEGMENTS) {
+                return fitted;
+            }
+            segments.cut = Cut::Count(count.get() / 2);
         }
     }
 

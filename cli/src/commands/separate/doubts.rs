@@ -22,7 +22,7 @@ pub fn doubts(contrast: &Contrast, found: &Separated, samples: usize) -> Vec<Str
 }
 
 /// The share of the variance that drifts may have without a word.
-const DRIFT: f64 = 0.2;
+const DRIFT: f64 = 0.1;
 
 /// Whether the recording drifts too much.
 pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {

@@ -21,7 +21,7 @@ const LINE_PROMINENCE: f64 = 10.0;
 /// Hertz above which muscles have most of their power.
 const FAST: f64 = 30.0;
 /// Power of high frequencies that varies by so much counts in full.
-const FAST_VARIATION: f64 = 0.3;
+const FAST_VARIATION: f64 = 0.4;
 
 /// How far a number reaches up to another, at most 1.
 fn reaches(number: f64, full: f64) -> f64 {
