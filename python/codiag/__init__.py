@@ -33,7 +33,15 @@ from ._tracker import Tracker
 if TYPE_CHECKING:
     from . import dask
     from .estimator import JointDiagonalizer
-    from .separation import AMUSE, JADE, SOBI, Artefact, Rival, SourceSeparation
+    from .separation import (
+        AMUSE,
+        JADE,
+        SOBI,
+        Artefact,
+        ArtefactScores,
+        Rival,
+        SourceSeparation,
+    )
 
 __all__ = [
     "diagonalize",
@@ -61,6 +69,7 @@ __all__ = [
     "JADE",
     "Rival",
     "Artefact",
+    "ArtefactScores",
     "ConvergenceWarning",
     "ConvergenceError",
     "compat",
@@ -77,7 +86,15 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = JointDiagonalizer
         return JointDiagonalizer
-    if name in ("SourceSeparation", "SOBI", "AMUSE", "JADE", "Rival", "Artefact"):
+    if name in (
+        "SourceSeparation",
+        "SOBI",
+        "AMUSE",
+        "JADE",
+        "Rival",
+        "Artefact",
+        "ArtefactScores",
+    ):
         from . import separation
 
         globals()[name] = getattr(separation, name)

@@ -19,6 +19,7 @@ __all__ = [
     "criterion",
     "cross_spectra",
     "cumulants",
+    "drift_share",
     "epoch_covariances",
     "lagged_covariances",
     "meg",
@@ -182,6 +183,9 @@ def cross_spectra(
 ) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
     """Return one cross-spectrum per band, and by how much each was shrunk."""
 
+def drift_share(x: NDArray[np.float64], rate: float, exclude: Sequence[tuple[int, int]]) -> float:
+    """Return the share of the variance that slow drifts have."""
+
 def lagged_covariances(
     x: NDArray[np.float64],
     labels: Sequence[int] | None,
@@ -226,8 +230,9 @@ def artefacts(
     sources: NDArray[np.float64],
     rate: float,
     references: Sequence[tuple[str, str, NDArray[np.float64]]],
-) -> list[list[tuple[str, float, str]]]:
-    """Return kind, score and reason of what each source looks like, the likeliest first."""
+    thresholds: Mapping[str, float],
+) -> list[tuple[list[Any], list[Any]]]:
+    """Return all scores of each source with their thresholds, and what it looks like."""
 
 def amari_distance(
     b: NDArray[np.float64] | NDArray[np.complex128],

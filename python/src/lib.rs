@@ -205,7 +205,7 @@ mod _core {
     use super::program::program;
     #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cross_spectra, cumulants, epoch_covariances,
+        apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,
         lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]

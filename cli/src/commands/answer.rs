@@ -29,6 +29,8 @@ pub struct Names {
     pub fewer: &'static str,
     /// What -o DIR would have written.
     pub contents: &'static str,
+    /// What else helps a solve that needs too many iterations.
+    pub helps: &'static str,
 }
 
 /// A solve that has ended, and what is told of it.
@@ -214,8 +216,8 @@ impl<T: Scalar> Ended<'_, T> {
         }
         let advice = match answer.status {
             Status::IterationLimit => format!(
-                "raise --max-iter, or start again from {}.npy with --start",
-                self.names.filters
+                "{}raise --max-iter, or start again from {}.npy with --start",
+                self.names.helps, self.names.filters
             ),
             _ => "rounding allows no smaller gradient: a larger --tol accepts it".to_owned(),
         };

@@ -29,6 +29,7 @@ const NAMES: Names = Names {
     patterns: "A",
     fewer: "--rank",
     contents: "B, A and a report",
+    helps: "",
 };
 
 /// Reads, solves, reports and writes.
