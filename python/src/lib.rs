@@ -9,6 +9,7 @@ mod observer;
 mod options;
 mod part;
 mod program;
+mod resample;
 mod signals;
 mod tracker;
 mod words;
@@ -200,6 +201,8 @@ mod _core {
     use super::part::{Chunk, Part};
     #[pymodule_export]
     use super::program::program;
+    #[pymodule_export]
+    use super::resample::resample;
     #[pymodule_export]
     use super::signals::{
         apply, artefacts, cospectra, cumulants, epoch_covariances, lagged_covariances, remove,

@@ -85,6 +85,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
             weights: solved.weights.as_deref().or(options.weights.as_deref()),
             answer: &solved.answer,
             method: settings.method.name(),
+            order: settings.order,
             tolerance: settings.tolerance,
             seconds: solved.seconds,
             warnings: &warnings,
@@ -101,7 +102,8 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
         let size = size(&solved.summary);
-        ended.summarize((&solved.name, &size), &[], session)?;
+        let remarks = answer::stability_remark(&solved.answer);
+        ended.summarize((&solved.name, &size), &remarks, session)?;
     }
     ended.conclude(session)
 }
@@ -181,6 +183,9 @@ fn from_disk(
     // Said before the whole file is read and checked.
     if matches!(settings.method, Method::Pham | Method::Jacobi) {
         return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
+    }
+    if settings.stability > 0 {
+        return Err(codiag::Error::Conflict(Conflict::StabilityNotInMemory).into());
     }
     let clock = Instant::now();
     let display = Display::new(session);
@@ -263,6 +268,8 @@ fn report(
             "tol": settings.tolerance,
             "max_iter": settings.max_iterations,
             "restarts": settings.restarts,
+            "stability": settings.stability,
+            "order": settings.order.name(),
             "threads": args.solver.threads,
             "memory": args.memory.map(|memory| memory.0),
         }),

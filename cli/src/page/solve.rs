@@ -1,7 +1,7 @@
 //! The report of `codiag diagonalize`.
 
 use codiag::working::Summary;
-use codiag::{Criterion, Diagonalization, Matrix};
+use codiag::{Criterion, Diagonalization, Matrix, Order};
 use maud::{Markup, html};
 
 use super::components::components;
@@ -22,6 +22,7 @@ pub struct Solve<'a> {
     pub weights: Option<&'a [f64]>,
     pub answer: &'a Diagonalization,
     pub method: &'a str,
+    pub order: Order,
     pub tolerance: f64,
     pub seconds: f64,
     pub warnings: &'a [String],
@@ -51,7 +52,7 @@ pub fn render(solve: &Solve<'_>) -> String {
         (section("Convergence", &convergence(answer, solve.tolerance)))
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
-        (section("Components", &components(answer, solve.weights)))
+        (section("Components", &components(answer, solve.weights, solve.order)))
         (section("The files", &files()))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning(answer.criterion))

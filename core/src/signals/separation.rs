@@ -19,7 +19,7 @@ use crate::error::Portion;
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
-use crate::{Criterion, Error, MatrixSet, SetOptions, Settings, Start, diagonalize_with};
+use crate::{Criterion, Error, MatrixSet, Order, SetOptions, Settings, Start, diagonalize_with};
 
 /// What tells sources apart.
 ///
@@ -349,7 +349,10 @@ impl Separation {
             }
             _ => &self.solver,
         };
-        let mut answer = diagonalize_with(&set, solver, observer)?;
+        // Those that the contrast puts in an order of its own are ordered by stability thereafter.
+        let by_contrast = solver.clone().order(Order::Contrast);
+        solver.check(set.criterion())?;
+        let mut answer = diagonalize_with(&set, &by_contrast, observer)?;
         if self.contrast.criterion() == Criterion::LeastSquares {
             let in_white = set.summary().to_reduced(&answer.b);
             measures::normalize(&mut answer, &in_white);
@@ -371,6 +374,15 @@ impl Separation {
             answer.rearrange(&order, &vec![1.0; order.len()]);
             kurtosis.sort_by(|x, y| y.total_cmp(x));
         }
+        if solver.order == Order::Stability
+            && let Some(stability) = &answer.stability
+        {
+            let order = stability.order();
+            answer.rearrange(&order, &vec![1.0; order.len()]);
+            if !kurtosis.is_empty() {
+                kurtosis = order.iter().map(|k| kurtosis[*k]).collect();
+            }
+        }
         let powers = &answer.powers;
         // What was whitened has unit powers.
         let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
@@ -390,6 +402,7 @@ impl Separation {
             kurtosis,
             rivals,
             kept_variance: basis.kept_variance,
+            scale: basis.factors(),
             shrinkages,
             segments: pieces.collect(),
             diagonalization: answer,

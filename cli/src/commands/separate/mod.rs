@@ -84,6 +84,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
             names: &input.channel_names(),
             positions: &input.positions(),
             contrast: &separation.contrast,
+            order: separation.solver.order,
             found: &found,
             views: &views,
             tolerance,
@@ -99,7 +100,9 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
         let size = size(&input, &found);
-        ended.summarize((&input.name, &size), &suspicions(&views), session)?;
+        let mut remarks = answer::stability_remark(&found.diagonalization);
+        remarks.extend(suspicions(&views));
+        ended.summarize((&input.name, &size), &remarks, session)?;
     }
     ended.conclude(session)
 }
