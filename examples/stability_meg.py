@@ -2,8 +2,8 @@
 
     python examples/stability_meg.py recording.fif
 
-Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and of
-another start: what a laboratory would do that repeats an analysis. Beside it stands what
+Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and
+of another start: what a laboratory would do that repeats an analysis. Beside it stands what
 ``stability=20`` says, which has seen none of these.
 """
 

@@ -432,7 +432,9 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         cosines = np.abs(_unit_rows(self.B_) @ _unit_rows(again.B_).T)
         places = cosines.argmax(axis=1)
         if cosines.max(axis=1).min() < 0.99 or again.result_.matches is None:
-            raise ValueError("this is not the recording that the model was fitted on, or not as it was")
+            raise ValueError(
+                "this is not the recording that the model was fitted on, or not as it was"
+            )
         matches: Floats = again.result_.matches[:, places]
         return matches
 
@@ -459,7 +461,8 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing = sorted(set(names) - set(inst.ch_names))
         if missing:
             raise ValueError(f"channels that were fitted are not there: {', '.join(missing)}")
-        types = zip(names, self.info_.get_channel_types(), inst.get_channel_types(names))
+        now = inst.get_channel_types(names)
+        types = zip(names, self.info_.get_channel_types(), now, strict=True)
         others = [f"{name} is {now}, not {then}" for name, then, now in types if now != then]
         if others:
             raise ValueError(f"channels are not of the types that were fitted: {', '.join(others)}")

@@ -208,7 +208,9 @@ class JointDiagonalizer(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMix
         data = real_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
         if isinstance(self.shrinkage, str):
-            raise ValueError("partial_fit takes a number for shrinkage: it sees few matrices at once")
+            raise ValueError(
+                "partial_fit takes a number for shrinkage: it sees few matrices at once"
+            )
         tracker = Tracker(
             **self._options(),
             window=self.window,

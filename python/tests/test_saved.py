@@ -72,9 +72,7 @@ def test_joint_diagonalizer_goes_on(noisy, tmp_path):
     model = codiag.JointDiagonalizer(window=20).fit(noisy)
     again = round_trip(model, tmp_path)
     np.testing.assert_array_equal(again.transform(noisy), model.transform(noisy))
-    np.testing.assert_array_equal(
-        again.partial_fit(noisy[:5]).B_, model.partial_fit(noisy[:5]).B_
-    )
+    np.testing.assert_array_equal(again.partial_fit(noisy[:5]).B_, model.partial_fit(noisy[:5]).B_)
 
 
 @pytest.mark.parametrize("kind", [str, int, object])

@@ -140,7 +140,9 @@ def test_arrays_need_an_info():
     with pytest.raises(ValueError, match="16 channels separated, got one of 0"):
         model.to_mne()
     ica = model.to_mne(raw.copy().pick("eeg").info)
-    np.testing.assert_allclose(ica.get_sources(raw).get_data(), model.transform(raw.get_data("eeg")))
+    np.testing.assert_allclose(
+        ica.get_sources(raw).get_data(), model.transform(raw.get_data("eeg"))
+    )
 
 
 def test_on_the_recording(shared, tmp_path):

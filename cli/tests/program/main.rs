@@ -11,6 +11,7 @@ mod manners;
 mod readme;
 mod reproduce;
 mod separate;
+mod stability;
 
 use std::path::{Path, PathBuf};
 
