@@ -53,7 +53,9 @@ for source, kinds in found.items():
     if kinds[0].kind in fields:
         field = fields[kinds[0].kind]
         likeness = abs(np.corrcoef(field, model.patterns_[:, source])[0, 1])
-        print(f"the pattern of S{source:02} and the mean field of a {kinds[0].kind}: {likeness:.2f}")
+        print(
+            f"the pattern of S{source:02} and the mean field of a {kinds[0].kind}: {likeness:.2f}"
+        )
 
 # %%
 # Their patterns: the eyes in front, the heart across, and whatever else was found.

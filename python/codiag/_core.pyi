@@ -26,6 +26,7 @@ __all__ = [
     "program",
     "reducing_filters",
     "remove",
+    "resample",
     "segment_covariances",
     "separate",
     "solve",
@@ -65,6 +66,15 @@ def solve_many(
     threads: int | None,
 ) -> list[dict[str, Any]]:
     """Solve many problems, each on one thread, `threads` of them at a time."""
+
+def resample(
+    c: NDArray[np.float64] | NDArray[np.complex128],
+    b: NDArray[np.float64] | NDArray[np.complex128],
+    weights: Sequence[float] | NDArray[np.float64] | None,
+    draws: Sequence[Sequence[float] | NDArray[np.float64]],
+    options: Mapping[str, Any],
+) -> list[tuple[dict[str, Any], NDArray[np.float64]]]:
+    """Solve the sets that were drawn, each from B; return results and likenesses with B."""
 
 @final
 class Chunk:

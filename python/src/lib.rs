@@ -10,6 +10,7 @@ mod observer;
 mod options;
 mod part;
 mod program;
+mod resample;
 mod signals;
 mod tracker;
 mod words;
@@ -203,6 +204,8 @@ mod _core {
     use super::part::{Chunk, Part};
     #[pymodule_export]
     use super::program::program;
+    #[pymodule_export]
+    use super::resample::resample;
     #[pymodule_export]
     use super::signals::{
         apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,

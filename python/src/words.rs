@@ -175,6 +175,14 @@ fn conflict_words(conflict: Conflict) -> String {
              choose \"newton\" or \"quasi-newton\""
                 .to_owned()
         }
+        Conflict::OrderUntried => {
+            "order=\"stability\" needs trials: pass stability=20, or restarts=".to_owned()
+        }
+        Conflict::StabilityNotInMemory => {
+            "stability= is only for matrices in memory: restarts= are \
+             tried wherever they are"
+                .to_owned()
+        }
         other => other.to_string(),
     }
 }

@@ -20,6 +20,7 @@ Examples:
   codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
   codiag separate recording.npy --rate 600 --components 40 --sobi --lags 1:100 -o sources
   codiag separate recording.npy --rate 600 --components 40 --jade -o sources
+  codiag separate recording.npy --rate 600 --components 40 --stability 20 --order stability -o sources
   codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
   python -m codiag separate recording.fif --picks mag --components 40 --highpass 1 -o sources
 

@@ -228,6 +228,12 @@ fn contradiction(conflict: Conflict) -> String {
              quasi-newton, or leave out --memory"
                 .to_owned()
         }
+        Conflict::OrderUntried => {
+            "--order stability needs trials: add --stability 20, or --restarts".to_owned()
+        }
+        Conflict::StabilityNotInMemory => {
+            "--stability is only for matrices in memory: leave out --memory, or try --restarts".to_owned()
+        }
         other => other.to_string(),
     }
 }

@@ -1,7 +1,7 @@
 //! The report of `codiag diagonalize`.
 
 use codiag::working::Summary;
-use codiag::{Criterion, Diagonalization, Matrix, Scalar};
+use codiag::{Criterion, Diagonalization, Matrix, Order, Scalar};
 use maud::{Markup, html};
 
 use super::components::components;
@@ -23,6 +23,7 @@ pub struct Solve<'a, T> {
     pub weights: Option<&'a [f64]>,
     pub answer: &'a Diagonalization<T>,
     pub method: &'a str,
+    pub order: Order,
     pub tolerance: f64,
     pub seconds: f64,
     pub warnings: &'a [String],
@@ -53,7 +54,7 @@ pub fn render<T: Scalar>(solve: &Solve<'_, T>) -> String {
         (section("Convergence", &convergence(answer, solve.tolerance)))
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
-        (section("Components", &components(answer, solve.weights)))
+        (section("Components", &components(answer, solve.weights, solve.order)))
         (section("The files", &files::<T>(answer.criterion)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning::<T>(answer.criterion))

@@ -189,10 +189,14 @@ fn eigen<T: Scalar>(m: &Matrix<T>) -> Result<(Vec<f64>, Matrix<T>), Error> {
 }
 
 /// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).
-struct SplitMix(u64);
+pub(crate) struct SplitMix(u64);
 
 impl SplitMix {
-    fn next(&mut self) -> f64 {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

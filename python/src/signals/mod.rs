@@ -296,6 +296,7 @@ fn fields(py: Python<'_>, separated: Separated) -> PyResult<Bound<'_, PyDict>> {
         .collect();
     fields.set_item("rivals", rivals)?;
     fields.set_item("kept_variance", separated.kept_variance)?;
+    fields.set_item("scale", separated.scale.into_pyarray(py))?;
     fields.set_item("shrinkages", separated.shrinkages.into_pyarray(py))?;
     let spans = |piece: &Vec<Range<usize>>| -> Vec<_> {
         piece.iter().map(|span| (span.start, span.end)).collect()
