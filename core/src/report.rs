@@ -430,7 +430,7 @@ impl<T: Scalar> Diagonalization<T> {
     pub(crate) fn order_by_stability(&mut self) {
         if let Some(stability) = &self.stability {
             let order = stability.order();
-            self.rearrange(&order, &vec![1.0; order.len()]);
+            self.rearrange(&order, &vec![T::ONE; order.len()]);
         }
     }
 }

@@ -75,7 +75,7 @@ impl<'a> Rows<'a> {
     pub fn reopen(file: &'a mut File, shape: (usize, usize)) -> Self {
         Self {
             file,
-            first: header(&[shape.0, shape.1]).len() as u64,
+            first: header::<f64>(&[shape.0, shape.1]).len() as u64,
             columns: shape.1,
         }
     }

@@ -20,7 +20,7 @@ use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Order, Settings};
 use crate::stability::{self, Stability};
 use crate::statistics::Statistics;
-use crate::{Error, start};
+use crate::{Criterion, Error, start};
 use coarse::Coarse;
 use iteration::{Beginning, Iteration, Step};
 use progress::Progress;
