@@ -21,13 +21,13 @@ from ._errors import ConvergenceError, ConvergenceWarning
 from ._many import BootstrapResult, bootstrap, diagonalize_many
 from ._result import Identifiability, Record, Result, load
 from ._signals import (
-    cospectra,
     cumulants,
     epoch_covariances,
     lagged_covariances,
     segment_covariances,
 )
 from ._solve import amari_distance, diagonalize, gradient, loss
+from ._spectra import cospectra, cross_spectra
 from ._tracker import Tracker
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ __all__ = [
     "segment_covariances",
     "epoch_covariances",
     "cospectra",
+    "cross_spectra",
     "lagged_covariances",
     "cumulants",
     "loss",

@@ -38,6 +38,9 @@ def recording_among(arguments: list[str]) -> int | None:
 def handed_over(arguments: list[str], which: int) -> Iterator[list[str]]:
     """Return arguments with which the program reads the recording from files it knows."""
     path = arguments[which]
+    for option in ("--names", "--info"):
+        if any(a == option or a.startswith(option + "=") for a in arguments):
+            raise ValueError(f"{option} is for .npy and .csv: MNE knows the channels of this file")
     with tempfile.TemporaryDirectory(prefix="codiag-") as folder:
         rate = _hand_over(path, Path(folder))
         info = os.path.join(folder, "info.json")
@@ -50,7 +53,7 @@ def handed_over(arguments: list[str], which: int) -> Iterator[list[str]]:
 
 def _hand_over(path: str, folder: Path) -> float:
     if not os.path.exists(path):
-        raise ValueError("no such file")
+        raise FileNotFoundError("no such file")
     try:
         import mne
     except ImportError:
@@ -75,7 +78,7 @@ def _hand_over(path: str, folder: Path) -> float:
         "groups": np.unique(read.types, return_inverse=True)[1].tolist(),
         "bad": read.bad_spans,
         "references": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
-        "reference_file": str(folder / "references.npy") if shown else None,
+        "reference_file": "references.npy" if shown else None,
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
     return read.rate

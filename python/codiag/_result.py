@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._files import whole_file
+from ._files import write_whole
 from ._html import result_html
 from ._input import Floats, Numbers, number_array
 
@@ -97,7 +97,8 @@ class Result:
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
     start_losses : ndarray
-        The losses reached from all starts tried, the first being the one asked for.
+        The losses reached from all starts tried, the first being the one asked for; of one that was
+        given up, the loss where it was.
     """
 
     B: Numbers
@@ -186,8 +187,7 @@ class Result:
         if self.identifiability is not None:
             fields["margin"] = self.identifiability.margin
             fields["pair"] = self.identifiability.pair
-        with whole_file(path) as file:
-            np.savez(file, codiag_result=_FORMAT, **fields)
+        write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **fields))
 
     def __repr__(self) -> str:
         r, p = self.B.shape
@@ -215,7 +215,8 @@ class Result:
 
 def from_fields(fields: dict[str, Any]) -> Result:
     """Return the result that the extension describes."""
-    history = {name: np.array(column) for name, column in fields["history"].items()}
+    # Arrays but for the names.
+    history = {name: np.asarray(column) for name, column in fields["history"].items()}
     hardest = fields["identifiability"]
     return Result(
         criterion=fields["criterion"],

@@ -222,15 +222,14 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._each(data, self.n_features_in_, _core.apply, patterns)
 
     def apply(self, X: Any, exclude: Iterable[int]) -> Any:
-        """Return a recording without some of its sources; all else is as it was.
+        """Return a copy without some sources: unlike in MNE's ICA, `X` itself stays as it is.
 
         That is x - A_e B_e x for the sources e excluded: what lies outside the components stays.
 
         Parameters
         ----------
         X : array-like, shape (channels, samples) or (epochs, channels, samples), Raw or Epochs
-            The recording, the one that was fitted or another of the same channels. It is not
-            changed.
+            The recording, the one that was fitted or another of the same channels.
         exclude : iterable of int
             The sources to be removed, such as the answer of :meth:`find_artefacts`.
 

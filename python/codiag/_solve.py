@@ -103,7 +103,9 @@ def diagonalize(
     max_iter : int
         The largest number of iterations.
     restarts : int
-        How many further, deterministic starts to try; the answer of lowest loss is returned.
+        How many further, deterministic starts to try; the answer of lowest loss is returned. For
+        the likelihood each is the best answer so far with three fifths of its components mixed, and
+        is given up as soon as it cannot be expected to win.
     canonical : bool
         Whether B comes in canonical form: unit mean powers, components ordered by how much their
         power varies over the set (descending), the largest entry of each pattern real and positive.

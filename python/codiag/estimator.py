@@ -13,7 +13,6 @@ from ._input import (
     Numbers,
     matrix_set,
     real_array,
-    real_set,
     start_choice,
     weight_vector,
 )
@@ -183,7 +182,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         self
         """
-        data = real_set(X, "X")
+        data = matrix_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
         tracker = Tracker(
             **self._options(),

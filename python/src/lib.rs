@@ -4,6 +4,7 @@
 mod cluster;
 mod convert;
 mod disk;
+mod files;
 mod many;
 mod observer;
 mod options;
@@ -195,6 +196,8 @@ mod _core {
     #[pymodule_export]
     use super::disk::solve_file;
     #[pymodule_export]
+    use super::files::{try_place, write_whole};
+    #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]
     use super::part::{Chunk, Part};
@@ -202,8 +205,8 @@ mod _core {
     use super::program::program;
     #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cumulants, epoch_covariances, lagged_covariances, remove,
-        segment_covariances, separate,
+        apply, artefacts, cospectra, cross_spectra, cumulants, epoch_covariances,
+        lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

@@ -55,6 +55,10 @@ fn examples() -> Vec<(Error, &'static [&'static str])> {
         ),
         (Error::Range { power: 1e-300 }, &["change the unit"]),
         (
+            Error::Energy { norm: 1e99 },
+            &["1.000e99", "change the unit"],
+        ),
+        (
             Error::Asymmetric {
                 matrix: 7,
                 row: 1,

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::basis::Basis;
 use super::centered::Centered;
-use super::cospectra::CospectraEstimator;
+use super::cospectra::SpectraEstimator;
 use super::covariance::epoch_pieces;
 use super::estimation::{self, PortionOf};
 use super::lags::epoch_sets;
@@ -290,10 +290,10 @@ impl Separation {
             .center(self.center)
             .shrinkage(self.shrinkage)
             .threads(self.threads);
-        let mut estimator = CospectraEstimator::new(recording, bands, spans, &options)?;
+        let mut estimator = SpectraEstimator::new(recording, bands, spans, &options)?;
         let basis = self.basis(estimator.mean()?)?;
         estimator.reader.coordinates = basis.coordinates();
-        estimator.check_samples(estimator.reader.dimension(), self.shrinkage)?;
+        estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
         let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
         self.solve(set, &basis, cospectra.shrinkages, Vec::new(), observer)

@@ -120,9 +120,13 @@ pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
         Coarse::Stopped(beginning) => stand(set, settings, beginning, progress)?,
     };
     let mut start_losses = vec![best.loss()];
+    let races = settings.method == Method::Newton
+        && criterion == Criterion::Likelihood
+        && !settings.orthogonal;
     while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
         progress.start = start_losses.len();
-        let other = match solve_again(set, settings, progress) {
+        progress.to_beat = races.then(|| best.loss());
+        let other = match solve_again(set, settings, &best.b, progress) {
             Err(Error::Interrupted) => {
                 best.statistics = None;
                 best.status = Status::Stopped;
@@ -163,10 +167,11 @@ impl<T> Outcome<T> {
 fn solve_again<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
+    best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     let beginning = Beginning {
-        b: start::restart(set, progress.start, settings.orthogonal)?,
+        b: start::restart(set, progress.start, settings.orthogonal, best)?,
         passes: 0.0,
     };
     solve(set, settings, beginning, progress)

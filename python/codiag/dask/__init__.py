@@ -7,5 +7,6 @@ list of futures of such arrays, and solves where the chunks are. Here is what ma
 from __future__ import annotations
 
 from ._segments import segment_covariances
+from ._windows import cospectra, cross_spectra
 
-__all__ = ["segment_covariances"]
+__all__ = ["segment_covariances", "cospectra", "cross_spectra"]

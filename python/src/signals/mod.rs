@@ -4,13 +4,14 @@ mod options;
 
 use std::ops::Range;
 
-use codiag::Error;
 use codiag::signals::{
-    self, ArtefactKind, Covariances, Epochs, Lags, Recording, Reference, Separated, View,
+    self, ArtefactKind, Bands, CovarianceOptions, Covariances, Epochs, Lags, Recording, Reference,
+    Separated, View,
 };
+use codiag::{Error, Scalar, c64};
 use numpy::ndarray::{ArrayView2, ArrayViewMut2, s};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
+    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
     PyReadonlyArray3, PyReadwriteArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
@@ -77,9 +78,12 @@ fn epochs<'a>(x: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Epochs<'a>> {
 }
 
 /// Matrices, and by how much each was shrunk.
-type Matrices<'py> = (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<f64>>);
+type Matrices<'py, T = f64> = (Bound<'py, PyArray3<T>>, Bound<'py, PyArray1<f64>>);
 
-fn matrices(py: Python<'_>, made: Covariances) -> PyResult<Matrices<'_>> {
+fn matrices<T: Scalar + Element>(
+    py: Python<'_>,
+    made: Covariances<T>,
+) -> PyResult<Matrices<'_, T>> {
     let shrinkages = made.shrinkages.into_pyarray(py);
     Ok((cube(py, (made.n, made.p), made.data)?, shrinkages))
 }
@@ -125,15 +129,33 @@ pub fn cospectra<'py>(
     x: PyReadonlyArray2<'py, f64>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
+    let (recording, (bands, estimate)) = (channels(&x)?, spectral(options)?);
+    let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
+    matrices(py, made.map_err(bad_input)?)
+}
+
+/// One cross-spectrum per band.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub fn cross_spectra<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Matrices<'py, c64>> {
+    let (recording, (bands, estimate)) = (channels(&x)?, spectral(options)?);
+    let made = py.detach(|| signals::cross_spectra(&recording, &bands, &estimate));
+    matrices(py, made.map_err(bad_input)?)
+}
+
+/// The choices of cospectra and cross-spectra.
+fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)> {
     let keywords = Keywords::new(options);
     let Some(bands) = bands(&keywords)? else {
         return Err(PyValueError::new_err("bands must be pairs of frequencies"));
     };
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
-    let recording = channels(&x)?;
-    let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
-    matrices(py, made.map_err(bad_input)?)
+    Ok((bands, estimate))
 }
 
 /// One lagged covariance per lag, segment after segment; of epochs one per lag, class after class.

@@ -3,6 +3,7 @@
 mod answers;
 mod derivatives;
 mod refusals;
+mod tracking;
 
 use codiag::synthetic::Synthetic;
 use codiag::{Matrix, MatrixSet, Scalar, c64};
