@@ -13,7 +13,7 @@ fn main() {
     };
     match system.as_str() {
         "macos" => {
-            println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libcodiag.{abi}.dylib")
+            println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libcodiag.{abi}.dylib");
         }
         "linux" | "freebsd" | "netbsd" | "openbsd" => {
             println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcodiag.so.{abi}");

@@ -170,12 +170,12 @@ pub unsafe extern "C" fn codiag_diagonalize(
         // SAFETY: settings of the size that they begin with, as the caller promises.
         let settings = unsafe { options::read(settings, codiag_settings::defaults()) }?;
         let numbers = match &set.numbers {
-            // SAFETY: a given B and a callback are as the caller promises.
             Numbers::Real(matrices) => {
+                // SAFETY: a given B and a callback are as the caller promises.
                 AnyAnswer::Real(unsafe { solve(matrices, set.layout, settings) }?)
             }
-            // SAFETY: the same.
             Numbers::Complex(matrices) => {
+                // SAFETY: the same.
                 AnyAnswer::Complex(unsafe { solve(matrices, set.layout, settings) }?)
             }
         };
