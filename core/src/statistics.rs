@@ -105,6 +105,11 @@ pub struct Hessian<T = f64> {
 /// digits, and the answer, which does not depend on it, to all.
 const MANY: usize = 1 << 17;
 
+/// How many numbers are kept in single precision, too, of so many.
+pub(crate) fn single_len(numbers: usize) -> usize {
+    if numbers < MANY { 0 } else { numbers }
+}
+
 impl<T: Scalar> Hessian<T> {
     /// Zero, for p×p matrices.
     pub fn zeros(criterion: Criterion, p: usize) -> Self {
@@ -247,7 +252,7 @@ impl<T: Scalar> Hessian<T> {
         let panels = self.operand.chunks_exact(panel);
         let panels = panels.zip(self.result.chunks_exact_mut(panel));
         let groups = self.rows.chunks_exact(block).zip(panels);
-        if self.rows.len() < MANY {
+        if single_len(self.rows.len()) == 0 {
             let mut groups: Vec<_> = groups.collect();
             workers.each(&mut groups, |(rows, (e, out))| {
                 kernels::hessian_times(size, rows, e, out);
