@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use codiag::{Criterion, Memory, Method, Rank, Settings};
+use codiag::{Criterion, Memory, Method, Order, Rank, Settings};
 
 use crate::complaint;
 
@@ -103,11 +103,12 @@ pub struct Reproduce {
 /// Where matrices come from.
 #[derive(Debug, Args)]
 pub struct Source {
-    /// One .npy of shape (n, p, p), one .npz, a folder or a list of p x p .csv or .npy files, or -
-    /// for standard input. Complex ones are Hermitian; in text their numbers are like 1.5-2j.
+    /// One .npy of shape (n, p, p), one .npz, one .mat (p x p x n or n x p x p, saved with -v7), a
+    /// folder or a list of p x p .csv or .npy files, or - for standard input. Complex ones are
+    /// Hermitian; in text their numbers are like 1.5-2j.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub input: Vec<PathBuf>,
-    /// Which array of an .npz; not needed if there is only one.
+    /// Which array of an .npz or .mat; not needed if there is only one.
     #[arg(long, value_name = "NAME")]
     pub key: Option<String>,
 }
@@ -196,6 +197,12 @@ pub struct Solver {
     /// Try this many further starts, and keep the best answer.
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub restarts: usize,
+    /// Solve this many resamples of the matrices, 20 say, to learn how surely each component comes again.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub stability: usize,
+    /// The order of components: by what tells them apart, or by how surely they come again.
+    #[arg(long, default_value = "contrast", value_parser = orders())]
+    pub order: Order,
     /// Threads; as many as pay by default. The answer does not depend on them.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -220,7 +227,9 @@ impl Solver {
             .start(start)
             .tolerance(self.tol)
             .max_iterations(self.max_iter)
-            .restarts(self.restarts))
+            .restarts(self.restarts)
+            .stability(self.stability)
+            .order(self.order))
     }
 }
 
@@ -314,6 +323,11 @@ fn criteria() -> impl TypedValueParser<Value = Criterion> {
 fn methods() -> impl TypedValueParser<Value = Method> {
     let names = Method::ALL.map(Method::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Method>())
+}
+
+fn orders() -> impl TypedValueParser<Value = Order> {
+    let names = Order::ALL.map(Order::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Order>())
 }
 
 fn parse_rank(text: &str) -> Result<Rank, String> {

@@ -38,6 +38,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 
+pub use export::whole::{try_place, write_whole};
 pub use session::Session;
 
 /// The exit code of a solve that did not converge.

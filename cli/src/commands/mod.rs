@@ -6,7 +6,7 @@ mod check;
 mod diagonalize;
 mod generate;
 mod reproduce;
-mod separate;
+pub mod separate;
 
 use std::path::Path;
 
@@ -77,5 +77,6 @@ fn write_npy<T: Scalar>(
         return export::npy::write(session.out, shape, data)
             .context("standard output cannot be written");
     }
+    export::try_place(path)?;
     export::write_file(path, |out| export::npy::write(out, shape, data))
 }

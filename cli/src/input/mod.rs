@@ -2,6 +2,8 @@
 //! never in memory beside the set made from it.
 
 mod file;
+pub mod filter;
+mod mat;
 mod order;
 pub mod recording;
 mod text;
@@ -55,8 +57,12 @@ pub fn open<'a>(source: &Source, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
             from_npy(name.clone(), Box::new(file), Some(place.len())).context(name)
         }
         "npz" => from_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
+        "mat" => {
+            let bytes = std::fs::read(path).map_err(|e| cannot("read", path, e))?;
+            from_mat(&name, &bytes, source.key.as_deref()).context(name)
+        }
         "csv" | "txt" | "tsv" => from_files(name, vec![path.clone()]),
-        _ => bail!("{name}: expected a .npy, .npz or .csv file, a folder of them, or -"),
+        _ => bail!("{name}: expected a .npy, .npz, .mat or .csv file, a folder of them, or -"),
     }
 }
 
@@ -136,6 +142,7 @@ fn from_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> 
     ensure!(!magic.is_empty(), "{name}: there is nothing in it");
     let zipped = magic.starts_with(b"PK");
     let array = magic == b"\x93NUMPY";
+    let mat = magic == b"MATLAB";
     let mut whole = Cursor::new(magic).chain(stdin);
     if array {
         return from_npy(name.clone(), Box::new(whole), None).context(name);
@@ -145,7 +152,12 @@ fn from_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> 
         whole.read_to_end(&mut bytes)?;
         return from_npz(&name, Cursor::new(bytes), key).context(name);
     }
-    bail!("{name}: expected the bytes of a .npy or .npz file")
+    if mat {
+        let mut bytes = Vec::new();
+        whole.read_to_end(&mut bytes)?;
+        return from_mat(&name, &bytes, key).context(name);
+    }
+    bail!("{name}: expected the bytes of a .npy, .npz or .mat file")
 }
 
 fn from_npy<'a>(
@@ -224,6 +236,29 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
         .with_context(|| format!("the array {chosen:?} cannot be unpacked"))?;
     let array = format!("{name}[{chosen}]");
     from_npy(array, Box::new(Cursor::new(bytes)), None)
+}
+
+fn from_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
+    let (chosen, stack) = mat::Stack::choose(mat::read(bytes)?, key)?;
+    let name = format!("{name}[{chosen}]");
+    Ok(if stack.is_complex() {
+        Either::Complex(of_stack(name, stack))
+    } else {
+        Either::Real(of_stack(name, stack))
+    })
+}
+
+fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
+    let (n, p) = (stack.n, stack.p);
+    let stream = move |i: usize| (i < n).then(|| Ok(stack.matrix(i)));
+    Matrices {
+        name,
+        p,
+        files: Vec::new(),
+        next: 0,
+        interrupted: None,
+        stream: Box::new(stream),
+    }
 }
 
 /// Matrices of one file each: complex, all of them, if one is.

@@ -150,6 +150,7 @@ fn wrong_options() {
             "--checkpoint no/such/folder/b.npy",
             &["b.npy", "cannot be written: no such file"],
         ),
+        ("--checkpoint .", &["cannot be written"]),
         ("--checkpoint-every -3", &["at least 0"]),
         ("--unknown", &["--unknown", "--help"]),
     ] {

@@ -9,9 +9,11 @@ mod from_disk;
 mod inputs;
 mod interrupted;
 mod manners;
+mod mutated;
 mod readme;
 mod reproduce;
 mod separate;
+mod stability;
 
 use std::path::{Path, PathBuf};
 
