@@ -68,14 +68,14 @@ KINDS = {
 
 def by_both(X):
     """Covariances of segments and cospectra in one set."""
-    segments = codiag.segment_covariances(X, threads=1)
+    segments = codiag.segment_covariances(X, segments=SEGMENTS, threads=1)
     bands = codiag.cospectra(X, BANDS, RATE, threads=1)
     # Bands have but a share of the power each.
     return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), threads=1).B
 
 
 METHODS = {
-    "segments": lambda X: codiag.SourceSeparation(threads=1).fit(X).filters_,
+    "segments": lambda X: codiag.SourceSeparation(segments=SEGMENTS, threads=1).fit(X).filters_,
     "bands": lambda X: codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_,
     "both": by_both,
     "SOBI": lambda X: codiag.SOBI(threads=1).fit(X).filters_,
@@ -157,7 +157,7 @@ def cost(runs):
 
     def covariances(X):
         # Shrunk by next to nothing, for segments of fewer samples than channels are refused.
-        return codiag.segment_covariances(X, center=False, shrinkage=1e-9, threads=1)
+        return codiag.segment_covariances(X, segments=100, center=False, shrinkage=1e-9, threads=1)
 
     def product(X, Y):
         # NumPy sees that X_i @ X_i.T is symmetric, and has half of it computed only (dsyrk).

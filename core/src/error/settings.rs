@@ -34,6 +34,7 @@ pub enum Setting {
     LambdaMin,
     Memory,
     Method,
+    Order,
     Overlap,
     Rank,
     Rate,
@@ -62,6 +63,7 @@ impl fmt::Display for Setting {
             Self::LambdaMin => "lambda_min",
             Self::Memory => "memory",
             Self::Method => "method",
+            Self::Order => "order",
             Self::Overlap => "overlap",
             Self::Rank => "rank",
             Self::Rate => "rate",
@@ -172,4 +174,13 @@ pub enum Conflict {
          Method::QuasiNewton"
     )]
     PairsNotInMemory,
+    /// How surely components come again is not known if nothing was tried.
+    #[error("Order::Stability needs trials: set Settings::stability or Settings::restarts")]
+    OrderUntried,
+    /// Matrices that are not in memory are not drawn from.
+    #[error(
+        "Settings::stability is only for matrices in memory: Settings::restarts are tried wherever \
+         they are"
+    )]
+    StabilityNotInMemory,
 }

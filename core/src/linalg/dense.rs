@@ -1,6 +1,6 @@
 //! Decompositions of single p×p matrices. With `by_faer.rs` the only file that names faer.
 
-use faer::linalg::matmul::{matmul, triangular};
+use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::{Matrix, Scalar, c64};
@@ -19,6 +19,7 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
         x: &Matrix<Self>,
         y: &Matrix<Self>,
     );
+    fn add_gram(out: &mut [Self], p: usize, factor: f64, x: &[Self], stride: usize, columns: usize);
     fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)>;
     fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>>;
     fn eigenvectors(m: &Matrix<Self>) -> Option<Matrix<Self>>;
@@ -38,6 +39,10 @@ macro_rules! compile_for {
 
             fn add_symmetric_product(out: &mut Matrix<Self>, factor: f64, x: &Matrix<Self>, y: &Matrix<Self>) {
                 by_faer::add_symmetric_product(out, factor, x, y);
+            }
+
+            fn add_gram(out: &mut [Self], p: usize, factor: f64, x: &[Self], stride: usize, columns: usize) {
+                by_faer::add_gram(out, p, factor, x, stride, columns);
             }
 
             fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)> {
@@ -131,22 +136,17 @@ fn product_onto(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64], o
     );
 }
 
-/// The lower triangle of out += factor · x xᵀ, for an x of `columns` columns whose rows begin
+/// The lower triangle of out += factor · x xᴴ, for an x of `columns` columns whose rows begin
 /// `stride` numbers apart.
-pub fn add_gram(out: &mut [f64], p: usize, factor: f64, x: &[f64], stride: usize, columns: usize) {
-    use triangular::BlockStructure::{Rectangular, TriangularLower};
-    let x = MatRef::from_row_major_slice_with_stride(x, p, columns, stride);
-    triangular::matmul(
-        MatMut::from_row_major_slice_mut(out, p, p),
-        TriangularLower,
-        Accum::Add,
-        x,
-        Rectangular,
-        x.transpose(),
-        Rectangular,
-        factor,
-        Par::Seq,
-    );
+pub fn add_gram<T: Scalar>(
+    out: &mut [T],
+    p: usize,
+    factor: f64,
+    x: &[T],
+    stride: usize,
+    columns: usize,
+) {
+    T::add_gram(out, p, factor, x, stride, columns);
 }
 
 /// out += left · rightᵀ for a `left` of so many rows, and a `right` of as many as `out` has columns, both

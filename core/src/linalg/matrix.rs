@@ -311,3 +311,12 @@ impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
         serializer.collect_seq((0..self.rows).map(|a| self.row(a)))
     }
 }
+
+impl<T: Scalar> Matrix<T> {
+    /// A real matrix among matrices that may be complex.
+    pub(crate) fn from_real(real: &Matrix) -> Self {
+        Self::from_fn(real.rows(), real.columns(), |a, b| {
+            T::from_real(real[(a, b)])
+        })
+    }
+}

@@ -8,6 +8,7 @@ mod gauss_jordan;
 pub mod kernels;
 mod matrix;
 mod scalar;
+mod small;
 mod triangle;
 
 pub use batch::{SymmetricBatch, unpacked};
@@ -30,7 +31,12 @@ pub fn reals<T: Scalar>(numbers: &[T]) -> &[f64] {
     bytemuck::cast_slice(numbers)
 }
 
-/// The same, to be changed.
+/// Real numbers as those that are made of them, one after the other.
+pub fn scalars<T: Scalar>(numbers: &[f64]) -> &[T] {
+    bytemuck::cast_slice(numbers)
+}
+
+/// The same as [`reals`], to be changed.
 pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }

@@ -202,14 +202,15 @@ pub(crate) fn check_range<T: Scalar>(mean: &Matrix<T>) -> Result<(), Error> {
     }
 }
 
-/// The same for the energy of a set, by which the Frobenius criterion and least squares divide.
+/// The same for the energy of a set, by which the Frobenius criterion and least squares divide, and
+/// whose square the norm of their gradient is compared with.
 pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
-    let within = constant == 0.0 || (1e-250..=1e250).contains(&constant);
+    let within = constant == 0.0 || (1e-140..=1e140).contains(&constant);
     if criterion == Criterion::Likelihood || within {
         return Ok(());
     }
-    Err(Error::Range {
-        power: constant.sqrt(),
+    Err(Error::Energy {
+        norm: constant.sqrt(),
     })
 }
 

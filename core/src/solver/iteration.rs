@@ -16,6 +16,11 @@ use crate::update;
 /// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
 const PATIENCE: usize = 3;
 
+/// A further start is given up where the loss, less so many times the decrease that the quadratic model
+/// predicts, is above the best so far. While ĝ > 0.01, what was left in 110 solves of MEG sets was 2 to 6 times
+/// that decrease; and then it hardly matters.
+const REACH: f64 = 6.5;
+
 /// Where one solve begins.
 pub(super) struct Beginning<T> {
     pub b: Matrix<T>,
@@ -191,6 +196,13 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
             Some(Status::Converged)
         } else if self.stopped {
             Some(Status::Stopped)
+        } else if self
+            .progress
+            .to_beat
+            .is_some_and(|best| last.iteration > 0 && last.loss - REACH * last.decrement > best)
+        {
+            // It cannot be expected to win.
+            Some(Status::NoFurtherDecrease)
         } else if self.stalled.max(self.failed_confirmations) >= PATIENCE {
             Some(Status::NoFurtherDecrease)
         } else if last.iteration >= self.settings.max_iterations {

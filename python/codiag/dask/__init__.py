@@ -8,5 +8,13 @@ from __future__ import annotations
 
 from ._moments import cumulants, lagged_covariances, whitener
 from ._segments import segment_covariances
+from ._windows import cospectra, cross_spectra
 
-__all__ = ["cumulants", "lagged_covariances", "segment_covariances", "whitener"]
+__all__ = [
+    "cospectra",
+    "cross_spectra",
+    "cumulants",
+    "lagged_covariances",
+    "segment_covariances",
+    "whitener",
+]

@@ -4,6 +4,7 @@ mod answers;
 mod derivatives;
 mod least_squares;
 mod refusals;
+mod tracking;
 
 use codiag::synthetic::Synthetic;
 use codiag::{Matrix, MatrixSet, Scalar, c64};
