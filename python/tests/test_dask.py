@@ -232,12 +232,10 @@ class TestWorkersThatDie:
         assert seen == list(range(result.n_iter + 1)) and result.n_iter > 3
         assert_same(result, codiag.diagonalize(C, **options))
 
-    @pytest.mark.parametrize(
-        ("criterion", "method"), [("frobenius", "newton"), ("least-squares", "acdc")]
-    )
-    def test_for_every_criterion(self, criterion, method):
-        C = indefinite(300, P, 2.0)
-        options = {"criterion": criterion, "method": method, "start": "identity", "tol": 1e-6}
+    @pytest.mark.parametrize("criterion", ["frobenius", "least-squares"])
+    def test_for_every_criterion(self, criterion):
+        C = indefinite(300, P, 0.1)
+        options = {"criterion": criterion, "start": "identity", "tol": 1e-9}
         with mortals(2) as (client, workers):
 
             def kill_one(record):
@@ -248,7 +246,7 @@ class TestWorkersThatDie:
             result = codiag.diagonalize(matrices, callback=kill_one, **options)
             assert len(client.nthreads()) == 1
         expected = codiag.diagonalize(C, **options)
-        assert result.n_iter == expected.n_iter > 2
+        assert result.converged and result.n_iter > 2
         np.testing.assert_allclose(result.B, expected.B, atol=1e-6)
 
     def test_three_in_a_row(self, C):

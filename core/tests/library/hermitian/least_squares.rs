@@ -293,10 +293,10 @@ fn uwedge_and_ffdiag_are_those_of_a_plain_implementation() {
             }
             let e = Matrix::from_fn(p, p, |k, l| {
                 let determinant = z[(k, k)] * z[(l, l)] - z[(k, l)].powi(2);
-                match k == l {
-                    true => c64::ZERO,
-                    false => (y[(l, k)].conj() * z[(k, l)] - y[(k, l)] * z[(k, k)]) / determinant,
+                if k == l {
+                    return c64::ZERO;
                 }
+                (y[(l, k)].conj() * z[(k, l)] - y[(k, l)] * z[(k, k)]) / determinant
             });
             let identity = Matrix::<c64>::identity(p);
             b = if method == Method::Uwedge {
