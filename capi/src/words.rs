@@ -121,13 +121,6 @@ fn conflict_words(conflict: Conflict) -> String {
             "orthogonal = 1 is not for {least_squares}: over rotations it is {}",
             constant_of_criterion(Criterion::Frobenius)
         ),
-        Conflict::LeastSquaresReduced => format!(
-            "{least_squares} is not for a set reduced by rank, whose matrices are not those of the \
-             channels"
-        ),
-        Conflict::LeastSquaresComplex => {
-            format!("{least_squares} is for real matrices: these are complex")
-        }
         other => other.to_string(),
     }
 }

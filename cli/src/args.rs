@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use codiag::{Criterion, Memory, Method, Rank, Settings};
+use codiag::{Criterion, Memory, Method, Order, Rank, Settings};
 
 use crate::complaint;
 
@@ -197,6 +197,12 @@ pub struct Solver {
     /// Try this many further starts, and keep the best answer.
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub restarts: usize,
+    /// Solve this many resamples of the matrices, 20 say, to learn how surely each component comes again.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub stability: usize,
+    /// The order of components: by what tells them apart, or by how surely they come again.
+    #[arg(long, default_value = "contrast", value_parser = orders())]
+    pub order: Order,
     /// Threads; as many as pay by default. The answer does not depend on them.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -221,7 +227,9 @@ impl Solver {
             .start(start)
             .tolerance(self.tol)
             .max_iterations(self.max_iter)
-            .restarts(self.restarts))
+            .restarts(self.restarts)
+            .stability(self.stability)
+            .order(self.order))
     }
 }
 
@@ -315,6 +323,11 @@ fn criteria() -> impl TypedValueParser<Value = Criterion> {
 fn methods() -> impl TypedValueParser<Value = Method> {
     let names = Method::ALL.map(Method::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Method>())
+}
+
+fn orders() -> impl TypedValueParser<Value = Order> {
+    let names = Order::ALL.map(Order::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Order>())
 }
 
 fn parse_rank(text: &str) -> Result<Rank, String> {

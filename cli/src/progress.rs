@@ -138,7 +138,9 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
         }
         let left = self.time_left().map(words::roughly);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
-        let text = if record.sample {
+        let text = if record.sample && record.start > 0 {
+            format!("stability, iteration {}", record.iteration)
+        } else if record.sample {
             // Its loss compares with no other.
             format!(
                 "start, iteration {}  gradient {:.1e}",

@@ -48,22 +48,6 @@ impl<T: Scalar> Statistics<T> {
         Self { gradient, gamma }
     }
 
-    /// For arithmetic that is only for real numbers.
-    pub(crate) fn to_real(&self) -> Statistics {
-        Statistics {
-            gradient: self.gradient.to_real(),
-            gamma: self.gamma.clone(),
-        }
-    }
-
-    /// Real ones among statistics that may be complex.
-    pub(crate) fn from_real(real: Statistics) -> Self {
-        Self {
-            gradient: Matrix::from_real(&real.gradient),
-            gamma: real.gamma,
-        }
-    }
-
     /// ĝ = ‖G‖_F / √p: in the gauge where the mean powers are 1, a measure that depends neither
     /// on units nor on n.
     pub fn gradient_norm(&self) -> f64 {
@@ -121,6 +105,11 @@ pub struct Hessian<T = f64> {
 /// digits, and the answer, which does not depend on it, to all.
 const MANY: usize = 1 << 17;
 
+/// How many numbers are kept in single precision, too, of so many.
+pub(crate) fn single_len(numbers: usize) -> usize {
+    if numbers < MANY { 0 } else { numbers }
+}
+
 impl<T: Scalar> Hessian<T> {
     /// Zero, for p×p matrices.
     pub fn zeros(criterion: Criterion, p: usize) -> Self {
@@ -167,6 +156,11 @@ impl<T: Scalar> Hessian<T> {
         self.single_is_current = false;
         assert_eq!(rows.len(), self.rows.len());
         std::mem::swap(&mut self.rows, rows);
+    }
+
+    /// The size p of the matrices.
+    pub(crate) fn size(&self) -> usize {
+        self.p
     }
 
     /// How many bytes the row blocks of p×p matrices take.
@@ -258,7 +252,7 @@ impl<T: Scalar> Hessian<T> {
         let panels = self.operand.chunks_exact(panel);
         let panels = panels.zip(self.result.chunks_exact_mut(panel));
         let groups = self.rows.chunks_exact(block).zip(panels);
-        if self.rows.len() < MANY {
+        if single_len(self.rows.len()) == 0 {
             let mut groups: Vec<_> = groups.collect();
             workers.each(&mut groups, |(rows, (e, out))| {
                 kernels::hessian_times(size, rows, e, out);

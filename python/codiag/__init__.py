@@ -16,10 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import compat, datasets
+from ._bootstrap import BootstrapResult, bootstrap
 from ._core import __version__
 from ._errors import ConvergenceError, ConvergenceWarning
-from ._many import BootstrapResult, bootstrap, diagonalize_many
-from ._result import Identifiability, Record, Result, load
+from ._many import diagonalize_many
+from ._result import Identifiability, Record, Result
+from ._saved import load
 from ._signals import (
     cumulants,
     epoch_covariances,
@@ -32,8 +34,17 @@ from ._tracker import Tracker
 
 if TYPE_CHECKING:
     from . import dask
+    from ._csp import CSP
     from .estimator import JointDiagonalizer
-    from .separation import AMUSE, JADE, SOBI, Artefact, Rival, SourceSeparation
+    from .separation import (
+        AMUSE,
+        JADE,
+        SOBI,
+        Artefact,
+        ArtefactScores,
+        Rival,
+        SourceSeparation,
+    )
 
 __all__ = [
     "diagonalize",
@@ -55,12 +66,14 @@ __all__ = [
     "Record",
     "Identifiability",
     "JointDiagonalizer",
+    "CSP",
     "SourceSeparation",
     "SOBI",
     "AMUSE",
     "JADE",
     "Rival",
     "Artefact",
+    "ArtefactScores",
     "ConvergenceWarning",
     "ConvergenceError",
     "compat",
@@ -77,7 +90,20 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = JointDiagonalizer
         return JointDiagonalizer
-    if name in ("SourceSeparation", "SOBI", "AMUSE", "JADE", "Rival", "Artefact"):
+    if name == "CSP":
+        from ._csp import CSP
+
+        globals()[name] = CSP
+        return CSP
+    if name in (
+        "SourceSeparation",
+        "SOBI",
+        "AMUSE",
+        "JADE",
+        "Rival",
+        "Artefact",
+        "ArtefactScores",
+    ):
         from . import separation
 
         globals()[name] = getattr(separation, name)

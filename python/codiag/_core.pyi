@@ -19,12 +19,14 @@ __all__ = [
     "criterion",
     "cross_spectra",
     "cumulants",
+    "drift_share",
     "epoch_covariances",
     "lagged_covariances",
     "meg",
     "program",
     "reducing_filters",
     "remove",
+    "resample",
     "segment_covariances",
     "separate",
     "solve",
@@ -65,6 +67,15 @@ def solve_many(
 ) -> list[dict[str, Any]]:
     """Solve many problems, each on one thread, `threads` of them at a time."""
 
+def resample(
+    c: NDArray[np.float64] | NDArray[np.complex128],
+    b: NDArray[np.float64] | NDArray[np.complex128],
+    weights: Sequence[float] | NDArray[np.float64] | None,
+    draws: Sequence[Sequence[float] | NDArray[np.float64]],
+    options: Mapping[str, Any],
+) -> list[tuple[dict[str, Any], NDArray[np.float64]]]:
+    """Solve the sets that were drawn, each from B; return results and likenesses with B."""
+
 @final
 class Chunk:
     """Consecutive matrices of a larger set, checked but for their definiteness."""
@@ -80,8 +91,8 @@ class Chunk:
     def weight(self) -> float:
         """The sum of the weights, the number of matrices without weights."""
 
-    def mean(self) -> NDArray[Any]:
-        """Return the weighted mean of the matrices."""
+    def range_sum(self) -> NDArray[Any]:
+        """Return what a set is reduced by: the weighted mean of the matrices, or their squares."""
 
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
@@ -118,7 +129,7 @@ def solve_parts(
 def reducing_filters(
     mean: NDArray[np.float64] | NDArray[np.complex128], options: Mapping[str, Any]
 ) -> NDArray[Any]:
-    """Return the filters to which a set with this mean is reduced."""
+    """Return the filters to which a set with this mean of its chunks' range sums is reduced."""
 
 def criterion(
     c: NDArray[np.float64] | NDArray[np.complex128],
@@ -182,6 +193,9 @@ def cross_spectra(
 ) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
     """Return one cross-spectrum per band, and by how much each was shrunk."""
 
+def drift_share(x: NDArray[np.float64], rate: float, exclude: Sequence[tuple[int, int]]) -> float:
+    """Return the share of the variance that slow drifts have."""
+
 def lagged_covariances(
     x: NDArray[np.float64],
     labels: Sequence[int] | None,
@@ -226,8 +240,9 @@ def artefacts(
     sources: NDArray[np.float64],
     rate: float,
     references: Sequence[tuple[str, str, NDArray[np.float64]]],
-) -> list[list[tuple[str, float, str]]]:
-    """Return kind, score and reason of what each source looks like, the likeliest first."""
+    thresholds: Mapping[str, float],
+) -> list[tuple[list[Any], list[Any]]]:
+    """Return all scores of each source with their thresholds, and what it looks like."""
 
 def amari_distance(
     b: NDArray[np.float64] | NDArray[np.complex128],

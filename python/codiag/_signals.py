@@ -114,8 +114,9 @@ def most_lags(samples: int) -> int:
 def segment_covariances(
     X: ArrayLike,
     *,
-    segments: int = 100,
-    segment_length: int | None = None,
+    segments: int | None = None,
+    segment_length: int | str | None = None,
+    rate: float | None = None,
     overlap: float = 0.0,
     center: bool = True,
     scale: str | ArrayLike | None = None,
@@ -129,10 +130,15 @@ def segment_covariances(
     ----------
     X : array-like, shape (channels, samples)
         The recording. A float64 array is read in place, in any order; it is never changed.
-    segments : int
+    segments : int, optional
         How many segments, of equal length and spread evenly over the recording.
-    segment_length : int, optional
-        The samples of a segment, instead of their number. What is left at the end is not used.
+    segment_length : int or str, optional
+        The length of a segment instead of their number: samples, or a time such as ``"0.25s"`` or
+        ``"250ms"``, which needs a rate. What is left at the end is not used. If neither is given,
+        segments are as short as serves: a quarter of a second, or two samples per channel if that
+        is longer (ten, if the rate is not known).
+    rate : float, optional
+        Samples per second, for lengths in time.
     overlap : float
         The share of a segment that the next one repeats, from 0 to below 1.
     center : bool
@@ -162,6 +168,7 @@ def segment_covariances(
     options = {
         "segments": segments,
         "segment_length": segment_length,
+        "rate": rate,
         "overlap": overlap,
         "center": center,
         "scale": scale_choice(scale),
@@ -223,7 +230,8 @@ def lagged_covariances(
     *,
     labels: ArrayLike | None = None,
     segments: int = 1,
-    segment_length: int | None = None,
+    segment_length: int | str | None = None,
+    rate: float | None = None,
     overlap: float = 0.0,
     center: bool = True,
     scale: str | ArrayLike | None = None,
@@ -245,9 +253,9 @@ def lagged_covariances(
         The lags in samples; a number stands for all from 1 to it.
     labels : array-like, shape (epochs,), optional
         The class of each epoch: one set of matrices per class, in their sorted order.
-    segments, segment_length, overlap
+    segments, segment_length, rate, overlap
         One set of matrices per segment of a recording, as in :func:`codiag.segment_covariances`,
-        for sources that are both coloured and of changing power.
+        for sources that are both coloured and of changing power. One segment by default.
     center : bool
         Whether the mean of every segment or epoch is taken off, each channel's own.
     exclude : iterable of (int, int), optional
@@ -273,8 +281,9 @@ def lagged_covariances(
     if data.ndim == 2 and labels is not None:
         raise ValueError("labels are for epochs: there is one recording only")
     options = {
-        "segments": segments,
+        "segments": segments if segment_length is None else None,
         "segment_length": segment_length,
+        "rate": rate,
         "overlap": overlap,
         "center": center,
         "scale": scale_choice(scale),

@@ -22,6 +22,8 @@ def cospectra(
     window_length: int | None = None,
     window: str = "hann",
     overlap: float = 0.5,
+    segments: int | None = None,
+    segment_length: int | str | None = None,
     center: bool = True,
     scale: str | ArrayLike | None = None,
     shrinkage: float | str = 0.0,
@@ -30,8 +32,9 @@ def cospectra(
 ) -> Floats:
     """Return the cospectra of a recording, the real parts of cross-spectra: one matrix per band.
 
-    By Welch's method. The diagonals are the channels' powers in the bands; the cospectra of bands
-    that cover all frequencies sum to the covariance of the tapered windows.
+    With segments, one per segment and band. By Welch's method. The diagonals are the channels'
+    powers in the bands; the cospectra of bands that cover all frequencies sum to the covariance of
+    the tapered windows.
 
     Parameters
     ----------
@@ -48,6 +51,9 @@ def cospectra(
         The taper.
     overlap : float
         The share of a window that the next one repeats, from 0 to below 1.
+    segments, segment_length
+        How many segments, or how long they are, as in :func:`codiag.segment_covariances`: time x
+        frequency. Each segment must have several windows.
     center : bool
         Whether the mean of every window is taken off.
     exclude : iterable of (int, int), optional
@@ -58,6 +64,7 @@ def cospectra(
     Returns
     -------
     ndarray, shape (bands, channels, channels)
+        With segments, one set of bands after the other along the first axis.
 
     Examples
     --------
@@ -65,8 +72,11 @@ def cospectra(
     >>> X = np.random.default_rng(0).standard_normal((4, 10_000))
     >>> codiag.cospectra(X, [(1, 4), (4, 8), (8, 13)], rate=250).shape
     (3, 4, 4)
+    >>> codiag.cospectra(X, [(1, 4), (4, 8), (8, 13)], rate=250, segment_length="5s").shape
+    (24, 4, 4)
     """
-    choices = (window_length, window, overlap, center, scale, shrinkage, exclude, threads)
+    cut = (segments, segment_length)
+    choices = (window_length, window, overlap, *cut, center, scale, shrinkage, exclude, threads)
     return _core.cospectra(*_arguments(X, bands, rate, *choices))[0]
 
 
@@ -78,6 +88,8 @@ def cross_spectra(
     window_length: int | None = None,
     window: str = "hann",
     overlap: float = 0.5,
+    segments: int | None = None,
+    segment_length: int | str | None = None,
     center: bool = True,
     scale: str | ArrayLike | None = None,
     shrinkage: float | str = 0.0,
@@ -96,7 +108,7 @@ def cross_spectra(
     X : array-like, shape (channels, samples)
         The recording, of real numbers. A float64 array is read in place, in any order; it is never
         changed.
-    bands, rate, window_length, window, overlap, center, exclude, scale, shrinkage, threads
+    bands, rate, window_length, window, overlap, segments, segment_length, center, exclude, scale, shrinkage, threads
         As in :func:`codiag.cospectra`.
 
     Returns
@@ -114,7 +126,8 @@ def cross_spectra(
     >>> np.round(np.angle(C[:, 1, 0]) / (-2 * np.pi * np.array([10, 20])), 3)
     array([0.01, 0.01])
     """
-    choices = (window_length, window, overlap, center, scale, shrinkage, exclude, threads)
+    cut = (segments, segment_length)
+    choices = (window_length, window, overlap, *cut, center, scale, shrinkage, exclude, threads)
     return _core.cross_spectra(*_arguments(X, bands, rate, *choices))[0]
 
 
@@ -125,6 +138,8 @@ def _arguments(
     window_length: int | None,
     window: str,
     overlap: float,
+    segments: int | None,
+    segment_length: int | str | None,
     center: bool,
     scale: str | ArrayLike | None,
     shrinkage: float | str,
@@ -138,6 +153,8 @@ def _arguments(
         "window_length": window_length,
         "window": window,
         "window_overlap": overlap,
+        "segments": segments,
+        "segment_length": segment_length,
         "center": center,
         "scale": scale_choice(scale),
         "shrinkage": shrinkage,

@@ -101,7 +101,8 @@ fn reduction<T: Scalar + Element>(
     mean: &PyReadonlyArray2<'_, T>,
     options: &Options,
 ) -> PyResult<Reduction<T>> {
-    Reduction::of_mean(&matrix_from(mean)?, options.set.rank).map_err(bad_input)
+    let (criterion, rank) = (options.set.criterion, options.set.rank);
+    Reduction::of_sum(criterion, &matrix_from(mean)?, rank).map_err(bad_input)
 }
 
 /// Puts questions through Python.

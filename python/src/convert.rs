@@ -108,6 +108,12 @@ pub fn results<T: Scalar + Element>(
     fields.set_item("residuals", answer.residuals.into_pyarray(py))?;
     fields.set_item("powers", matrix_to(py, answer.powers)?)?;
     fields.set_item("start_losses", answer.start_losses.into_pyarray(py))?;
+    if let Some(found) = answer.stability {
+        fields.set_item("stability", found.values.into_pyarray(py))?;
+        fields.set_item("matches", matrix_to(py, found.matches)?)?;
+    } else {
+        fields.set_item("stability", py.None())?;
+    }
     fields.set_item("B", matrix_to(py, answer.b)?)?;
     fields.set_item("A", matrix_to(py, answer.a)?)?;
     Ok(fields)

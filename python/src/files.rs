@@ -1,6 +1,5 @@
 //! Files that appear whole or not at all: those of the program.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;

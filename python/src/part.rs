@@ -40,9 +40,9 @@ impl Chunk {
         either!(&self.0, chunk => chunk.weight())
     }
 
-    /// The weighted mean of the matrices.
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        either!(&self.0, chunk => Ok(matrix_to(py, py.detach(|| chunk.mean()))?.into_any()))
+    /// What a set is reduced in rank by: the weighted mean of the matrices, or of their squares.
+    fn range_sum<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        either!(&self.0, chunk => Ok(matrix_to(py, py.detach(|| chunk.range_sum()))?.into_any()))
     }
 
     fn __len__(&self) -> usize {

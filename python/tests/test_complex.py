@@ -196,10 +196,9 @@ def test_complex_weights_and_powers_are_refused(C):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": np.eye(4) + 0j}, "must have shape"),
+        ({"start": np.eye(4) + 0j}, "must be 5 x 5"),
         ({"start": np.ones((5, 5)) * 1j}, "singular"),
         ({"start": np.eye(5) * complex(1, np.nan)}, "not finite"),
-        ({"start": 2j * np.eye(5), "orthogonal": True}, None),
         ({"start": np.triu(np.ones((5, 5))) + 0j, "orthogonal": True}, "orthogonal"),
         ({"method": "jacobi"}, "has the methods"),
         ({"weights": np.ones(3)}, "weights"),
@@ -209,9 +208,6 @@ def test_complex_weights_and_powers_are_refused(C):
     ],
 )
 def test_bad_options(C, options, message):
-    if message is None:
-        assert codiag.diagonalize(C, **options).converged
-        return
     with pytest.raises(ValueError, match=message):
         codiag.diagonalize(C, **options)
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::args::Solver;
 use crate::export::{self, Folder, npy};
 use crate::number::Number;
+use crate::page::stability;
 use crate::words::{self, small};
 use crate::{Outcome, Session};
 
@@ -29,6 +30,8 @@ pub struct Names {
     pub fewer: &'static str,
     /// What -o DIR would have written.
     pub contents: &'static str,
+    /// What else helps a solve that needs too many iterations.
+    pub helps: &'static str,
 }
 
 /// A solve that has ended, and what is told of it.
@@ -74,6 +77,14 @@ pub fn warnings<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Vec<St
     }
     warnings.extend(ill_conditioned(answer, names));
     warnings
+}
+
+/// A line of the summary: how many components come again, if that was tried.
+pub fn stability_remark<T>(answer: &Diagonalization<T>) -> Vec<(String, String)> {
+    let found = answer.stability.iter();
+    found
+        .map(|found| ("stability".to_owned(), stability::summary(found)))
+        .collect()
 }
 
 /// Whether some components are nearly combinations of others.
@@ -214,8 +225,8 @@ impl<T: Scalar> Ended<'_, T> {
         }
         let advice = match answer.status {
             Status::IterationLimit => format!(
-                "raise --max-iter, or start again from {}.npy with --start",
-                self.names.filters
+                "{}raise --max-iter, or start again from {}.npy with --start",
+                self.names.helps, self.names.filters
             ),
             _ => "rounding allows no smaller gradient: a larger --tol accepts it".to_owned(),
         };
@@ -243,6 +254,8 @@ mod tests {
             tol: 1e-8,
             max_iter: 10,
             restarts: 0,
+            stability: 0,
+            order: codiag::Order::Contrast,
             threads: None,
         };
         let problem = StartProblem::Singular;

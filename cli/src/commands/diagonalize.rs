@@ -29,6 +29,7 @@ const NAMES: Names = Names {
     patterns: "A",
     fewer: "--rank",
     contents: "B, A and a report",
+    helps: "",
 };
 
 /// Reads, solves, reports and writes.
@@ -124,6 +125,9 @@ impl Job<'_> {
         if matches!(self.settings.method, Method::Pham | Method::Jacobi) {
             return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
         }
+        if self.settings.stability > 0 {
+            return Err(codiag::Error::Conflict(Conflict::StabilityNotInMemory).into());
+        }
         let clock = Instant::now();
         let display = Display::new(session);
         let watcher = |reading: &Reading| display.reading(reading);
@@ -184,6 +188,7 @@ impl Job<'_> {
                 weights: solved.weights.as_deref().or(options.weights.as_deref()),
                 answer: &solved.answer,
                 method: settings.method.name(),
+                order: settings.order,
                 tolerance: settings.tolerance,
                 seconds: solved.seconds,
                 warnings: &warnings,
@@ -200,7 +205,8 @@ impl Job<'_> {
             export::print_json(session.out, &report)?;
         } else if !session.quiet {
             let size = size(&solved.summary);
-            ended.summarize((&solved.name, &size), &[], session)?;
+            let remarks = answer::stability_remark(&solved.answer);
+            ended.summarize((&solved.name, &size), &remarks, session)?;
         }
         ended.conclude(session)
     }
@@ -310,6 +316,8 @@ fn report<T: Number>(
             "tol": settings.tolerance,
             "max_iter": settings.max_iterations,
             "restarts": settings.restarts,
+            "stability": settings.stability,
+            "order": settings.order.name(),
             "threads": args.solver.threads,
             "memory": args.memory.map(|memory| memory.0),
         }),

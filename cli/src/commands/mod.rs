@@ -6,7 +6,7 @@ mod check;
 mod diagonalize;
 mod generate;
 mod reproduce;
-mod separate;
+pub mod separate;
 
 use std::path::Path;
 

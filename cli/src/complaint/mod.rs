@@ -223,18 +223,16 @@ fn contradiction(conflict: Conflict) -> String {
              frobenius"
                 .to_owned()
         }
-        Conflict::LeastSquaresComplex => {
-            "--criterion least-squares is for real matrices: these are complex".to_owned()
-        }
-        Conflict::LeastSquaresReduced => {
-            "--criterion least-squares is not for a set reduced by --rank, whose matrices are not \
-             those of the channels"
-                .to_owned()
-        }
         Conflict::PairsNotInMemory => {
             "--method pham and jacobi would read the file p²/2 times in each iteration: choose newton or \
              quasi-newton, or leave out --memory"
                 .to_owned()
+        }
+        Conflict::OrderUntried => {
+            "--order stability needs trials: add --stability 20, or --restarts".to_owned()
+        }
+        Conflict::StabilityNotInMemory => {
+            "--stability is only for matrices in memory: leave out --memory, or try --restarts".to_owned()
         }
         other => other.to_string(),
     }

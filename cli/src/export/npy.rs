@@ -71,6 +71,33 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
+    /// The same of a file that was written before.
+    pub fn reopen(file: &'a mut File, shape: (usize, usize)) -> Self {
+        Self {
+            file,
+            first: header::<f64>(&[shape.0, shape.1]).len() as u64,
+            columns: shape.1,
+        }
+    }
+
+    /// Writes a whole row.
+    pub fn write_row(&mut self, row: usize, numbers: &[f64]) -> io::Result<()> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.seek(row, 0)?;
+        self.file.write_all(&bytes)
+    }
+
+    /// Reads a part of a row, from a column on.
+    pub fn read_part(&mut self, row: usize, column: usize, out: &mut [f64]) -> io::Result<()> {
+        let mut bytes = vec![0; out.len() * 8];
+        self.seek(row, column)?;
+        self.file.read_exact(&mut bytes)?;
+        let (eights, _) = bytes.as_chunks::<8>();
+        let numbers = eights.iter().map(|x| f64::from_le_bytes(*x));
+        out.iter_mut().zip(numbers).for_each(|(out, x)| *out = x);
+        Ok(())
+    }
+
     /// Reads a row again.
     pub fn row(&mut self, a: usize) -> io::Result<Vec<f64>> {
         let mut bytes = vec![0; self.columns * 8];

@@ -18,6 +18,14 @@ const LETTERS: usize = 6;
 
 /// Writes one file.
 ///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("b.npy");
+/// codiag_cli::write_whole(&path, |out| out.write_all(b"all of it"))?;
+/// assert_eq!(std::fs::read(&path)?, b"all of it");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of the system, and those of `write`; there is no new file then.
 pub fn write_whole(
@@ -28,6 +36,13 @@ pub fn write_whole(
 }
 
 /// Whether a file could be written there. What killed programs left in that folder is removed.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// assert!(codiag_cli::try_place(&folder.path().join("b.npy")).is_ok());
+/// assert!(codiag_cli::try_place(&folder.path().join("nowhere/b.npy")).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// What the system says to a file there, or that it is a folder.

@@ -2,6 +2,7 @@
 //! never in memory beside the set made from it.
 
 mod file;
+pub mod filter;
 mod mat;
 mod order;
 pub mod recording;

@@ -1,10 +1,10 @@
 //! What the components of an answer are in each matrix: a map, and a table.
 
-use codiag::{Diagonalization, Scalar};
+use codiag::{Diagonalization, Order, Scalar};
 use maud::{Markup, html};
 
 use super::solve::{MOST_BARS, left_out};
-use super::{heat_map, sparkline, table};
+use super::{heat_map, sparkline, stability, table};
 use crate::words::{self, small};
 
 /// Components shown with their own line.
@@ -84,13 +84,19 @@ impl<'a, T: Scalar> Entries<'a, T> {
                 td { (small(low)) }
                 td { (small(high)) }
                 td { (small(last)) }
+                (stability::cell(self.answer, c))
             }
         }
     }
 }
 
 /// The section of the page.
-pub fn components<T: Scalar>(answer: &Diagonalization<T>, weights: Option<&[f64]>) -> Markup {
+pub fn components<T: Scalar>(
+    answer: &Diagonalization<T>,
+    weights: Option<&[f64]>,
+    order: Order,
+) -> Markup {
+    let by_stability = order == Order::Stability;
     let entries = Entries::new(answer, weights);
     let (n, r) = (entries.matrices(), answer.powers.columns());
     if n == 0 {
@@ -121,9 +127,16 @@ pub fn components<T: Scalar>(answer: &Diagonalization<T>, weights: Option<&[f64]
     } else {
         "diagonal entry over the set"
     };
-    let headings: [&[&str]; 5] = [&["component"], &[over], &["least"], &["most"], last];
+    let over: &[&str] = &[over];
+    let mut headings: Vec<&[&str]> = vec![&["component"], over, &["least"], &["most"], last];
+    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
     html! {
-        @if entries.positive {
+        @if by_stability {
+            p {
+                "Components come in the order of their stability. Below, one row per component, one column per \
+                 matrix; red is above the component's mean (or positive), blue below."
+            }
+        } @else if entries.positive {
             p {
                 "Components come in the order of how much their power varies over the set: the first are the \
                  best told apart. Below, one row per component, one column per matrix; red is above the component's \
@@ -136,6 +149,7 @@ pub fn components<T: Scalar>(answer: &Diagonalization<T>, weights: Option<&[f64]
                  component's root mean square, which is the unit of the table."
             }
         }
+        (stability::explanation(answer))
         div.heat-wide { (map) }
         (table(None, &headings, &rows))
         @if r > SHOWN {

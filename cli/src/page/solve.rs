@@ -1,7 +1,7 @@
 //! The report of `codiag diagonalize`.
 
 use codiag::working::Summary;
-use codiag::{Criterion, Diagonalization, Matrix, Scalar};
+use codiag::{Criterion, Diagonalization, Matrix, Order, Scalar};
 use maud::{Markup, html};
 
 use super::components::components;
@@ -23,6 +23,7 @@ pub struct Solve<'a, T> {
     pub weights: Option<&'a [f64]>,
     pub answer: &'a Diagonalization<T>,
     pub method: &'a str,
+    pub order: Order,
     pub tolerance: f64,
     pub seconds: f64,
     pub warnings: &'a [String],
@@ -53,8 +54,8 @@ pub fn render<T: Scalar>(solve: &Solve<'_, T>) -> String {
         (section("Convergence", &convergence(answer, solve.tolerance)))
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
-        (section("Components", &components(answer, solve.weights)))
-        (section("The files", &files::<T>()))
+        (section("Components", &components(answer, solve.weights, solve.order)))
+        (section("The files", &files::<T>(answer.criterion)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning::<T>(answer.criterion))
         }
@@ -101,12 +102,20 @@ fn meaning<T: Scalar>(criterion: Criterion) -> String {
     }
 }
 
-fn files<T: Scalar>() -> Markup {
+fn files<T: Scalar>(criterion: Criterion) -> Markup {
+    let power = match criterion {
+        Criterion::LeastSquares => {
+            html! { " the fitted power (the diagonal entry of Λ) of each component (columns) in each matrix (rows); " }
+        }
+        _ => {
+            html! { " the power (the diagonal entry of B C B" (adjoint::<T>()) ") of each component (columns) in each matrix (rows); " }
+        }
+    };
     html! {
         p {
             code { "B.npy" } " holds the filters, one per row; " code { "A.npy" }
             " the patterns, one per column (B A = I); " code { "diagonals.npy" }
-            " the power (the diagonal entry of B C B" (adjoint::<T>()) ") of each component (columns) in each matrix (rows); " code { "report.json" }
+            (power) code { "report.json" }
             " all numbers and settings of this page; " code { "history.csv" } " one row per iteration."
         }
     }

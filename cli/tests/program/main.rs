@@ -13,6 +13,7 @@ mod mutated;
 mod readme;
 mod reproduce;
 mod separate;
+mod stability;
 
 use std::path::{Path, PathBuf};
 

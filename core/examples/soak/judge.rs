@@ -73,9 +73,11 @@ fn check<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<(), Stri
         Some(x) => Err(format!("{what} has {x}")),
         None => Ok(()),
     };
-    let matrix = |what: &str, m: &Matrix<T>| match m.is_finite() {
-        true => Ok(()),
-        false => Err(format!("{what} is not finite: {m:?}")),
+    let matrix = |what: &str, m: &Matrix<T>| {
+        if m.is_finite() {
+            return Ok(());
+        }
+        Err(format!("{what} is not finite: {m:?}"))
     };
     matrix("B", &answer.b)?;
     matrix("A", &answer.a)?;

@@ -452,13 +452,10 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
         Ok(statistics)
     }
 
-    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
-        let p = self.summary.dimension();
-        let [gradient, gamma] = self.sums(&Question::Wedge { b: self.b()? }, [p * p, p * p])?;
-        Ok(Statistics {
-            gradient: Matrix::from_rows(p, p, gradient),
-            gamma: Matrix::from_rows(p, p, gamma),
-        })
+    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
+        let question = Question::Wedge { b: self.b()? };
+        let [gradient, gamma] = self.sums(&question, self.lengths())?;
+        Ok(self.statistics_of(&gradient, gamma))
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {

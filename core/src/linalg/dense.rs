@@ -22,6 +22,7 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn add_gram(out: &mut [Self], p: usize, factor: f64, x: &[Self], stride: usize, columns: usize);
     fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)>;
     fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>>;
+    fn eigenvectors(m: &Matrix<Self>) -> Option<Matrix<Self>>;
     fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>>;
     fn cholesky(m: &Matrix<Self>) -> Option<Matrix<Self>>;
     fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
@@ -50,6 +51,10 @@ macro_rules! compile_for {
 
             fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>> {
                 by_faer::hermitian_eigenvalues(m)
+            }
+
+            fn eigenvectors(m: &Matrix<Self>) -> Option<Matrix<Self>> {
+                by_faer::eigenvectors(m)
             }
 
             fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>> {
@@ -183,19 +188,10 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     T::hermitian_eigenvalues(m)
 }
 
-/// The eigenvectors of a square matrix as columns; of a complex pair, the real and the imaginary part of
-/// one. None if the iteration does not converge, which for finite input does not happen.
-pub fn real_eigenvectors(m: &Matrix) -> Option<Matrix> {
-    let eigen = view(m).eigen().ok()?;
-    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
-    Some(Matrix::from_fn(m.rows(), m.rows(), |a, b| {
-        let entry = vectors[(a, b)];
-        if values[b].im < 0.0 {
-            entry.im
-        } else {
-            entry.re
-        }
-    }))
+/// The eigenvectors of a square matrix as columns; for a real one that has a complex pair, the real and the
+/// imaginary part of one. None if the iteration does not converge, which for finite input does not happen.
+pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    T::eigenvectors(m)
 }
 
 /// The singular values in descending order.

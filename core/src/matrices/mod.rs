@@ -10,6 +10,7 @@ mod options;
 mod recycled;
 pub(crate) use recycled::Recycled;
 mod reduction;
+mod resampled;
 mod start_sums;
 mod summary;
 mod working_set;
@@ -122,6 +123,11 @@ impl<T: Scalar> MatrixSet<T> {
     pub fn with_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
         self.threads = threads.into();
         self
+    }
+
+    /// How many threads work on it; as many as pay for None.
+    pub(crate) fn threads(&self) -> Option<usize> {
+        self.threads
     }
 
     /// The blocks, in order.

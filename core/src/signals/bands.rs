@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::Window;
+use super::segments::usable_spans;
+use super::{Cut, Piece, Segments, Window};
 use crate::Error;
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
@@ -31,6 +32,9 @@ pub struct Bands {
     pub window: Window,
     /// The share of a window that the next one has in common with it, from 0 to below 1.
     pub overlap: f64,
+    /// How the recording is cut, for one matrix per segment and band instead of one per band: time ×
+    /// frequency, for sources that differ in either. No window crosses the border of a segment.
+    pub cut: Option<Cut>,
     /// Spans of samples that no window touches, in any order.
     pub exclude: Vec<Range<usize>>,
 }
@@ -53,6 +57,7 @@ impl Bands {
             window_length: None,
             window: Window::Hann,
             overlap: 0.5,
+            cut: None,
             exclude: Vec::new(),
         }
     }
@@ -68,6 +73,32 @@ impl Bands {
     pub fn window_length(mut self, samples: impl Into<Option<usize>>) -> Self {
         self.window_length = samples.into();
         self
+    }
+
+    /// The same with other [segments](Self#structfield.cut), or none.
+    #[must_use]
+    pub fn cut(mut self, cut: impl Into<Option<Cut>>) -> Self {
+        self.cut = cut.into();
+        self
+    }
+
+    /// The samples of every segment: one, unless they are asked for.
+    pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Piece>, Error> {
+        let Some(mut cut) = self.cut else {
+            return Ok(vec![usable_spans(samples, &self.exclude)?]);
+        };
+        if cut == Cut::Auto {
+            // As many windows as give the narrowest band two coefficients per component.
+            let narrowest = self.bins()?.iter().map(Range::len).min().unwrap_or(1);
+            let windows = components.div_ceil(narrowest);
+            let length = self.length();
+            let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
+            cut = Cut::Length((length + (windows - 1) * step).min(samples));
+        }
+        let segments = Segments::default().cut(cut).rate(self.rate);
+        segments
+            .exclude(self.exclude.clone())
+            .pieces(samples, components)
     }
 
     pub(super) fn length(&self) -> usize {

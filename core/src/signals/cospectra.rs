@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use super::estimation::{fourth_powers, mirror};
 use super::reader::{Buffers, Coordinates, Reader};
-use super::segments::usable_spans;
 use super::welch::Welch;
-use super::{Bands, CovarianceOptions, Covariances, Recording, Shrinkage};
+use super::{Bands, CovarianceOptions, Covariances, Piece, Recording, Shrinkage};
 use crate::Error;
 use crate::error::{Expected, Portion, Setting};
 use crate::linalg::{self, Matrix, Scalar, c64, scalars};
@@ -14,7 +13,8 @@ use crate::threads::Workers;
 
 /// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, the mean over
 /// all windows, scaled such that the diagonal is each channel's power in the band. The cospectra of
-/// bands that cover all frequencies sum to the covariance of the tapered windows.
+/// bands that cover all frequencies sum to the covariance of the tapered windows. With
+/// [segments](Bands#structfield.cut) there is one for each segment and band, segment after segment.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, View, cospectra, simulate};
@@ -74,9 +74,9 @@ fn spectra<T: Scalar>(
     bands: &Bands,
     options: &CovarianceOptions,
 ) -> Result<Covariances<T>, Error> {
-    let spans = usable_spans(recording.samples(), &bands.exclude)?;
     let p = recording.channels();
-    let mut estimator = SpectraEstimator::new(recording, bands, &spans, options)?;
+    let pieces = bands.pieces(recording.samples(), p)?;
+    let mut estimator = SpectraEstimator::new(recording, bands, &pieces, options)?;
     estimator.check_samples::<T>(p, options.shrinkage)?;
     let powers = || {
         let mean: Matrix = estimator.mean()?;
@@ -94,30 +94,44 @@ pub(super) struct SpectraEstimator<'a> {
     bands: &'a Bands,
     bins: Vec<Range<usize>>,
     welch: Welch,
-    /// Where windows start: one list for each span without a gap.
-    starts: Vec<Vec<usize>>,
-    windows: usize,
+    segments: Vec<Windows>,
     workers: Workers,
+}
+
+/// The windows of a segment.
+struct Windows {
+    /// Where they start: one list for each span without a gap.
+    starts: Vec<Vec<usize>>,
+    count: usize,
 }
 
 impl<'a> SpectraEstimator<'a> {
     pub fn new(
         recording: &'a dyn Recording,
         bands: &'a Bands,
-        spans: &[Range<usize>],
+        pieces: &[Piece],
         options: &CovarianceOptions,
     ) -> Result<Self, Error> {
         options.shrinkage.check()?;
         let bins = bands.bins()?;
         let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
-        let starts: Vec<Vec<usize>> = spans.iter().map(|s| welch.starts(s).collect()).collect();
-        let windows: usize = starts.iter().map(Vec::len).sum();
-        if windows == 0 {
-            let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-            let expected = Expected::Words("at most the samples of the longest span");
-            let value = format!("{} for {longest} samples", welch.length);
-            return Err(Error::setting(Setting::WindowLength, expected, value));
+        let mut segments = Vec::with_capacity(pieces.len());
+        for spans in pieces {
+            let starts: Vec<Vec<usize>> = spans.iter().map(|s| welch.starts(s).collect()).collect();
+            let count: usize = starts.iter().map(Vec::len).sum();
+            if count == 0 {
+                let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+                let expected = Expected::Words(if pieces.len() > 1 {
+                    "at most the samples of a segment"
+                } else {
+                    "at most the samples of the longest span"
+                });
+                let value = format!("{} for {longest} samples", welch.length);
+                return Err(Error::setting(Setting::WindowLength, expected, value));
+            }
+            segments.push(Windows { starts, count });
         }
+        let windows: usize = segments.iter().map(|own| own.count).sum();
         let (p, columns) = (
             recording.channels(),
             2 * bins.iter().map(Range::len).sum::<usize>(),
@@ -133,8 +147,7 @@ impl<'a> SpectraEstimator<'a> {
             bands,
             bins,
             welch,
-            starts,
-            windows,
+            segments,
         })
     }
 
@@ -148,7 +161,8 @@ impl<'a> SpectraEstimator<'a> {
             return Ok(());
         }
         for (bins, (low, high)) in self.bins.iter().zip(&self.bands.bands) {
-            let coefficients = self.windows * columns::<T>(bins, self.welch.length);
+            let windows = self.segments.iter().map(|own| own.count).min().unwrap_or(0);
+            let coefficients = windows * columns::<T>(bins, self.welch.length);
             if coefficients < dimension {
                 return Err(Error::TooFewSamples {
                     portion: Portion::Band {
@@ -168,18 +182,20 @@ impl<'a> SpectraEstimator<'a> {
     pub fn estimate<T: Scalar>(&self, shrinkage: Shrinkage) -> Result<Covariances<T>, Error> {
         let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
-        let matrices = data
-            .chunks_exact_mut(p * p)
-            .zip(self.bins.iter().zip(fourths));
-        let shrinkages = matrices.map(|(matrix, (bins, fourth))| {
+        let of_matrix = self
+            .segments
+            .iter()
+            .flat_map(|own| self.bins.iter().map(|bins| (own.count, bins)));
+        let matrices = data.chunks_exact_mut(p * p).zip(of_matrix.zip(fourths));
+        let shrinkages = matrices.map(|(matrix, ((windows, bins), fourth))| {
             // A spectrum is the mean of m x̂ x̂ᴴ over the windows and its m columns x̂, one per frequency,
             // or two if the real and imaginary parts are columns of their own: √m x̂ are its samples.
             let width = 2 * bins.len() / T::PLANES;
-            let samples = self.windows * width;
+            let samples = windows * width;
             shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
         });
         Ok(Covariances {
-            n: self.bins.len(),
+            n: self.segments.len() * self.bins.len(),
             p,
             shrinkages: shrinkages.collect(),
             data,
@@ -192,7 +208,7 @@ impl<'a> SpectraEstimator<'a> {
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The spectra of all bands one after the other or, `merged`, their mean; and Σ ‖x̂‖⁴ of each if
+    /// The spectra of all bands, segment after segment or, `merged`, their mean; and Σ ‖x̂‖⁴ of each if
     /// `fourth` is set.
     fn sum<T: Scalar>(&self, merged: bool, fourth: bool) -> Result<(Vec<T>, Vec<f64>), Error> {
         let p = self.reader.dimension();
@@ -200,15 +216,21 @@ impl<'a> SpectraEstimator<'a> {
         let each = 2 / T::PLANES;
         let widths: Vec<usize> = self.bins.iter().map(|bins| each * bins.len()).collect();
         let width: usize = widths.iter().sum();
-        let (matrices, factor) = if merged {
-            (1, 1.0 / (self.windows * self.bins.len()) as f64)
-        } else {
-            (self.bins.len(), 1.0 / self.windows as f64)
-        };
-        let mut sums = vec![T::ZERO; matrices * p * p];
-        let mut fourths = vec![0.0; matrices];
+        let matrices = self.segments.len() * self.bins.len();
+        let bands = if merged { 1 } else { self.bins.len() };
+        let mut sums = vec![T::ZERO; if merged { 1 } else { matrices } * p * p];
+        let mut fourths = vec![0.0; if merged { 1 } else { matrices }];
         let (mut buffers, mut coefficients) = (Buffers::default(), Vec::new());
-        for starts in self.starts.iter().flat_map(|s| s.chunks(self.batch())) {
+        let batches = self.segments.iter().enumerate().flat_map(|(number, own)| {
+            let batches = own.starts.iter().flat_map(|s| s.chunks(self.batch()));
+            batches.map(move |starts| (number, own.count, starts))
+        });
+        for (number, windows, starts) in batches {
+            let (first_matrix, factor) = if merged {
+                (0, 1.0 / (windows * matrices) as f64)
+            } else {
+                (number * bands, 1.0 / windows as f64)
+            };
             let (count, first) = (starts.len(), starts[0]);
             let span = first..starts[count - 1] + self.welch.length;
             let x = self.reader.read_span(&span, None, &mut buffers)?;
@@ -224,6 +246,7 @@ impl<'a> SpectraEstimator<'a> {
             let columns: &[T] = scalars(&coefficients);
             let mut jobs: Vec<(Range<usize>, &mut [T], &mut f64)> = Vec::new();
             let outputs = sums.chunks_exact_mut(p * p).zip(&mut fourths);
+            let outputs = outputs.skip(first_matrix).take(bands);
             for (matrix, (sum, fourths)) in outputs.enumerate() {
                 let own = if merged { width } else { widths[matrix] } * count;
                 jobs.push((at..at + own, sum, fourths));

@@ -117,7 +117,7 @@ pub fn segment_covariances(
     segments: &Segments,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let pieces = segments.pieces(recording.samples())?;
+    let pieces = segments.pieces(recording.samples(), recording.channels())?;
     let matrices: Vec<Vec<Piece>> = pieces.into_iter().map(|piece| vec![piece]).collect();
     covariances(recording, &matrices, Portion::Segment, options)
 }

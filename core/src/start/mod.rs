@@ -20,9 +20,7 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
         Start::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
         Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
-        Start::Spectral if summary.criterion.fits_originals() => {
-            Ok(Matrix::from_real(&fitted::start(set, 0)?))
-        }
+        Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
         Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
         // In the gauge of unit columns, too, only the eigenvectors remain.
         Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
@@ -52,7 +50,7 @@ pub(crate) fn restart<T: Scalar, S: WorkingSet<T>>(
     best: &Matrix<T>,
 ) -> Result<Matrix<T>, Error> {
     if set.summary().criterion.fits_originals() {
-        return Ok(Matrix::from_real(&fitted::start(set, k as u64)?));
+        return fitted::start(set, k as u64);
     }
     if set.summary().criterion.requires_rotations() {
         return spectral::rotation(set, k as u64);
@@ -191,10 +189,14 @@ fn eigen<T: Scalar>(m: &Matrix<T>) -> Result<(Vec<f64>, Matrix<T>), Error> {
 }
 
 /// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).
-struct SplitMix(u64);
+pub(crate) struct SplitMix(u64);
 
 impl SplitMix {
-    fn next(&mut self) -> f64 {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

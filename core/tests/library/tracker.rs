@@ -430,7 +430,7 @@ fn settings_out_of_their_ranges_are_named() {
         .unwrap_err();
     assert_eq!(none, Error::WeightsZero);
     assert!(matches!(
-        Tracker::new(0, TrackerSettings::default()),
+        Tracker::<f64>::new(0, TrackerSettings::default()),
         Err(Error::Shape { .. })
     ));
 }

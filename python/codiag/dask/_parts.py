@@ -151,10 +151,10 @@ class Parts:
         return [[chunks[k] for k in group] for group in groups]
 
     def _reduction(self, chunks: list[Any], options: dict[str, Any]) -> Numbers | None:
-        """Return the filters that reduce the set in rank, found from the mean of the whole."""
+        """Return the filters that reduce the set in rank, found from a mean over the whole."""
         if options["rank"] == "full":
             return None
-        means = gather(self.client, self.client.map(_worker.mean_of, chunks, pure=False))
+        means = gather(self.client, self.client.map(_worker.range_sum_of, chunks, pure=False))
         total = sum(weight for weight, _ in means)
         if total <= 0:
             raise ValueError("all weights are zero: at least one must be positive")

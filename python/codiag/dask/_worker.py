@@ -38,9 +38,9 @@ def size_of(piece: _core.Chunk) -> int:
     return len(piece)
 
 
-def mean_of(piece: _core.Chunk) -> tuple[float, Numbers]:
-    """Return the weight and the mean of a chunk."""
-    return piece.weight, piece.mean()
+def range_sum_of(piece: _core.Chunk) -> tuple[float, Numbers]:
+    """Return the weight of a chunk, and what a set is reduced in rank by."""
+    return piece.weight, piece.range_sum()
 
 
 def part(chunks: list[_core.Chunk], filters: Numbers | None, threads: int | None) -> _core.Part:

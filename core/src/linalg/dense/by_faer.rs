@@ -102,6 +102,19 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).self_adjoint_eigenvalues(Side::Lower).ok()
 }
 
+pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    let eigen = view(m).eigen().ok()?;
+    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+    Some(Matrix::from_fn(m.rows(), m.rows(), |a, b| {
+        let entry = vectors[(a, b)];
+        if T::PLANES == 1 && values[b].im < 0.0 {
+            T::from_real(entry.im)
+        } else {
+            T::from_parts(entry.re, entry.im)
+        }
+    }))
+}
+
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).singular_values().ok()
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod derivatives;
+mod least_squares;
 mod refusals;
 mod tracking;
 
