@@ -1,7 +1,8 @@
 //! What the border costs: the time of a solve from C, as a ratio to that of the same call from Rust.
 //!
-//! `cargo bench -p codiag-c` compiles a C program, and has both solve the same sets in turns, on one
-//! thread: medians of all solves, and the range of the rounds' ratios.
+//! `cargo bench -p codiag-c` compiles a C program, and has it and itself, both as new processes, solve the
+//! same sets in turns, on one thread: the fastest of all solves of each, which are least at the mercy of what else the machine
+//! does, and their ratio; then the ratio of the medians.
 
 #![allow(clippy::print_stdout)] // it prints figures
 
@@ -12,72 +13,65 @@ use std::time::Instant;
 use codiag::synthetic::Synthetic;
 use codiag::{MatrixSet, SetOptions, Settings, diagonalize};
 
-const ROUNDS: usize = 11;
+const ROUNDS: usize = 20;
 /// Of each round; the first are for the caches to warm up.
 const SKIPPED: usize = 3;
 
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, file, n, p, times] = &words[..] {
+        let number = |word: &String| word.parse().expect("a number");
+        return solve(Path::new(file), number(n), number(p), number(times));
+    }
     let folder = tempfile::tempdir().expect("a folder for a while");
     let Some(program) = compile(folder.path()) else {
         println!("there is no C compiler: nothing was measured");
         return;
     };
+    let itself = std::env::current_exe().expect("a program has a path");
     println!(
-        "{:>5} {:>4} {:>12} {:>12} {:>8}   rounds",
-        "n", "p", "C", "Rust", "ratio"
+        "{:>5} {:>4} {:>12} {:>12} {:>8} {:>12}",
+        "n", "p", "C", "Rust", "ratio", "of medians"
     );
-    for (n, p, times) in [(10, 3, 4000), (100, 5, 1000), (100, 20, 100), (100, 40, 20)] {
+    for (n, p, times) in [(10, 3, 1000), (100, 5, 500), (100, 20, 50), (100, 40, 10)] {
         let data = Synthetic::new(n, p, 0.1, 0).data;
         let file = folder.path().join("set");
         let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_ne_bytes()).collect();
         std::fs::write(&file, bytes).expect("a file for a while");
-        let (mut from_c, mut from_rust, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..ROUNDS {
-            // Who begins changes from round to round.
-            let mut c = Vec::new();
-            if round % 2 == 0 {
-                c = run(&program, &file, n, p, times);
-            }
-            let rust = solve(&data, n, p, times);
-            if c.is_empty() {
-                c = run(&program, &file, n, p, times);
-            }
-            ratios.push(median(&c) / median(&rust));
-            from_c.extend(c);
-            from_rust.extend(rust);
+        let (mut c, mut rust) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            c.extend(run(&program, &file, n, p, times));
+            rust.extend(run(&itself, &file, n, p, times));
         }
-        ratios.sort_by(f64::total_cmp);
-        let (c, rust) = (median(&from_c), median(&from_rust));
+        c.sort_by(f64::total_cmp);
+        rust.sort_by(f64::total_cmp);
+        let median = |seconds: &[f64]| seconds[seconds.len() / 2];
         println!(
-            "{n:5} {p:4} {:9.1} µs {:9.1} µs {:8.3}   {:.3} to {:.3}, median {:.3}",
-            c * 1e6,
-            rust * 1e6,
-            c / rust,
-            ratios[0],
-            ratios[ROUNDS - 1],
-            ratios[ROUNDS / 2]
+            "{n:5} {p:4} {:9.1} µs {:9.1} µs {:8.3} {:12.3}",
+            c[0] * 1e6,
+            rust[0] * 1e6,
+            c[0] / rust[0],
+            median(&c) / median(&rust)
         );
     }
 }
 
-fn median(numbers: &[f64]) -> f64 {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
-fn solve(data: &[f64], n: usize, p: usize, times: usize) -> Vec<f64> {
+/// What benches/border.c does, from Rust.
+fn solve(file: &Path, n: usize, p: usize, times: usize) {
+    let bytes = std::fs::read(file).expect("the set is there");
+    let numbers = bytes.chunks_exact(8);
+    let data: Vec<f64> = numbers
+        .map(|eight| f64::from_ne_bytes(eight.try_into().expect("eight bytes")))
+        .collect();
     let options = SetOptions::default().threads(1);
-    let one = |_| {
+    for _ in 0..times {
         let before = Instant::now();
-        let set = MatrixSet::with_options(data, n, p, &options).expect("a good set");
+        let set = MatrixSet::with_options(&data, n, p, &options).expect("a good set");
         let answer = diagonalize(&set, &Settings::default()).expect("good settings");
         let first = answer.b[(0, 0)];
         drop((answer, set));
-        assert!(first.is_finite());
-        before.elapsed().as_secs_f64()
-    };
-    (0..times + SKIPPED).map(one).skip(SKIPPED).collect()
+        println!("{:.9} {first}", before.elapsed().as_secs_f64());
+    }
 }
 
 fn run(program: &Path, file: &Path, n: usize, p: usize, times: usize) -> Vec<f64> {

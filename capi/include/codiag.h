@@ -133,7 +133,7 @@ typedef enum codiag_layout {
 typedef enum codiag_criterion {
     /**
      * Pham's likelihood, for positive definite matrices:
-     * 1/2 sum_i w_i [sum_a log Di_aa - log det Di].
+     * 1/2 sum_i w_i (sum_a log Di_aa - log det Di).
      */
     CODIAG_CRITERION_LIKELIHOOD = 0,
     /**
@@ -142,8 +142,8 @@ typedef enum codiag_criterion {
      */
     CODIAG_CRITERION_FROBENIUS = 1,
     /**
-     * The share of that energy that the fit A Li A^T, with the best diagonal Li, leaves, for any
-     * symmetric matrices.
+     * The share of that energy that the fit A Li A^H, with the best diagonal Li, leaves, for any
+     * symmetric (Hermitian) matrices.
      */
     CODIAG_CRITERION_LEAST_SQUARES = 2,
 } codiag_criterion;

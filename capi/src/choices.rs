@@ -31,8 +31,8 @@ pub enum codiag_criterion {
     /// The share of the energy sum_i w_i |Ci|^2 that is off the diagonals of Di, B being orthogonal
     /// (unitary), for any symmetric (Hermitian) matrices.
     Frobenius = 1,
-    /// The share of that energy that the fit A Li A^T, with the best diagonal Li, leaves, for any
-    /// symmetric matrices.
+    /// The share of that energy that the fit A Li A^H, with the best diagonal Li, leaves, for any
+    /// symmetric (Hermitian) matrices.
     LeastSquares = 2,
 }
 

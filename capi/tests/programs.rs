@@ -2,6 +2,7 @@
 //! to the static one, and run; under valgrind or AddressSanitizer where there is one.
 
 #![cfg(unix)] // elsewhere compilers are not called `cc`
+#![allow(clippy::print_stdout)] // what was not run is said
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +37,7 @@ fn static_library() -> PathBuf {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        name.starts_with("libcodiag_c") && name.ends_with(".a")
+        name.starts_with("libcodiag_c") && path.extension().is_some_and(|end| end == "a")
     });
     let newest = named.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
     newest.expect("the static library is built along")

@@ -63,7 +63,7 @@ if ~isempty(options.callback)
 end
 answer = codiag_mex(data, [n p], double(is_complex), given);
 if isfield(answer, 'error')
-    error(codiag_words(answer, options));
+    error(codiag_words(answer));
 end
 if answer.callback_failed
     error('codiag:callback', 'the callback failed: %s', lasterr());

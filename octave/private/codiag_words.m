@@ -1,4 +1,4 @@
-function report = codiag_words(e, options)
+function report = codiag_words(e)
 % What is wrong, in the words of MATLAB: matrices are counted from 1. A struct for error().
 
 % The numbers of codiag_error and codiag_remedy in codiag.h.
@@ -31,8 +31,6 @@ elseif e.error == WEIGHTS && e.matrix > 0
 elseif e.error == START
     identifier = 'codiag:start';
     message = regexprep(message, '^b must', 'the start must');
-elseif e.error == CONFLICT && strcmp(options.criterion, 'least-squares')
-    message = ['criterion ''least-squares'' is for real matrices and sets that are not reduced by ''rank'''];
 elseif e.error == CONFLICT
     message = 'orthogonal is not for a set reduced by ''rank'', whose axes are not those of the channels';
 end

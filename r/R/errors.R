@@ -66,17 +66,8 @@ conflict <- function(options) {
   if (options$orthogonal && criterion == "least-squares") {
     return("orthogonal = TRUE is not for criterion = \"least-squares\": over rotations it is criterion = \"frobenius\"")
   }
-  if (criterion == "least-squares" && options$rank != 0) {
-    return(paste(
-      "criterion = \"least-squares\" is not for a set reduced by rank, whose matrices are not those of the",
-      "channels"
-    ))
-  }
   if (options$orthogonal && options$rank != 0) {
     return("orthogonal = TRUE is not for a set reduced by rank, whose axes are not those of the channels")
-  }
-  if (criterion == "least-squares") {
-    return("criterion = \"least-squares\" is for real matrices: these are complex")
   }
   "these options exclude each other"
 }

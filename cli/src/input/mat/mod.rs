@@ -130,6 +130,7 @@ struct Bytes<'a> {
     big_endian: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Element<'a> {
     kind: u32,
     content: Bytes<'a>,
