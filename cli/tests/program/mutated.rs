@@ -104,7 +104,11 @@ fn archive(arrays: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> 
 fn seeds(place: &Place) -> Vec<Seed> {
     let set = codiag::synthetic::Synthetic::new(4, 3, 0.1, 0).data;
     let of = |description: &str, bytes: fn(f64) -> Vec<u8>, fortran: bool| {
-        let data: Vec<u8> = set.iter().flat_map(|x| bytes(*x)).collect();
+        // In Fortran's order the first index runs fastest.
+        let place = |k: usize| (k % 4) * 9 + (k / 4 % 3) * 3 + k / 12;
+        let data: Vec<u8> = (0..36)
+            .flat_map(|k| bytes(set[if fortran { place(k) } else { k }]))
+            .collect();
         Array::bytes(description, fortran, "(4, 3, 3)", &data)
     };
     let doubles = of("<f8", |x| x.to_le_bytes().to_vec(), false);
