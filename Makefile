@@ -111,8 +111,9 @@ packages: wheel .venv/linters
 	cargo publish --dry-run --workspace --allow-dirty
 	$(TOOLS)/python -m twine check --strict dist/*
 
-# Small sets of all sorts, solved by all criteria and methods for a minute.
+# Files with a few bytes changed; then small sets of all sorts, solved by all criteria and methods for a minute.
 soak:
+	cargo test --release -p codiag-cli --test program mutated -- --ignored
 	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
 
 # All readers of files and the solver on arbitrary bytes, half a minute each, where there are a nightly

@@ -1,5 +1,6 @@
 //! What the library finds wrong, as Python's exceptions and in Python's words.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use codiag::Error;
@@ -48,8 +49,17 @@ fn exception(error: &Error, message: String) -> PyErr {
 
 /// An `OSError`, of the class that Python itself chooses for what the system says.
 pub(crate) fn system_error(error: &std::io::Error, path: Option<&Path>) -> PyErr {
-    let mut causes = std::iter::successors(Some(error as &dyn std::error::Error), |e| e.source());
-    let code = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    // An error that has passed through other hands may have lost its number, which is the same on all
+    // systems for these.
+    let code = error.raw_os_error().or(match error.kind() {
+        ErrorKind::NotFound => Some(2),
+        ErrorKind::PermissionDenied => Some(13),
+        ErrorKind::NotADirectory => Some(20),
+        ErrorKind::IsADirectory => Some(21),
+        ErrorKind::StorageFull => Some(28),
+        ErrorKind::ReadOnlyFilesystem => Some(30),
+        _ => None,
+    });
     let Some(code) = code else {
         let path = path.map_or(String::new(), |path| format!("{}: ", path.display()));
         return PyOSError::new_err(format!("{path}{error}"));

@@ -45,12 +45,12 @@ fn arguments() -> Result<Run, String> {
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
-        let wrong = |_| format!("{name} needs a number, got {value:?}");
+        let wrong = || format!("{name} needs a number, got {value:?}");
         match name.as_str() {
-            "--first" => run.first = value.parse().map_err(|_| wrong(()))?,
-            "--count" => run.count = value.parse().map_err(|_| wrong(()))?,
-            "--seconds" => run.seconds = value.parse().map_err(|_| wrong(()))?,
-            "--threads" => run.threads = value.parse().map_err(|_| wrong(()))?,
+            "--first" => run.first = value.parse().map_err(|_| wrong())?,
+            "--count" => run.count = value.parse().map_err(|_| wrong())?,
+            "--seconds" => run.seconds = value.parse().map_err(|_| wrong())?,
+            "--threads" => run.threads = value.parse().map_err(|_| wrong())?,
             _ => {
                 return Err(format!(
                     "expected --first, --count, --seconds or --threads, got {name}"

@@ -13,7 +13,6 @@ mod properties;
 mod reference;
 mod rotations;
 mod signals;
-mod soak;
 mod tracker;
 
 #[path = "../../examples/cross_spectra.rs"]
