@@ -383,7 +383,8 @@ pub struct Diagonalization<T = f64> {
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,
-    /// The losses of all starts tried, the first being the one asked for.
+    /// The losses of all starts tried, the first being the one asked for; of a further start that was given
+    /// up, the loss where it was.
     pub start_losses: Vec<f64>,
     /// How surely each component comes again; None if nothing was tried
     /// ([`Settings::stability`](crate::Settings::stability), [`Settings::restarts`](crate::Settings::restarts)).
@@ -405,11 +406,13 @@ impl<T: Scalar> Diagonalization<T> {
         set.transform(&self.b)
     }
 
-    /// Puts component `order[a]` into row a, with the sign `signs[a]`.
-    pub(crate) fn rearrange(&mut self, order: &[usize], signs: &[f64]) {
+    /// Puts component `order[a]` into row a, times the sign or phase `phases[a]`.
+    pub(crate) fn rearrange(&mut self, order: &[usize], phases: &[T]) {
         let (b, a, powers) = (&self.b, &self.a, &self.powers);
-        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| b[(order[x], c)] * signs[x]);
-        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| a[(c, order[x])] * signs[x]);
+        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| b[(order[x], c)] * phases[x]);
+        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| {
+            a[(c, order[x])] * phases[x].conj()
+        });
         self.powers = Matrix::from_fn(powers.rows(), powers.columns(), |i, x| {
             powers[(i, order[x])]
         });
@@ -427,7 +430,7 @@ impl<T: Scalar> Diagonalization<T> {
     pub(crate) fn order_by_stability(&mut self) {
         if let Some(stability) = &self.stability {
             let order = stability.order();
-            self.rearrange(&order, &vec![1.0; order.len()]);
+            self.rearrange(&order, &vec![T::ONE; order.len()]);
         }
     }
 }

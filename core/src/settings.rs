@@ -230,12 +230,15 @@ pub struct Settings {
     pub lambda_min: f64,
     /// How often the quasi-Newton method halves a step before it gives up.
     pub max_halvings: usize,
-    /// How many further, deterministic starts are tried; the answer of lowest loss is kept.
+    /// How many further, deterministic starts are tried; the answer of lowest loss is kept. For the
+    /// likelihood each is the best point so far with three fifths of its components mixed, and Newton's
+    /// method gives it up as soon as it cannot be expected to win.
     pub restarts: usize,
     /// How many resamples of the matrices, drawn with replacement, are solved to learn how surely each component
     /// comes again: [`Diagonalization::stability`](crate::Diagonalization::stability). Only for matrices in memory.
     pub stability: usize,
-    /// In what order components come. By stability, something must have been tried: resamples or restarts.
+    /// In what order components come. By stability, something must have been tried: resamples or restarts,
+    /// all of which are then followed to their end.
     pub order: Order,
     /// Whether B is brought to its canonical form: unit mean powers, components ordered by how
     /// much their power varies over the set, the largest entry of each pattern positive. For the

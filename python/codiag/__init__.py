@@ -23,20 +23,28 @@ from ._many import diagonalize_many
 from ._result import Identifiability, Record, Result
 from ._saved import load
 from ._signals import (
-    cospectra,
     cumulants,
     epoch_covariances,
     lagged_covariances,
     segment_covariances,
 )
 from ._solve import amari_distance, diagonalize, gradient, loss
+from ._spectra import cospectra, cross_spectra
 from ._tracker import Tracker
 
 if TYPE_CHECKING:
     from . import dask
     from ._csp import CSP
     from .estimator import JointDiagonalizer
-    from .separation import AMUSE, JADE, SOBI, Artefact, Rival, SourceSeparation
+    from .separation import (
+        AMUSE,
+        JADE,
+        SOBI,
+        Artefact,
+        ArtefactScores,
+        Rival,
+        SourceSeparation,
+    )
 
 __all__ = [
     "diagonalize",
@@ -46,6 +54,7 @@ __all__ = [
     "segment_covariances",
     "epoch_covariances",
     "cospectra",
+    "cross_spectra",
     "lagged_covariances",
     "cumulants",
     "loss",
@@ -64,6 +73,7 @@ __all__ = [
     "JADE",
     "Rival",
     "Artefact",
+    "ArtefactScores",
     "ConvergenceWarning",
     "ConvergenceError",
     "compat",
@@ -85,7 +95,15 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = CSP
         return CSP
-    if name in ("SourceSeparation", "SOBI", "AMUSE", "JADE", "Rival", "Artefact"):
+    if name in (
+        "SourceSeparation",
+        "SOBI",
+        "AMUSE",
+        "JADE",
+        "Rival",
+        "Artefact",
+        "ArtefactScores",
+    ):
         from . import separation
 
         globals()[name] = getattr(separation, name)

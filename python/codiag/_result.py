@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._files import whole_file
+from ._files import write_whole
 from ._html import result_html
 from ._input import Floats, Numbers, number_array
 
@@ -101,11 +101,12 @@ class Result:
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
     start_losses : ndarray
-        The losses reached from all starts tried, the first being the one asked for.
+        The losses reached from all starts tried, the first being the one asked for; of one that was
+        given up, the loss where it was.
     stability : ndarray, shape (r,), or None
-        How surely each component comes again, from 0 to 1: the median, over the restarts whose loss
-        is within 0.1 % of the lowest and over the resamples that ``stability=`` asks for, of the
-        correlation with the component that matches it there. None if nothing was tried.
+        How surely each component comes again, from 0 to 1: the median, over the resamples that
+        ``stability=`` asks for and over the restarts whose loss is within 0.1 % of the lowest, of
+        the correlation with the component that matches it there. None if it was not asked for.
     matches : ndarray, shape (trials, r), or None
         These correlations, those of the restarts first; their median is the stability.
     """
@@ -193,8 +194,8 @@ class Result:
         path : str or path-like
             The file, replaced if it exists.
         """
-        with whole_file(path) as file:
-            np.savez(file, codiag_result=_FORMAT, **self._arrays())
+        arrays = self._arrays()
+        write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **arrays))
 
     def _arrays(self) -> dict[str, Any]:
         """Return all there is as arrays by name, as files hold them."""
@@ -240,7 +241,8 @@ class Result:
 
 def from_fields(fields: dict[str, Any]) -> Result:
     """Return the result that the extension describes."""
-    history = {name: np.array(column) for name, column in fields["history"].items()}
+    # Arrays but for the names.
+    history = {name: np.asarray(column) for name, column in fields["history"].items()}
     hardest = fields["identifiability"]
     return Result(
         criterion=fields["criterion"],

@@ -98,7 +98,7 @@ class SOBI(Separator):
         *,
         lags: int | Iterable[int] | None = None,
         segments: int = 1,
-        segment_length: int | None = None,
+        segment_length: int | str | None = None,
         overlap: float = 0.0,
         orthogonal: bool = True,
         rate: float | None = None,
@@ -139,8 +139,9 @@ class SOBI(Separator):
         self.lags_ = lag_list(most_lags(samples) if self.lags is None else self.lags)
         return {
             "lags": self.lags_,
-            "segments": self.segments,
+            "segments": self.segments if self.segment_length is None else None,
             "segment_length": self.segment_length,
+            "rate": rate,
             "overlap": self.overlap,
             "orthogonal": self.orthogonal,
         }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import __version__
-from ._files import whole_file
+from ._files import write_whole
 from ._result import _FORMAT, Result, from_arrays
 
 _MODEL_FORMAT = 1
@@ -51,16 +51,14 @@ class Savable:
             arrays["channel_names"] = np.array(info["ch_names"])
             arrays["channel_types"] = np.array(info.get_channel_types())
             arrays["info"] = _info_bytes(info)
-        with whole_file(path) as file:
-            np.savez(
-                file,
-                codiag_model=_MODEL_FORMAT,
-                estimator=type(self).__name__,
-                version=__version__,
-                settings=_written(settings, "setting", arrays),
-                found=_written(found, "found", arrays),
-                **arrays,
-            )
+        arrays.update(
+            codiag_model=_MODEL_FORMAT,
+            estimator=type(self).__name__,
+            version=__version__,
+            settings=_written(settings, "setting", arrays),
+            found=_written(found, "found", arrays),
+        )
+        write_whole(path, lambda file: np.savez(file, **arrays))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

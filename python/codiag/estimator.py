@@ -13,7 +13,6 @@ from ._input import (
     Numbers,
     matrix_set,
     real_array,
-    real_set,
     start_choice,
     weight_vector,
 )
@@ -205,7 +204,7 @@ class JointDiagonalizer(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMix
         -------
         self
         """
-        data = real_set(X, "X")
+        data = matrix_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
         if isinstance(self.shrinkage, str):
             raise ValueError(

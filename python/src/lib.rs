@@ -4,6 +4,7 @@
 mod cluster;
 mod convert;
 mod disk;
+mod files;
 mod many;
 mod observer;
 mod options;
@@ -196,6 +197,8 @@ mod _core {
     #[pymodule_export]
     use super::disk::solve_file;
     #[pymodule_export]
+    use super::files::{try_place, write_whole};
+    #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]
     use super::part::{Chunk, Part};
@@ -205,8 +208,8 @@ mod _core {
     use super::resample::resample;
     #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cumulants, epoch_covariances, lagged_covariances, remove,
-        segment_covariances, separate,
+        apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,
+        lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

@@ -125,6 +125,16 @@ def test_remove_artefacts(run, picture):
     assert drawn == pytest.approx(kept, rel=0.1)
 
 
+def test_coming_from(run):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("mne")
+    pytest.importorskip("pyriemann")
+    page = run("docs/coming-from.md")
+    assert codiag.amari_distance(page["result"].B, page["A"]) < 0.02
+    assert codiag.amari_distance(page["B"], page["A"]) < 0.02
+    assert page["cleaned"] is not page["raw"] and page["by_lags"].filters_.shape == (8, 8)
+
+
 def test_which_components(run, picture):
     pytest.importorskip("sklearn")
     page = run("docs/which-components.md")

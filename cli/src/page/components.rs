@@ -1,6 +1,6 @@
 //! What the components of an answer are in each matrix: a map, and a table.
 
-use codiag::{Diagonalization, Order};
+use codiag::{Diagonalization, Order, Scalar};
 use maud::{Markup, html};
 
 use super::solve::{MOST_BARS, left_out};
@@ -11,16 +11,16 @@ use crate::words::{self, small};
 const SHOWN: usize = 40;
 
 /// The diagonal entries of all components in all matrices, in a unit of each component's own.
-struct Entries<'a> {
-    answer: &'a Diagonalization,
+struct Entries<'a, T> {
+    answer: &'a Diagonalization<T>,
     /// The mean power of each component or, where powers may be negative, their root mean square.
     units: Vec<f64>,
     /// Whether all powers are positive, so that factors of them can be compared.
     positive: bool,
 }
 
-impl<'a> Entries<'a> {
-    fn new(answer: &'a Diagonalization, weights: Option<&[f64]>) -> Self {
+impl<'a, T: Scalar> Entries<'a, T> {
+    fn new(answer: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
         let powers = &answer.powers;
         let positive = answer.criterion.requires_definite();
         let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
@@ -91,7 +91,11 @@ impl<'a> Entries<'a> {
 }
 
 /// The section of the page.
-pub fn components(answer: &Diagonalization, weights: Option<&[f64]>, order: Order) -> Markup {
+pub fn components<T: Scalar>(
+    answer: &Diagonalization<T>,
+    weights: Option<&[f64]>,
+    order: Order,
+) -> Markup {
     let by_stability = order == Order::Stability;
     let entries = Entries::new(answer, weights);
     let (n, r) = (entries.matrices(), answer.powers.columns());

@@ -3,6 +3,7 @@
 
 mod components;
 mod convergence;
+mod maps;
 pub mod paper;
 pub mod separate;
 pub mod solve;

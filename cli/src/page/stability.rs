@@ -9,12 +9,12 @@ use crate::words;
 pub const HEADING: &[&str] = &["stability"];
 
 /// The stability of a component; None if nothing was tried.
-pub fn of(answer: &Diagonalization, component: usize) -> Option<f64> {
+pub fn of<T>(answer: &Diagonalization<T>, component: usize) -> Option<f64> {
     Some(answer.stability.as_ref()?.values[component])
 }
 
 /// The cell of a component, marked if it may not come again.
-pub fn cell(answer: &Diagonalization, component: usize) -> Markup {
+pub fn cell<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
     html! {
         @if let Some(stability) = of(answer, component) {
             td { (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) } }
@@ -23,7 +23,7 @@ pub fn cell(answer: &Diagonalization, component: usize) -> Markup {
 }
 
 /// A badge beside the name of a component that may not come again.
-pub fn badge(answer: &Diagonalization, component: usize) -> Markup {
+pub fn badge<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
     html! {
         @if let Some(stability) = of(answer, component) && stability < Stability::STABLE {
             span.badge { "stability " (format!("{stability:.2}")) (mark()) }
@@ -36,7 +36,7 @@ fn mark() -> Markup {
 }
 
 /// What the numbers are; nothing if nothing was tried.
-pub fn explanation(answer: &Diagonalization) -> Markup {
+pub fn explanation<T>(answer: &Diagonalization<T>) -> Markup {
     html! {
         @if let Some(found) = &answer.stability {
             p { (sentence(found)) }

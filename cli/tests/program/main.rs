@@ -2,12 +2,14 @@
 
 mod browser;
 mod check;
+mod complex;
 mod diagonalize;
 mod errors;
 mod from_disk;
 mod inputs;
 mod interrupted;
 mod manners;
+mod mutated;
 mod readme;
 mod reproduce;
 mod separate;

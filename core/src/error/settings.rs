@@ -165,15 +165,6 @@ pub enum Conflict {
          Criterion::Frobenius"
     )]
     OrthogonalLeastSquares,
-    /// A fit to the matrices of a reduced set, which are whitened, would be another one.
-    #[error(
-        "Criterion::LeastSquares is not for a set reduced in rank, whose matrices are not those of the \
-         channels"
-    )]
-    LeastSquaresReduced,
-    /// Least squares fits real matrices.
-    #[error("Criterion::LeastSquares is for real matrices: these are complex")]
-    LeastSquaresComplex,
     /// The second derivatives of least squares are never formed.
     #[error("Hessian::at is not for Criterion::LeastSquares, whose Hessian is never formed")]
     LeastSquaresHessian,

@@ -8,6 +8,7 @@ mod in_memory;
 mod on_disk;
 mod options;
 mod recycled;
+pub(crate) use recycled::Recycled;
 mod reduction;
 mod resampled;
 mod start_sums;
@@ -20,7 +21,7 @@ pub(crate) use build::{
     Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
-pub(crate) use groups::diagonal_sum;
+pub(crate) use groups::{diagonal_sum, packed_len};
 pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading, Unwatched, Watcher};
 pub use options::{Rank, SetOptions};

@@ -41,6 +41,13 @@ impl Basis {
         })
     }
 
+    /// How many coordinates there are.
+    pub fn components(&self) -> usize {
+        self.reduction
+            .as_ref()
+            .map_or(self.mean.rows(), Reduction::rank)
+    }
+
     pub fn coordinates(&self) -> Coordinates {
         match &self.reduction {
             Some(reduction) => Coordinates::Filtered(reduction.filters().clone()),

@@ -13,7 +13,6 @@ mod rotation;
 
 use std::ops::ControlFlow;
 
-use crate::criterion::Criterion;
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
@@ -21,7 +20,7 @@ use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Order, Settings};
 use crate::stability::{self, Stability};
 use crate::statistics::Statistics;
-use crate::{Error, start};
+use crate::{Criterion, Error, start};
 use coarse::Coarse;
 use iteration::{Beginning, Iteration, Step};
 use progress::Progress;
@@ -130,13 +129,8 @@ fn solve_starts<T: Scalar, S: WorkingSet<T>>(
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
     let reduction = set.summary().reduction.as_ref();
-    if reduction.is_some_and(|reduction| !reduction.rotates()) {
-        if criterion == Criterion::LeastSquares {
-            return Err(Error::Conflict(Conflict::LeastSquaresReduced));
-        }
-        if orthogonal {
-            return Err(Error::Conflict(Conflict::OrthogonalReduced));
-        }
+    if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
+        return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(set.summary(), observer);
     let mut best = match coarse::start(set, settings, progress)? {
@@ -144,10 +138,18 @@ fn solve_starts<T: Scalar, S: WorkingSet<T>>(
         Coarse::Stopped(beginning) => stand(set, settings, beginning, progress)?,
     };
     let mut start_losses = vec![best.loss()];
+    // Where stability is asked for, all starts are followed to their end; else the first that cannot be
+    // expected to win is given up.
+    let compared = settings.stability > 0 || settings.order == Order::Stability;
+    let races = !compared
+        && settings.method == Method::Newton
+        && criterion == Criterion::Likelihood
+        && !settings.orthogonal;
     let mut others = Vec::new();
     while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
         progress.start = start_losses.len();
-        let other = match solve_again(set, settings, progress) {
+        progress.to_beat = races.then(|| best.loss());
+        let other = match solve_again(set, settings, &best.b, progress) {
             Err(Error::Interrupted) => {
                 best.statistics = None;
                 best.status = Status::Stopped;
@@ -171,7 +173,8 @@ fn solve_starts<T: Scalar, S: WorkingSet<T>>(
         }
     }
     let answer = answer::assemble(set, settings, best, start_losses)?;
-    Ok((answer, others))
+    // Starts that were given up would leave only those that agree.
+    Ok((answer, if compared { others } else { Vec::new() }))
 }
 
 /// How one solve ended.
@@ -193,10 +196,11 @@ impl<T> Outcome<T> {
 fn solve_again<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
+    best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     let beginning = Beginning {
-        b: start::restart(set, progress.start, settings.orthogonal)?,
+        b: start::restart(set, progress.start, settings.orthogonal, best)?,
         passes: 0.0,
     };
     solve(set, settings, beginning, progress)
