@@ -174,7 +174,8 @@ class CSP(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(
                 f"sample_weight must be {len(data)} numbers that are not negative, one per epoch"
             )
-        shares = np.bincount(numbers, weights=own, minlength=len(classes))
+        counted = np.bincount(numbers, weights=own, minlength=len(classes))
+        shares: Floats = counted.astype(np.float64)
         if not np.all(shares > 0):
             empty = classes[~(shares > 0)][0]
             raise ValueError(f"the weights of all epochs of class {empty!r} are zero")
