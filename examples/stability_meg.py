@@ -68,6 +68,6 @@ for options in ({"stability": 20}, {"stability": 20, "restarts": 10}):
     correlation = np.corrcoef(model.stability_, come_again)[0, 1]
     print(
         f"{options}: {stable.sum()} of 40 stable, in {price:.1f} times the time; of these "
-        f"{np.sum(come_again[stable] > 0.9)} come again, of the others {np.sum(come_again[~stable] > 0.9)}; "
-        f"correlation of the two {correlation:.2f}"
+        f"{np.sum(come_again[stable] > 0.9)} come again, of the others "
+        f"{np.sum(come_again[~stable] > 0.9)}; correlation of the two {correlation:.2f}"
     )
