@@ -40,9 +40,16 @@ def fit(segments=100, start="spectral", **options):
         return model.fit(X)
 
 
-clock = time.perf_counter()
+def seconds(**options):
+    """The shortest of three fits takes so long."""
+    moments = [time.perf_counter()]
+    for _ in range(3):
+        fit(**options)
+        moments.append(time.perf_counter())
+    return np.diff(moments).min()
+
+
 plain = fit()
-alone = time.perf_counter() - clock
 B, loss = plain.B_, plain.result_.loss
 print(f"40 sources of {X.shape[0]} magnetometers: {plain.result_.status}, loss {loss:.4f}")
 again = {}
@@ -53,24 +60,14 @@ again[f"another start (loss {100 * (other.result_.loss / loss - 1):+.2f} %)"] = 
 for name, found in again.items():
     print(f"  {name:36} {np.sum(found > 0.9):2} of 40 come again (|r| > 0.9)")
 
-truth = np.mean([again["80 segments"], again["120 segments"]], axis=0)
-for options in (
-    {"stability": 20},
-    {"restarts": 10, "order": "stability"},
-    {"stability": 20, "restarts": 10},
-):
-    clock = time.perf_counter()
-    model = fit(**options)
-    seconds = time.perf_counter() - clock
-    if model.stability_ is None:
-        print(f"{options}: no start came near")
-        continue
-    found = np.argmax(np.abs(model.B_ @ plain.A_), axis=1)
-    come_again = matches(model.B_, fit(80).B_) + matches(model.B_, fit(120).B_)
+for options in ({"stability": 20}, {"stability": 20, "restarts": 10}):
+    model, price = fit(**options), seconds(**options) / seconds()
+    # The best of several starts may be another answer.
+    come_again = 0.5 * (matches(model.B_, fit(80).B_) + matches(model.B_, fit(120).B_))
     stable = model.stability_ >= 0.9
-    correlation = np.corrcoef(model.stability_, come_again / 2)[0, 1]
+    correlation = np.corrcoef(model.stability_, come_again)[0, 1]
     print(
-        f"{options}: {stable.sum()} of 40 stable, {seconds / alone:.1f} times the time; "
-        f"{np.sum(come_again[stable] / 2 > 0.9)} of these come again, "
-        f"{np.sum(come_again[~stable] / 2 > 0.9)} of the others; correlation {correlation:.2f}"
+        f"{options}: {stable.sum()} of 40 stable, in {price:.1f} times the time; of these "
+        f"{np.sum(come_again[stable] > 0.9)} come again, of the others "
+        f"{np.sum(come_again[~stable] > 0.9)}; correlation of the two {correlation:.2f}"
     )

@@ -174,9 +174,11 @@ class CSP(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(
                 f"sample_weight must be {len(data)} numbers that are not negative, one per epoch"
             )
-        shares = np.bincount(numbers, weights=own, minlength=len(classes))
+        counted = np.bincount(numbers, weights=own, minlength=len(classes))
+        shares: Floats = counted.astype(np.float64)
         if not np.all(shares > 0):
-            raise ValueError("every class needs epochs of positive weight")
+            empty = classes[~(shares > 0)][0]
+            raise ValueError(f"the weights of all epochs of class {empty!r} are zero")
         means = self._class_means(data, numbers, own, shares)
         if self.class_weights == "equal":
             shares = np.ones(len(classes))
@@ -184,7 +186,7 @@ class CSP(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.result_ = result
         self.classes_ = classes
         self.n_features_in_ = data.shape[1]
-        self.n_iter_ = result.n_iter
+        self.n_iter_ = max(1, result.n_iter)  # two classes take none
         information = _mutual_information(result.powers, shares / shares.sum())
         order = np.argsort(-information, kind="stable")
         kept = order[: self.n_filters]

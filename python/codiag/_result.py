@@ -263,7 +263,7 @@ def from_fields(fields: dict[str, Any]) -> Result:
     )
 
 
-def from_arrays(stored: Mapping[str, NDArray[Any]]) -> Result:
+def from_arrays(stored: Mapping[str, Any]) -> Result:
     """Return the result that a file holds."""
     prefix = "history_"
     names = [name for name in stored if name.startswith(prefix)]

@@ -106,9 +106,9 @@ def test_callbacks_and_stopping(noisy):
 def test_only_in_memory(tmp_path):
     np.save(tmp_path / "C.npy", codiag.datasets.synthetic(4000, 10)[0])
     with pytest.raises(ValueError, match="stability= is only for matrices in memory"):
-        codiag.diagonalize(tmp_path / "C.npy", stability=5, memory="2MB")
+        codiag.diagonalize(tmp_path / "C.npy", stability=5, memory="3MB")
     # Further starts are tried wherever the matrices are.
-    tried = codiag.diagonalize(tmp_path / "C.npy", restarts=1, order="stability", memory="2MB")
+    tried = codiag.diagonalize(tmp_path / "C.npy", restarts=1, order="stability", memory="3MB")
     assert tried.stability.min() > 0.9
 
 
