@@ -175,7 +175,8 @@ def head(info: Any) -> tuple[float, float, float, float] | None:
         radius, middle, _ = fit_sphere_to_headshape(info, units="m", verbose="error")
     except (RuntimeError, ValueError):
         return None
-    return (*(float(x) for x in middle), float(radius))
+    x, y, z = map(float, middle)
+    return x, y, z, float(radius)
 
 
 def type_to_map(types: list[str]) -> str:

@@ -198,8 +198,8 @@ def positions(info: Any, types: list[str]) -> list[tuple[float, float] | None]:
                 continue
             # As far from the top as along the sphere, so that low channels are not crowded.
             angle, around = np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)
-            flat[k] = (float(angle * np.cos(around)), float(angle * np.sin(around)))
-            seen[place] = flat[k]
+            seen[place] = (float(angle * np.cos(around)), float(angle * np.sin(around)))
+            flat[k] = seen[place]
     return flat
 
 
