@@ -48,22 +48,6 @@ impl<T: Scalar> Statistics<T> {
         Self { gradient, gamma }
     }
 
-    /// For arithmetic that is only for real numbers.
-    pub(crate) fn to_real(&self) -> Statistics {
-        Statistics {
-            gradient: self.gradient.to_real(),
-            gamma: self.gamma.clone(),
-        }
-    }
-
-    /// Real ones among statistics that may be complex.
-    pub(crate) fn from_real(real: Statistics) -> Self {
-        Self {
-            gradient: Matrix::from_real(&real.gradient),
-            gamma: real.gamma,
-        }
-    }
-
     /// ĝ = ‖G‖_F / √p: in the gauge where the mean powers are 1, a measure that depends neither
     /// on units nor on n.
     pub fn gradient_norm(&self) -> f64 {
@@ -172,6 +156,11 @@ impl<T: Scalar> Hessian<T> {
         self.single_is_current = false;
         assert_eq!(rows.len(), self.rows.len());
         std::mem::swap(&mut self.rows, rows);
+    }
+
+    /// The size p of the matrices.
+    pub(crate) fn size(&self) -> usize {
+        self.p
     }
 
     /// How many bytes the row blocks of p×p matrices take.

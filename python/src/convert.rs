@@ -24,6 +24,23 @@ pub enum Square<'py> {
     Complex(PyReadonlyArray2<'py, c64>),
 }
 
+/// One of two, as the matrices are real or complex.
+pub enum Either<R, C> {
+    Real(R),
+    Complex(C),
+}
+
+/// The same expression of either.
+macro_rules! either {
+    ($value:expr, $inner:ident => $result:expr) => {
+        match $value {
+            $crate::convert::Either::Real($inner) => $result,
+            $crate::convert::Either::Complex($inner) => $result,
+        }
+    };
+}
+pub(crate) use either;
+
 /// n and p of an array that Python has found to be (n, p, p).
 pub fn shape<T: Element>(c: &PyReadonlyArray3<'_, T>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])
@@ -91,6 +108,12 @@ pub fn results<T: Scalar + Element>(
     fields.set_item("residuals", answer.residuals.into_pyarray(py))?;
     fields.set_item("powers", matrix_to(py, answer.powers)?)?;
     fields.set_item("start_losses", answer.start_losses.into_pyarray(py))?;
+    if let Some(found) = answer.stability {
+        fields.set_item("stability", found.values.into_pyarray(py))?;
+        fields.set_item("matches", matrix_to(py, found.matches)?)?;
+    } else {
+        fields.set_item("stability", py.None())?;
+    }
     fields.set_item("B", matrix_to(py, answer.b)?)?;
     fields.set_item("A", matrix_to(py, answer.a)?)?;
     Ok(fields)

@@ -1,5 +1,6 @@
 """The scripts in examples/ run, and what they print is as good as it should be."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 
 pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
@@ -16,7 +18,9 @@ def example(root, tmp_path):
         if not path.exists():
             pytest.skip(f"there is no examples/{name} here")
         command = [sys.executable, str(path), *map(str, arguments)]
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        # Figures are drawn, and shown to nobody.
+        quiet = {**os.environ, "MPLBACKEND": "agg"}
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=quiet)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
@@ -41,7 +45,43 @@ def test_hearts(example):
     assert all(float(likeness) > 0.95 for hearts in printed for likeness in hearts)
 
 
-def test_meg(example, shared, tmp_path):
+def test_compare_methods(example):
+    printed = example("compare_methods.py")
+    assert re.search(r"newton +converged after \d+ iterations", printed)
+    newton, *others = (int(n) for n in re.findall(r"after (\d+) iterations", printed))
+    assert len(others) == 2 and 3 * newton < min(others)
+
+
+def test_three_criteria(example):
+    printed = example("three_criteria.py")
+    rows = {name: [float(x) for x in rest] for name, *rest in map(str.split, printed.splitlines())}
+    assert list(rows) == ["likelihood", "frobenius", "least-squares"]
+    for found in rows.values():
+        assert len(found) == 7 and found[0] < 0.01 < found[-1]
+    assert rows["likelihood"][3] < min(rows["frobenius"][3], rows["least-squares"][3])
+
+
+def test_follow_a_mixing(example):
+    followed, kept = re.findall(r"[\d.]+\d", example("follow_a_mixing.py"))
+    assert 3 * float(followed) < float(kept)
+
+
+def shown(root, page, script):
+    """The output of a script that a page shows, below the command."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    return text.split(script, 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
+
+
+def same(printed, shown):
+    """Whether two outputs are the same but for the last digits of numbers."""
+    number = r"\d+(?:\.\d+)?"
+    assert re.sub(number, "#", printed) == re.sub(number, "#", shown)
+    for now, then in zip(re.findall(number, printed), re.findall(number, shown), strict=True):
+        leeway = 0.03 if "." in then else 2
+        assert float(now) == pytest.approx(float(then), rel=0.08, abs=leeway), (now, then)
+
+
+def test_meg(example, shared, root, tmp_path):
     pytest.importorskip("mne")
     pytest.importorskip("matplotlib")
     recording = shared / "meg_sample_24s_raw.fif"
@@ -50,4 +90,5 @@ def test_meg(example, shared, tmp_path):
     printed = example("separate_meg.py", recording, "patterns.png")
     assert "blink" in printed and "EOG 061" in printed and "heartbeat" in printed
     assert "line noise" in printed and "at 60 Hz" in printed
+    same(printed, shown(root, "remove-artefacts.md", "examples/separate_meg.py"))
     assert (tmp_path / "patterns.png").stat().st_size > 5000

@@ -170,9 +170,8 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         let summary = self.set.summary();
         let criterion = summary.criterion;
         if criterion.fits_originals() {
-            let statistics = self.statistics.to_real();
-            let e = wedge::direction(&statistics);
-            return -0.5 * e.dot(&statistics.gradient) * criterion.loss_unit(summary);
+            let e = wedge::direction(&self.statistics);
+            return -0.5 * e.dot(&self.statistics.gradient) * criterion.loss_unit(summary);
         }
         if self.settings.orthogonal {
             let e = quasi_newton::rotation(criterion, &self.statistics, floor);
@@ -208,7 +207,7 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
             Some(Status::NoFurtherDecrease)
         } else if last.iteration >= self.settings.max_iterations {
             Some(Status::IterationLimit)
-        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b.to_real()) {
+        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b) {
             Some(Status::Collinear)
         } else {
             None
@@ -229,14 +228,13 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
     }
 
     /// Moves to another point of a fit, at which the set stands.
-    pub fn fit(&mut self, point: Point) {
+    pub fn fit(&mut self, point: Point<T>) {
         let criterion = self.set.summary().criterion;
         let (change, noise) = (
             point.loss - self.loss,
             criterion.rounding(self.b.rows(), 0.0),
         );
-        let statistics = Statistics::from_real(point.statistics);
-        self.replace(Matrix::from_real(&point.b), statistics, change, noise);
+        self.replace(point.b, point.statistics, change, noise);
         self.loss = point.loss;
     }
 

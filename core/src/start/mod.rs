@@ -5,7 +5,7 @@ mod spectral;
 
 use crate::Error;
 use crate::error::StartProblem;
-use crate::linalg::{self, Matrix, Scalar};
+use crate::linalg::{self, Matrix, Scalar, c64};
 use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
 
@@ -17,23 +17,10 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
 ) -> Result<Matrix<T>, Error> {
     let summary = set.summary();
     match choice {
-        Start::Given(b) => {
-            let entry = |a, c| T::from_real(b[(a, c)]);
-            let b = Matrix::from_fn(b.rows(), b.columns(), entry);
-            given(summary, &b, orthogonal)
-        }
-        Start::GivenComplex(_) if T::PLANES == 1 => Err(Error::Start {
-            problem: StartProblem::Complex,
-        }),
-        Start::GivenComplex(b) => {
-            let entry = |a, c| T::from_parts(b[(a, c)].re, b[(a, c)].im);
-            let b = Matrix::from_fn(b.rows(), b.columns(), entry);
-            given(summary, &b, orthogonal)
-        }
+        Start::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
+        Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
-        Start::Spectral if summary.criterion.fits_originals() => {
-            Ok(Matrix::from_real(&fitted::start(set, 0)?))
-        }
+        Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
         Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
         // In the gauge of unit columns, too, only the eigenvectors remain.
         Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
@@ -42,6 +29,16 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
         Start::Whitener => whitener(summary),
         Start::Spectral => spectral::start(set, 0),
     }
+}
+
+/// A given complex B in the numbers of a set, which must be complex too.
+pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Error> {
+    if T::PLANES == 1 {
+        let problem = StartProblem::Complex;
+        return Err(Error::Start { problem });
+    }
+    let entry = |a, c| T::from_parts(b[(a, c)].re, b[(a, c)].im);
+    Ok(Matrix::from_fn(b.rows(), b.columns(), entry))
 }
 
 /// Further starts, all different: some components of the best point so far, mixed; for other criteria and
@@ -53,7 +50,7 @@ pub(crate) fn restart<T: Scalar, S: WorkingSet<T>>(
     best: &Matrix<T>,
 ) -> Result<Matrix<T>, Error> {
     if set.summary().criterion.fits_originals() {
-        return Ok(Matrix::from_real(&fitted::start(set, k as u64)?));
+        return fitted::start(set, k as u64);
     }
     if set.summary().criterion.requires_rotations() {
         return spectral::rotation(set, k as u64);
@@ -192,10 +189,14 @@ fn eigen<T: Scalar>(m: &Matrix<T>) -> Result<(Vec<f64>, Matrix<T>), Error> {
 }
 
 /// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).
-struct SplitMix(u64);
+pub(crate) struct SplitMix(u64);
 
 impl SplitMix {
-    fn next(&mut self) -> f64 {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,10 +1,10 @@
 //! The decompositions, generic over the numbers. They are called through [`Field`](super::Field) alone, so that
 //! they are compiled here, once, and not in every crate that uses them.
 
-use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
 use faer::prelude::ReborrowMut;
-use faer::{Accum, MatMut, Par, Side};
+use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::{GAUSS_JORDAN, SMALL, from_faer, view};
 use crate::linalg::{Matrix, Scalar, gauss_jordan, small};
@@ -66,6 +66,29 @@ pub fn add_symmetric_product<T: Scalar>(
     matmul(out, Accum::Add, y, x, factor, Par::Seq);
 }
 
+pub fn add_gram<T: Scalar>(
+    out: &mut [T],
+    p: usize,
+    factor: f64,
+    x: &[T],
+    stride: usize,
+    columns: usize,
+) {
+    use triangular::BlockStructure::{Rectangular, TriangularLower};
+    let x = MatRef::from_row_major_slice_with_stride(x, p, columns, stride);
+    triangular::matmul(
+        MatMut::from_row_major_slice_mut(out, p, p),
+        TriangularLower,
+        Accum::Add,
+        x,
+        Rectangular,
+        x.adjoint(),
+        Rectangular,
+        T::from_real(factor),
+        Par::Seq,
+    );
+}
+
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
     if m.rows() <= small::EIGENVECTORS {
         return small::hermitian_eigen(m);
@@ -77,6 +100,19 @@ pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)
 
 pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).self_adjoint_eigenvalues(Side::Lower).ok()
+}
+
+pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    let eigen = view(m).eigen().ok()?;
+    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+    Some(Matrix::from_fn(m.rows(), m.rows(), |a, b| {
+        let entry = vectors[(a, b)];
+        if T::PLANES == 1 && values[b].im < 0.0 {
+            T::from_real(entry.im)
+        } else {
+            T::from_parts(entry.re, entry.im)
+        }
+    }))
 }
 
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {

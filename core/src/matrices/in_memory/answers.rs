@@ -89,7 +89,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
 
     fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         if let Some(fitted) = &self.fitted {
-            return Ok(Statistics::from_real(fitted.statistics.clone()));
+            return Ok(fitted.statistics.clone());
         }
         Ok(self.moments(None))
     }
@@ -128,7 +128,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
 
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         if self.fitted.is_some() {
-            return Ok(Matrix::from_real(&self.fitted_product(&e.to_real())?));
+            return self.fitted_product(e);
         }
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum(
@@ -191,7 +191,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.moments(Some((alpha, scale))))
     }
 
-    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         Ok(self.sums_for_wedge())
     }
 

@@ -118,7 +118,7 @@ impl Needs {
         let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
         // Those of complex matrices have the coefficients of their products besides.
         let scratch = self.planes * self.planes * scratch;
-        let products = if self.fitted { r * r } else { 0 };
+        let products = if self.fitted { self.planes * r * r } else { 0 };
         let entries = self.planes * (Triangle::new(p).len() + 2 * Triangle::new(r).len());
         let blocks = (entries + products + 6 * r + 4) * lanes;
         let pieces = PIECES * self.piece(self.span) * self.planes * p * p;
