@@ -159,7 +159,7 @@ mod tests {
     /// The oracle's formula, with the estimate for the truth, again and again: its fixed point.
     #[test]
     fn the_complex_oas_is_where_the_iteration_ends() {
-        let (c, p, n) = (hermitian(), 3.0, 7.0);
+        let (c, p, n) = (hermitian(), 3.0, 40.0);
         let trace = 6.0;
         let squares: f64 = c.iter().map(|x| x.norm_sqr()).sum();
         let mut amount = 0.5;
