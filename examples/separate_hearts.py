@@ -1,9 +1,13 @@
-"""Two hearts, as of a mother and her unborn child: python examples/separate_hearts.py.
+"""
+Two hearts, as of a mother and her unborn child
+===============================================
 
 Eight electrodes record two hearts of different rates, breathing, a muscle, and noise of their own.
-Each road from a recording to its sources finds both hearts.
+Each road from a recording to its sources finds both hearts. Run
+``python examples/separate_hearts.py``.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import codiag
@@ -26,6 +30,8 @@ def heart(rng, beats_per_minute, width):
     return signal
 
 
+# %%
+# The child's heart is five times weaker than the mother's.
 rng = np.random.default_rng(4)
 mother, child = heart(rng, 72, 0.02), heart(rng, 138, 0.01)
 breathing = np.sin(2 * np.pi * 0.25 * time + 0.8 * np.sin(0.3 * time))
@@ -36,13 +42,37 @@ strengths = [1.0, 0.2, 0.5, 0.1]
 mixing = rng.standard_normal((CHANNELS, 4)) * strengths
 X = mixing @ sources + 0.02 * rng.standard_normal((CHANNELS, len(time)))
 
+# %%
+# By the powers of segments, by spectra, by autocorrelations, and by not being Gaussian.
 roads = {
     "segments": codiag.SourceSeparation(4, segments=200),
     "bands": codiag.SourceSeparation(4, bands=[(k, k + 1) for k in range(30)], rate=RATE),
     "SOBI": codiag.SOBI(4, lags=100),
     "JADE": codiag.JADE(4),
 }
+found_by = {}
 for name, model in roads.items():
-    found = model.fit_transform(X)
+    found = found_by[name] = model.fit_transform(X)
     likeness = abs(np.corrcoef(found, sources)[:4, 4:]).max(axis=0)
     print(f"{name:9} mother {likeness[0]:.3f}  child {likeness[1]:.3f}")
+
+# %%
+# Five seconds of an electrode, of both hearts as they are, and as SOBI finds them.
+likeness = np.corrcoef(found_by["SOBI"], sources)[:4, 4:]
+which = abs(likeness).argmax(axis=0)[:2]
+hearts = np.sign(likeness[which, [0, 1]])[:, None] * found_by["SOBI"][which]
+rows = {
+    "electrode 0": X[0],
+    "mother": sources[0],
+    "mother, found": hearts[0],
+    "child": sources[1],
+    "child, found": hearts[1],
+}
+figure, axes = plt.subplots(len(rows), 1, figsize=(8, 5), sharex=True, layout="constrained")
+part = slice(0, int(5 * RATE))
+for axis, (name, signal) in zip(axes, rows.items(), strict=True):
+    axis.plot(time[part], signal[part], linewidth=0.8)
+    axis.set_ylabel(name, rotation=0, ha="right", va="center")
+    axis.set_yticks([])
+axes[-1].set_xlabel("time (s)")
+plt.show()

@@ -1,5 +1,12 @@
-"""Three voices, three microphones: python examples/separate_voices.py."""
+"""
+Three voices, three microphones
+===============================
 
+Voices come and go, each in its own rhythm: the covariances of short segments tell them apart. Run
+``python examples/separate_voices.py``.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 
 import codiag
@@ -25,13 +32,32 @@ def voice(pitch):
     return sound
 
 
+# %%
+# Three voices of different pitch, and three microphones that each hear all of them.
 sources = np.array([voice(pitch) for pitch in (110, 155, 220)])
 mixing = rng.standard_normal((3, 3))
 X = mixing @ sources
 
-model = codiag.SourceSeparation(segment_length=rate // 20).fit(X)  # segments of 50 ms
+# %%
+# Segments of 50 ms are short enough for syllables, and long enough for covariances of three
+# channels.
+model = codiag.SourceSeparation(segment_length=rate // 20).fit(X)
 gains = (model.filters_ @ mixing) ** 2 * (sources**2).mean(axis=1)
 strongest = gains.max(axis=1)
 ratios = 10 * np.log10(strongest / (gains.sum(axis=1) - strongest))
 for k, (voice_number, ratio) in enumerate(zip(gains.argmax(axis=1), ratios, strict=True)):
     print(f"source {k} is voice {voice_number}, {ratio:.0f} dB above the others")
+
+# %%
+# Two seconds of what the microphones hear, and of what is found in it.
+figure, axes = plt.subplots(3, 2, figsize=(9, 4), sharex=True, sharey="col", layout="constrained")
+part = slice(0, 2 * rate)
+for row, heard, found in zip(axes, X, model.transform(X), strict=True):
+    for axis, signal in zip(row, (heard, found), strict=True):
+        axis.plot(time[part], signal[part] / abs(signal).max(), linewidth=0.4)
+        axis.set_yticks([])
+axes[0, 0].set_title("microphones")
+axes[0, 1].set_title("sources found")
+for axis in axes[-1]:
+    axis.set_xlabel("time (s)")
+plt.show()

@@ -24,6 +24,7 @@ mod export;
 mod figure;
 mod input;
 mod machine;
+mod number;
 mod page;
 mod progress;
 mod reproduction;
@@ -37,6 +38,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 
+pub use export::whole::{try_place, write_whole};
 pub use session::Session;
 
 /// The exit code of a solve that did not converge.

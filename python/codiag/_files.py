@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
 
+from . import _core
 from ._input import Floats
 
 
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Yield a file that takes its place under this name once it is written."""
+def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file, whole or not at all; remove what killed programs left in its folder."""
     path = os.fspath(path)
-    folder = os.path.dirname(path) or "."
-    # Written beside, then renamed, so that no half-written file is ever seen.
-    beside = tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False)
-    try:
-        with beside:
-            yield beside
-        # Temporary files are private; this one gets the mode of any other new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside.name, 0o666 & ~mask)
-        os.replace(beside.name, path)
-    except BaseException:
-        os.unlink(beside.name)
-        raise
+    _core.try_place(path)
+    _write(path, write)
+
+
+def _write(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    content = io.BytesIO()
+    write(content)
+    _core.write_whole(path, content.getvalue())
 
 
 def checkpoint_options(path: str | os.PathLike[str] | None, every: float) -> dict[str, Any]:
@@ -39,15 +32,11 @@ def checkpoint_options(path: str | os.PathLike[str] | None, every: float) -> dic
         raise ValueError(f"checkpoint_every must be a number that is not negative, got {every}")
     if path is None:
         return {}
-    # Where nothing can be written is said now, not after hours of work.
-    with tempfile.TemporaryFile(dir=os.path.dirname(os.fspath(path)) or "."):
-        pass
-    return {"checkpoint": _saving(path), "checkpoint_every": every}
+    place = os.fspath(path)
 
-
-def _saving(path: str | os.PathLike[str]) -> Callable[[Floats], None]:
     def save(B: Floats) -> None:
-        with whole_file(path) as file:
-            np.save(file, B)
+        _write(place, lambda file: np.save(file, B))
 
-    return save
+    # Where nothing can be written is said now, not after hours of work.
+    _core.try_place(place)
+    return {"checkpoint": save, "checkpoint_every": every}

@@ -45,20 +45,29 @@ def real_array(values: ArrayLike, name: str) -> Floats:
     if array.dtype.kind == "c":
         raise TypeError(f"{name} is complex, where real numbers are needed")
     if array.dtype.kind not in "fiub":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} must hold numbers, got {array.dtype}") from None
+        array = _from_objects(array, name, np.float64)
     # A copy, unless it is contiguous already; misaligned arrays are copied in any case.
     array = np.require(array, np.float64, ["C", "A"])
     return array
+
+
+def _from_objects(array: NDArray[Any], name: str, kind: type) -> Numbers:
+    """Return an array of Python's numbers as one of NumPy's; texts and dates are no numbers."""
+    texts = (str, bytes)
+    if array.dtype != object or any(isinstance(x, texts) for x in array.flat):
+        held = "texts" if array.dtype == object else array.dtype
+        raise TypeError(f"{name} must hold numbers, got {held}")
+    try:
+        return array.astype(kind)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must hold numbers, got {array.dtype}") from None
 
 
 def number_array(values: ArrayLike, name: str) -> Numbers:
     """Return `values` as a contiguous float64 or, if they are complex, complex128 array."""
     array = np.asarray(values)
     if array.dtype == object and any(isinstance(x, complex) for x in array.flat):
-        array = array.astype(np.complex128)
+        array = _from_objects(array, name, np.complex128)
     if array.dtype.kind == "c":
         return np.require(array, np.complex128, ["C", "A"])
     return real_array(array, name)
@@ -73,6 +82,11 @@ def alike(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 
 def matrix_set(C: Any, name: str = "C") -> Numbers:
     """Return `C`, real or complex, as a contiguous array of shape (n, p, p)."""
+    # Most are what is needed, and small sets are solved in less time than all that follows takes.
+    if type(C) is np.ndarray and C.ndim == 3 and C.dtype == np.float64:
+        n, p, q = C.shape
+        if n > 0 and p == q > 0 and C.flags.c_contiguous and C.flags.aligned:
+            return C
     if isinstance(C, np.ma.MaskedArray) and np.ma.is_masked(C):
         raise ValueError(f"{name} has masked entries: fill them, or leave those matrices out")
     array = np.asarray(C)

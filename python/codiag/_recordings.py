@@ -47,7 +47,7 @@ def handed_over(arguments: list[str], which: int) -> Iterator[tuple[list[str], C
     path = arguments[which]
     for option in ("--names", "--info"):
         if _value(arguments, option) is not None:
-            raise ValueError(f"{option} is for .npy and .csv: this file says itself what is in it")
+            raise ValueError(f"{option} is for .npy and .csv: MNE knows the channels of this file")
     with tempfile.TemporaryDirectory(prefix="codiag-") as folder:
         own = list(arguments)
         own[which] = os.path.join(folder, "recording.npy")
@@ -121,7 +121,7 @@ def _hand_over(
     cleaned: str | None,
 ) -> tuple[Any, float]:
     if not os.path.exists(path):
-        raise ValueError("no such file")
+        raise FileNotFoundError("no such file")
     try:
         import mne
     except ImportError:
@@ -157,7 +157,7 @@ def _hand_over(
         "cleaned": cleaned,
         "bad": read.bad_spans,
         "references": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
-        "reference_file": str(folder / "references.npy") if shown else None,
+        "reference_file": "references.npy" if shown else None,
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
     return raw, read.rate

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _artefacts, _core, _doubts, _mne
+from . import _artefacts, _core, _doubts, _mne, _to_mne
 from ._artefacts import Artefact, ArtefactScores, References
 from ._errors import check_choice, describe, failed, report
 from ._input import Floats, start_choice, usable_threads
-from ._result import Result, from_fields
+from ._result import STABLE, Result, from_fields
+from ._saved import Savable
 from ._signals import Spans, class_numbers, recording, scale_choice, span_list
 from ._solve import follow
 
 try:
-    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.base import BaseEstimator, TransformerMixin, clone
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
     raise ImportError(
@@ -63,7 +64,7 @@ def source_numbers(chosen: Iterable[int | str], names: list[str]) -> list[int]:
     return numbers
 
 
-class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A recording's sources, by whatever tells them apart."""
 
     B_: Floats
@@ -71,8 +72,10 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     result_: Result
     variance_share_: Floats
     rivals_: list[Rival | None]
+    stability_: Floats | None
     kept_variance_: float
     segments_: list[list[tuple[int, int]]]
+    scale_: Floats
     n_features_in_: int
     n_iter_: int
     info_: Any
@@ -86,6 +89,8 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     start: str | ArrayLike
     max_iter: int
     restarts: int
+    stability: int
+    order: str
     threads: int | None
     tol: float = 1e-8
     verbose: bool = False
@@ -174,6 +179,7 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             None,
             self.verbose,
         )
+        self._fitted_on = ("epochs" if data.ndim == 3 else "raw", data.size // data.shape[-2])
         self._accept(fields, data.shape[-2], info)
         for doubt in _doubts.of_fit(self, data, rate, spans):
             warnings.warn(doubt, UserWarning, stacklevel=2)
@@ -186,6 +192,8 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "tol": self.tol,
             "max_iter": self.max_iter,
             "restarts": self.restarts,
+            "stability": self.stability,
+            "order": self.order,
             "threads": usable_threads(self.threads),
         }
 
@@ -196,8 +204,10 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = self.result_.n_iter
         self.variance_share_ = fields["variance_share"]
         self.rivals_ = [None if rival is None else Rival(*rival) for rival in fields["rivals"]]
+        self.stability_ = self.result_.stability
         self.kept_variance_ = fields["kept_variance"]
         self.segments_ = fields["segments"]
+        self.scale_ = fields["scale"]
         self.n_features_in_ = channels
         self._take(fields)
         self.__dict__.pop("info_", None)
@@ -250,7 +260,7 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._each(data, self.n_features_in_, _core.apply, patterns)
 
     def apply(self, X: Any, exclude: Iterable[int | str]) -> Any:
-        """Return a recording without some of its sources; all else is as it was.
+        """Return a copy without some sources: unlike in MNE's ICA, `X` itself stays as it is.
 
         That is x - A_e B_e x for the sources e excluded: what lies outside the components stays.
 
@@ -377,6 +387,47 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError("get_sources is for MNE's Raw and Epochs: transform takes arrays")
         return _mne.as_instance(inst, self.transform(inst), self._source_names())
 
+    def to_mne(self, info: Any = None, *, exclude: Iterable[int] = ()) -> Any:
+        """Return the separation as a fitted ``mne.preprocessing.ICA``, with the same sources.
+
+        All that MNE does with one is then at hand: ``get_sources``, ``apply``, ``plot_components``,
+        ``plot_properties``, ``find_bads_eog``, ``find_bads_ecg``, ``save`` as -ica.fif and
+        ``mne.preprocessing.read_ica``. What lies outside the components passes through ``apply``.
+
+        Parameters
+        ----------
+        info : mne.Info, optional
+            The channels, for an estimator that was fitted on an array.
+        exclude : iterable of int
+            The sources that its ``apply`` removes, such as the answer of :meth:`find_artefacts`.
+
+        Returns
+        -------
+        mne.preprocessing.ICA
+            Its sources are ours, ``B_ @ X``, and its components are the patterns, in units of each
+            channel's ``pre_whitener_``.
+        """
+        check_is_fitted(self)
+        info = getattr(self, "info_", None) if info is None else info
+        count = 0 if info is None else len(info["ch_names"])
+        if count != self.n_features_in_:
+            raise ValueError(
+                f"info must be an mne.Info of the {self.n_features_in_} channels separated, got "
+                f"one of {count} channels"
+            )
+        return _to_mne.as_ica(
+            self.B_,
+            self.A_,
+            scale=self.scale_,
+            kept_variance=self.kept_variance_,
+            info=info,
+            method=f"codiag {type(self).__name__}",
+            settings={"max_iter": int(getattr(self, "max_iter", 1))},
+            fitted_on=self._fitted_on,
+            iterations=int(self.n_iter_),
+            exclude=self._numbers(exclude),
+        )
+
     def plot_patterns(
         self,
         components: Iterable[int | str] | None = None,
@@ -424,8 +475,40 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         numbers = self._numbers(chosen)
         names = self._source_names()
-        patterns = {names[k]: self.A_[:, k] for k in numbers}
+        patterns = {self._marked(names[k], k): self.A_[:, k] for k in numbers}
         return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
+
+    def _marked(self, name: str, k: int) -> str:
+        """Return the name of a source with its stability; one that may not come again has a ?."""
+        if self.stability_ is None:
+            return name
+        return f"{name} ({self.stability_[k]:.2f}{'' if self.stability_[k] >= STABLE else ' ?'})"
+
+    def _restore(self) -> None:
+        """Bring what a file held to its own types."""
+        self.rivals_ = [None if rival is None else Rival(*rival) for rival in self.rivals_]
+        self.segments_ = [[(start, stop) for start, stop in piece] for piece in self.segments_]
+        kind, samples = self._fitted_on
+        self._fitted_on = (kind, samples)
+
+    def _resampled(self, X: Any, n: int, fit: dict[str, Any]) -> Floats:
+        """Return how like the sources are those of n draws of what tells them apart."""
+        check_is_fitted(self)
+        again = clone(self).set_params(
+            start=self.B_, stability=n, restarts=0, order="contrast", on_failure="ignore"
+        )
+        if _mne.is_instance(X):
+            fit.setdefault("picks", self._names(X))
+        again.fit(X, **fit)
+        # They may stand in another order.
+        cosines = np.abs(_unit_rows(self.B_) @ _unit_rows(again.B_).T)
+        places = cosines.argmax(axis=1)
+        if cosines.max(axis=1).min() < 0.99 or again.result_.matches is None:
+            raise ValueError(
+                "this is not the recording that the model was fitted on, or not as it was"
+            )
+        matches: Floats = again.result_.matches[:, places]
+        return matches
 
     def _known(self, X: Any) -> Floats:
         """Return the channels that were fitted of a recording."""
@@ -450,6 +533,11 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing = sorted(set(names) - set(inst.ch_names))
         if missing:
             raise ValueError(f"channels that were fitted are not there: {', '.join(missing)}")
+        now = inst.get_channel_types(names)
+        types = zip(names, self.info_.get_channel_types(), now, strict=True)
+        others = [f"{name} is {now}, not {then}" for name, then, now in types if now != then]
+        if others:
+            raise ValueError(f"channels are not of the types that were fitted: {', '.join(others)}")
         return names
 
     def _numbers(self, exclude: Iterable[int | str]) -> list[int]:
@@ -472,3 +560,8 @@ class Separator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _unit_rows(B: Floats) -> Floats:
+    rows: Floats = B / np.linalg.norm(B, axis=1, keepdims=True)
+    return rows

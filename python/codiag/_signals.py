@@ -35,7 +35,8 @@ def recording(X: Any, name: str = "X") -> Floats:
     return real_array(array, name)
 
 
-def _of_dimensions(X: ArrayLike, dimensions: int, shape: str) -> Floats:
+def of_dimensions(X: ArrayLike, dimensions: int, shape: str) -> Floats:
+    """Return a recording that has so many dimensions."""
     array = recording(X)
     if array.ndim != dimensions:
         raise ValueError(f"expected X of shape {shape}, got shape {array.shape}")
@@ -175,7 +176,7 @@ def segment_covariances(
         "exclude": span_list(exclude),
         "threads": usable_threads(threads),
     }
-    return _core.segment_covariances(_of_dimensions(X, 2, "(channels, samples)"), options)[0]
+    return _core.segment_covariances(of_dimensions(X, 2, "(channels, samples)"), options)[0]
 
 
 def epoch_covariances(
@@ -219,86 +220,8 @@ def epoch_covariances(
         "shrinkage": shrinkage,
         "threads": usable_threads(threads),
     }
-    epochs = _of_dimensions(X, 3, "(epochs, channels, samples)")
+    epochs = of_dimensions(X, 3, "(epochs, channels, samples)")
     return _core.epoch_covariances(epochs, class_numbers(labels), options)[0]
-
-
-def cospectra(
-    X: ArrayLike,
-    bands: Bands,
-    rate: float,
-    *,
-    window_length: int | None = None,
-    window: str = "hann",
-    overlap: float = 0.5,
-    segments: int | None = None,
-    segment_length: int | str | None = None,
-    center: bool = True,
-    scale: str | ArrayLike | None = None,
-    shrinkage: float | str = 0.0,
-    exclude: Spans | None = None,
-    threads: int | None = None,
-) -> Floats:
-    """Return the cospectra of a recording, the real parts of cross-spectra: one matrix per band.
-
-    With segments, one per segment and band. By Welch's method. The diagonals are the channels'
-    powers in the bands; the cospectra of bands that cover all frequencies sum to the covariance of
-    the tapered windows.
-
-    Parameters
-    ----------
-    X : array-like, shape (channels, samples)
-        The recording. A float64 array is read in place, in any order; it is never changed.
-    bands : sequence of (float, float), or int
-        From one frequency to below the other, in hertz; or how many bands of equal width, from 1 Hz
-        to half the rate.
-    rate : float
-        Samples per second.
-    window_length : int, optional
-        The samples of a window: by default the power of two that is a second or a little more.
-    window : {"hann", "hamming", "rectangular"}
-        The taper.
-    overlap : float
-        The share of a window that the next one repeats, from 0 to below 1.
-    segments, segment_length
-        How many segments, or how long they are, as in :func:`codiag.segment_covariances`: time x
-        frequency. Each segment must have several windows.
-    center : bool
-        Whether the mean of every window is taken off.
-    exclude : iterable of (int, int), optional
-        Spans of samples that no window touches.
-    scale, shrinkage, threads
-        As in :func:`codiag.segment_covariances`.
-
-    Returns
-    -------
-    ndarray, shape (bands, channels, channels)
-        With segments, one set of bands after the other along the first axis.
-
-    Examples
-    --------
-    >>> import codiag, numpy as np
-    >>> X = np.random.default_rng(0).standard_normal((4, 10_000))
-    >>> codiag.cospectra(X, [(1, 4), (4, 8), (8, 13)], rate=250).shape
-    (3, 4, 4)
-    >>> codiag.cospectra(X, [(1, 4), (4, 8), (8, 13)], rate=250, segment_length="5s").shape
-    (24, 4, 4)
-    """
-    options = {
-        "bands": band_list(bands, rate),
-        "rate": rate,
-        "window_length": window_length,
-        "window": window,
-        "window_overlap": overlap,
-        "segments": segments,
-        "segment_length": segment_length,
-        "center": center,
-        "scale": scale_choice(scale),
-        "shrinkage": shrinkage,
-        "exclude": span_list(exclude),
-        "threads": usable_threads(threads),
-    }
-    return _core.cospectra(_of_dimensions(X, 2, "(channels, samples)"), options)[0]
 
 
 def lagged_covariances(

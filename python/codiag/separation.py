@@ -64,6 +64,11 @@ class SourceSeparation(Separator):
         the unit of their type by default. Filters and patterns are in the recording's own units.
     start : {"spectral", "whitener", "identity"} or array-like, shape (components, channels)
         Where the iteration starts: for instance the filters of another recording.
+    stability : int
+        How many times the segments (epochs, classes, bands) are drawn anew, with replacement, to
+        learn how surely each source comes again: ``stability_``.
+    order : {"contrast", "stability"}
+        Whether sources come by how much their power varies, or by how surely they come again.
     method, tol, max_iter, restarts, threads, verbose, on_failure
         As in :func:`codiag.diagonalize`.
 
@@ -90,8 +95,14 @@ class SourceSeparation(Separator):
         ``(2 / L) ** 0.5`` by chance.
     rivals_ : list of Rival or None
         For each source the one that is hardest to tell from it; None if there is only one source.
+    stability_ : ndarray, shape (components,), or None
+        How surely each source comes again, from 0 to 1: the median, over the restarts whose loss is
+        within 0.1 % of the lowest and over the segments drawn anew, of the correlation with the
+        source that matches it there. None if neither `stability` nor `restarts` tried anything.
     kept_variance_ : float
         The share of the recording's variance that all components together have.
+    scale_ : ndarray, shape (channels,)
+        The factor by which each channel was multiplied when principal components were found.
     shrinkages_ : ndarray, shape (segments or bands,)
         By how much each matrix was shrunk.
     segments_ : list of list of (int, int)
@@ -137,6 +148,8 @@ class SourceSeparation(Separator):
         tol: float = 1e-8,
         max_iter: int = 1000,
         restarts: int = 0,
+        stability: int = 0,
+        order: str = "contrast",
         threads: int | None = None,
         verbose: bool = False,
         on_failure: OnFailure = "warn",
@@ -156,6 +169,8 @@ class SourceSeparation(Separator):
         self.tol = tol
         self.max_iter = max_iter
         self.restarts = restarts
+        self.stability = stability
+        self.order = order
         self.threads = threads
         self.verbose = verbose
         self.on_failure = on_failure

@@ -4,11 +4,13 @@
 mod cluster;
 mod convert;
 mod disk;
+mod files;
 mod many;
 mod observer;
 mod options;
 mod part;
 mod program;
+mod resample;
 mod signals;
 mod tracker;
 mod words;
@@ -195,15 +197,19 @@ mod _core {
     #[pymodule_export]
     use super::disk::solve_file;
     #[pymodule_export]
+    use super::files::{try_place, write_whole};
+    #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]
     use super::part::{Chunk, Part};
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]
+    use super::resample::resample;
+    #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cumulants, drift_share, epoch_covariances, lagged_covariances,
-        remove, segment_covariances, separate,
+        apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,
+        lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use codiag::Error;
-use codiag::error::{
-    Conflict, Expected, IoError, Remedy, Setting, StartProblem, asymmetric_entries,
-};
+use codiag::error::{Conflict, Expected, Remedy, Setting, StartProblem, asymmetric_entries};
 use codiag::npy::{NpyError, tuple};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,9 +30,9 @@ pub fn bad_set(number: usize, error: &Error) -> PyErr {
 
 fn exception(error: &Error, message: String) -> PyErr {
     match error {
-        Error::Io(error) => io_error(error, None),
+        Error::Io(error) => system_error(error.get(), None),
         Error::File { path, error } => match &**error {
-            Error::Io(error) => io_error(error, Some(path)),
+            Error::Io(error) => system_error(error.get(), Some(path)),
             other => exception(other, message),
         },
         Error::Npy(
@@ -49,8 +47,10 @@ fn exception(error: &Error, message: String) -> PyErr {
 }
 
 /// An `OSError`, of the class that Python itself chooses for what the system says.
-fn io_error(error: &IoError, path: Option<&Path>) -> PyErr {
-    let Some(code) = error.get().raw_os_error() else {
+pub(crate) fn system_error(error: &std::io::Error, path: Option<&Path>) -> PyErr {
+    let mut causes = std::iter::successors(Some(error as &dyn std::error::Error), |e| e.source());
+    let code = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    let Some(code) = code else {
         let path = path.map_or(String::new(), |path| format!("{}: ", path.display()));
         return PyOSError::new_err(format!("{path}{error}"));
     };
@@ -170,15 +170,17 @@ fn conflict_words(conflict: Conflict) -> String {
         Conflict::OrthogonalLeastSquares => "orthogonal=True is not for \
              criterion=\"least-squares\": over rotations it is criterion=\"frobenius\""
             .to_owned(),
-        Conflict::LeastSquaresComplex => {
-            "criterion=\"least-squares\" is for real matrices: these are complex".to_owned()
-        }
-        Conflict::LeastSquaresReduced => "criterion=\"least-squares\" is not for a set reduced by \
-             rank=, whose matrices are not those of the channels"
-            .to_owned(),
         Conflict::PairsNotInMemory => {
             "method=\"pham\" and method=\"jacobi\" are only for matrices in memory: \
              choose \"newton\" or \"quasi-newton\""
+                .to_owned()
+        }
+        Conflict::OrderUntried => {
+            "order=\"stability\" needs trials: pass stability=20, or restarts=".to_owned()
+        }
+        Conflict::StabilityNotInMemory => {
+            "stability= is only for matrices in memory: restarts= are \
+             tried wherever they are"
                 .to_owned()
         }
         other => other.to_string(),

@@ -337,3 +337,44 @@ def test_the_set_is_named_among_many(C):
         codiag.diagonalize_many([C, np.eye(3)])
     with pytest.raises(ValueError, match="weights for 2 sets, got 1"):
         codiag.diagonalize_many([C, C], weights=[None])
+
+
+@every_function
+@pytest.mark.parametrize("kind", [str, bytes, object, "m8[s]"])
+def test_texts_and_times_are_no_numbers(C, solve, kind):
+    """Even where they could be read as such."""
+    values = C.astype(str).astype(kind) if kind is object else np.ones_like(C).astype(kind)
+    with pytest.raises(TypeError, match="must hold numbers, got"):
+        solve(values)
+
+
+def test_texts_are_no_signals_weights_or_starts(C):
+    texts = C[0].astype(str)
+    for call in (
+        lambda: codiag.segment_covariances(texts, 2),
+        lambda: codiag.diagonalize(C, weights=["1"] * len(C)),
+        lambda: codiag.diagonalize(C, start=texts),
+        lambda: codiag.loss(C, texts),
+    ):
+        with pytest.raises(TypeError, match="must hold numbers, got"):
+            call()
+
+
+def test_numbers_of_python_are_numbers(C):
+    from fractions import Fraction
+
+    exact = np.array([Fraction(x) for x in C.flat], dtype=object).reshape(C.shape)
+    np.testing.assert_array_equal(codiag.diagonalize(exact).B, codiag.diagonalize(C).B)
+
+
+def test_missing_files(tmp_path, C):
+    missing = tmp_path / "missing.npy"
+    for call in (
+        lambda: codiag.diagonalize(missing),
+        lambda: codiag.diagonalize(str(missing), memory="1GB"),
+        lambda: codiag.diagonalize(C, start=missing),
+        lambda: codiag.diagonalize(C, start=str(missing)),
+        lambda: codiag.load(missing),
+    ):
+        with pytest.raises(FileNotFoundError, match=r"missing\.npy"):
+            call()

@@ -66,10 +66,29 @@ def test_of_several_starts_the_best_is_kept(tmp_path):
 
 def test_one_that_cannot_be_written_is_said_before_the_solve(noisy, tmp_path):
     calls = []
-    with pytest.raises(FileNotFoundError):
-        path = tmp_path / "none" / "b.npy"
-        codiag.diagonalize(noisy, checkpoint=path, callback=calls.append)
-    assert calls == []
+    (tmp_path / "file").write_text("")
+    for path, error in [
+        (tmp_path / "none" / "b.npy", FileNotFoundError),
+        (tmp_path, OSError),
+        (tmp_path / "file" / "b.npy", OSError),
+    ]:
+        with pytest.raises(error) as caught:
+            codiag.diagonalize(noisy, checkpoint=path, callback=calls.append)
+        assert caught.value.filename == str(path)
+    assert calls == [] and os.listdir(tmp_path) == ["file"]
+
+
+def test_what_a_killed_program_left_is_removed(noisy, tmp_path):
+    def leave():
+        (tmp_path / ".codiag-Ab3xYz.tmp").write_bytes(b"half")
+        (tmp_path / ".codiag-my-notes").write_text("kept")
+
+    leave()
+    result = codiag.diagonalize(noisy, checkpoint=tmp_path / "b.npy")
+    assert sorted(os.listdir(tmp_path)) == [".codiag-my-notes", "b.npy"]
+    leave()
+    result.save(tmp_path / "result.npz")
+    assert sorted(os.listdir(tmp_path)) == [".codiag-my-notes", "b.npy", "result.npz"]
 
 
 def test_it_comes_every_few_seconds_and_at_the_end(noisy, tmp_path):

@@ -1,5 +1,6 @@
 """The scripts in examples/ run, and what they print is as good as it should be."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 
 pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
@@ -16,7 +18,9 @@ def example(root, tmp_path):
         if not path.exists():
             pytest.skip(f"there is no examples/{name} here")
         command = [sys.executable, str(path), *map(str, arguments)]
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        # Figures are drawn, and shown to nobody.
+        quiet = {**os.environ, "MPLBACKEND": "agg"}
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=quiet)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
@@ -39,6 +43,27 @@ def test_hearts(example):
     printed = re.findall(r"mother ([\d.]+)  child ([\d.]+)", example("separate_hearts.py"))
     assert len(printed) == 4
     assert all(float(likeness) > 0.95 for hearts in printed for likeness in hearts)
+
+
+def test_compare_methods(example):
+    printed = example("compare_methods.py")
+    assert re.search(r"newton +converged after \d+ iterations", printed)
+    newton, *others = (int(n) for n in re.findall(r"after (\d+) iterations", printed))
+    assert len(others) == 2 and 3 * newton < min(others)
+
+
+def test_three_criteria(example):
+    printed = example("three_criteria.py")
+    rows = {name: [float(x) for x in rest] for name, *rest in map(str.split, printed.splitlines())}
+    assert list(rows) == ["likelihood", "frobenius", "least-squares"]
+    for found in rows.values():
+        assert len(found) == 7 and found[0] < 0.01 < found[-1]
+    assert rows["likelihood"][3] < min(rows["frobenius"][3], rows["least-squares"][3])
+
+
+def test_follow_a_mixing(example):
+    followed, kept = re.findall(r"[\d.]+\d", example("follow_a_mixing.py"))
+    assert 3 * float(followed) < float(kept)
 
 
 def shown(root, page, script):

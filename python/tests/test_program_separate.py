@@ -136,6 +136,12 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path):
     assert not list((tmp_path / "out").glob("*"))
 
 
+def test_what_mne_knows_is_not_asked_for_again(raw, tmp_path):
+    (tmp_path / "names").write_text("Cz\n")
+    done = run("subject_raw.fif", "--names", "names", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 2 and "MNE knows the channels" in done.stderr
+
+
 def test_which_argument_is_the_recording():
     from codiag._recordings import recording_among
 

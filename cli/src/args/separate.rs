@@ -20,6 +20,7 @@ Examples:
   codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
   codiag separate recording.npy --rate 600 --components 40 --sobi --lags 1:100 -o sources
   codiag separate recording.npy --rate 600 --components 40 --jade -o sources
+  codiag separate recording.npy --rate 600 --components 40 --stability 20 --order stability -o sources
   codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
   python -m codiag separate recording.fif --picks mag --components 40 --highpass 1 -o sources
 
@@ -31,7 +32,17 @@ and others.
 The folder gets sources.npy (one per row), filters.npy (B, one per row), patterns.npy (A, one per column),
 diagonals.npy (the power of each source in each segment or band, or its autocorrelation at each lag),
 report.json, history.csv, report.html, and, if sources are excluded, cleaned.npy or, for a recording that MNE
-reads, a file of the format that came in."
+reads, a file of the format that came in.
+
+--info FILE is a JSON object; all of its fields are optional:
+  name            what the recording is called
+  names           one name per channel
+  positions       one [x, y] per channel, seen from above: x to the right ear, y to the nose; or null
+  groups          one number per channel, equal for channels of one kind: each kind has its own unit
+  bad             spans of samples to be left out: [[first, one after the last], ...]
+  references      channels that show blinks or heartbeats: [{\"name\": \"EOG\", \"kind\": \"blink\"}, ...]
+  reference_file  a .npy of their signals, one row each; beside FILE, unless its path is absolute
+With the Python package, `python -m codiag separate` finds all this in any file that MNE reads."
 )]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line
 pub struct Separate {
@@ -119,8 +130,9 @@ pub struct Separate {
     /// compared with them.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
-    /// What else is known of the recording, as JSON: see the `Info` of the source code.
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "names")]
+    /// What else is known of the recording, as JSON: names, positions, bad spans, reference channels (see
+    /// below).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "names")]
     pub info: Option<PathBuf>,
     /// Print report.json to standard output.
     #[arg(long)]

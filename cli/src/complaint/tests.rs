@@ -55,6 +55,10 @@ fn examples() -> Vec<(Error, &'static [&'static str])> {
         ),
         (Error::Range { power: 1e-300 }, &["change the unit"]),
         (
+            Error::Energy { norm: 1e99 },
+            &["1.000e99", "change the unit"],
+        ),
+        (
             Error::Asymmetric {
                 matrix: 7,
                 row: 1,
@@ -208,8 +212,9 @@ fn every_error_is_said_in_the_programs_words() {
         (Conflict::OrthogonalPham, "--method pham"),
         (Conflict::OrthogonalReduced, "--rank"),
         (Conflict::OrthogonalLeastSquares, "--criterion frobenius"),
-        (Conflict::LeastSquaresReduced, "--rank"),
         (Conflict::PairsNotInMemory, "--memory"),
+        (Conflict::OrderUntried, "--stability 20"),
+        (Conflict::StabilityNotInMemory, "--memory"),
     ]
     .map(|(conflict, part)| (Error::Conflict(conflict), vec![part]));
     let examples = examples().into_iter().map(|(e, parts)| (e, parts.to_vec()));

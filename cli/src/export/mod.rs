@@ -1,9 +1,10 @@
-//! Files that appear whole or not at all: each is written beside its place, then renamed.
+//! What is written: files that appear whole or not at all.
 
 pub mod history;
 pub mod npy;
+pub mod whole;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -29,7 +30,7 @@ impl Folder {
             staged: Vec::new(),
         };
         std::fs::create_dir_all(path).map_err(|e| cannot("written", path, e))?;
-        try_place(&path.join("probe"))?;
+        whole::try_folder(path).map_err(|e| cannot("written", path, e))?;
         Ok(folder)
     }
 
@@ -40,7 +41,7 @@ impl Folder {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<()> {
         let target = self.path.join(name);
-        let staged = stage(&target, write)?;
+        let staged = whole::stage(&target, write).map_err(|e| cannot("written", &target, e))?;
         self.staged.push((staged, target));
         Ok(())
     }
@@ -54,7 +55,7 @@ impl Folder {
         fill: impl FnOnce(&mut npy::Rows<'_>) -> Result<T>,
     ) -> Result<T> {
         let target = self.path.join(name);
-        let mut staged = beside(&target)?;
+        let mut staged = whole::beside(&target).map_err(|e| cannot("written", &target, e))?;
         let rows = npy::Rows::new(staged.as_file_mut(), shape);
         let done = fill(&mut rows.map_err(|e| cannot("written", &target, e))?)?;
         self.staged.push((staged, target));
@@ -64,7 +65,7 @@ impl Folder {
     /// Puts all staged files in their places.
     pub fn publish(mut self) -> Result<()> {
         for (file, target) in std::mem::take(&mut self.staged) {
-            persist(file, &target)?;
+            whole::persist(file, &target).map_err(|e| cannot("written", &target, e))?;
         }
         Ok(())
     }
@@ -83,8 +84,7 @@ impl Drop for Folder {
 
 /// Whether a file could be written there.
 pub fn try_place(target: &Path) -> Result<()> {
-    // Dropped at once, and with it removed.
-    beside(target).map(drop)
+    whole::try_place(target).map_err(|e| cannot("written", target, e))
 }
 
 /// Writes one file, whole or not at all.
@@ -92,46 +92,7 @@ pub fn write_file(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
-    let file = stage(target, write)?;
-    persist(file, target)
-}
-
-fn stage(
-    target: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<NamedTempFile> {
-    let mut file = beside(target)?;
-    let mut buffered = BufWriter::new(file.as_file_mut());
-    write(&mut buffered)
-        .and_then(|()| buffered.flush())
-        .map_err(|e| cannot("written", target, e))?;
-    drop(buffered);
-    Ok(file)
-}
-
-fn persist(file: NamedTempFile, target: &Path) -> Result<()> {
-    file.persist(target)
-        .map_err(|e| cannot("written", target, e.error))?;
-    Ok(())
-}
-
-/// An unnamed neighbour of `target`, on the same disk so that renaming is one step.
-fn beside(target: &Path) -> Result<NamedTempFile> {
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".codiag-");
-    // Others may read results as they may read any file; temporary files are private otherwise.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder
-        .tempfile_in(folder)
-        .map_err(|e| cannot("written", target, e))
+    whole::write_whole(target, write).map_err(|e| cannot("written", target, e))
 }
 
 /// Pretty JSON with a last line end.

@@ -184,7 +184,7 @@ pub struct Info {
     /// Channels that show blinks or heartbeats: rows of `reference_file`, a .npy of as many samples as
     /// the recording.
     pub references: Vec<ReferenceChannel>,
-    /// That file.
+    /// That file; a relative path is from the folder of this one.
     pub reference_file: Option<PathBuf>,
 }
 
@@ -230,7 +230,11 @@ impl Info {
     pub fn read(path: &Path) -> Result<Self> {
         let read = || -> Result<Self> {
             let text = std::fs::read_to_string(path).map_err(unreadable)?;
-            Ok(serde_json::from_str(&text)?)
+            let mut info: Self = serde_json::from_str(&text)?;
+            if let (Some(file), Some(folder)) = (&mut info.reference_file, path.parent()) {
+                *file = folder.join(&*file);
+            }
+            Ok(info)
         };
         read().with_context(|| path.display().to_string())
     }

@@ -8,6 +8,7 @@ pub mod paper;
 pub mod separate;
 pub mod solve;
 mod source;
+pub mod stability;
 mod style;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

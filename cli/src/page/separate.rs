@@ -1,10 +1,11 @@
 //! The report of `codiag separate`.
 
+use codiag::Order;
 use codiag::signals::{Artefact, Contrast, Evidence, Separated, Thresholds};
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
-use super::{facts, maps, page, section, source, sparkline, table, warnings};
+use super::{facts, maps, page, section, source, sparkline, stability, table, warnings};
 use crate::commands::separate::Methods;
 use crate::sources::{SourceView, looks_like};
 use crate::words::{self, small};
@@ -31,6 +32,7 @@ pub struct Page<'a> {
     pub cleaned: &'a str,
     /// What sources are told apart by.
     pub contrast: &'a Contrast,
+    pub order: Order,
     pub found: &'a Separated,
     pub views: &'a [SourceView],
     pub tolerance: f64,
@@ -288,6 +290,8 @@ fn all_sources(told: &Page<'_>) -> Markup {
     let mut headings: Vec<&[&str]> = vec![&["source"]];
     headings.extend(by.curve);
     headings.extend([&["share of", "variance"][..], by.number]);
+    let answer = &told.found.diagonalization;
+    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
     headings.extend([&["rival"][..], &["margin"], &["looks like"]]);
     let rows = html! {
         tbody {
@@ -296,9 +300,11 @@ fn all_sources(told: &Page<'_>) -> Markup {
     };
     html! {
         p {
-            "Sources come in the order of " (by.order) ". The rival of a source is the one that is hardest to tell \
+            "Sources come in the order of "
+            (if told.order == Order::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
              from it; " (by.rivals)
         }
+        (stability::explanation(answer))
         (table(None, &headings, &rows))
     }
 }
@@ -331,6 +337,7 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             @if drawn { td { (sparkline(curve.iter().copied(), 160.0, 24.0)) } }
             td { (percent(found.variance_shares[k])) }
             td { (number) }
+            (stability::cell(&found.diagonalization, k))
             td { @if let Some(rival) = rival { (rival.source) } }
             td { @if let Some(rival) = rival { (small(rival.margin)) } }
             td { @if let Some(artefact) = view.artefacts.first() { (looks_like(artefact)) } }
@@ -353,6 +360,7 @@ fn one_by_one(told: &Page<'_>) -> Markup {
                     @if let Some(artefact) = view.artefacts.first() {
                         span.badge.bad { (looks_like(artefact)) }
                     }
+                    (stability::badge(&told.found.diagonalization, k))
                 }
                 p.soft.small { (percent(told.found.variance_shares[k])) " of the variance; " (strongest(told, k)) }
                 div.panels { (source::figures(told, k, view)) }

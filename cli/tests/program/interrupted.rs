@@ -90,6 +90,37 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
 }
 
 #[test]
+fn the_next_run_into_a_folder_removes_what_a_killed_one_left() {
+    let place = place();
+    // Whichever file it is writing then stays behind, and those that wait for their place.
+    let left = [
+        "r/.codiag-Ab3xYz.tmp",
+        "b/.codiag-000000.tmp",
+        ".codiag-zzzzzz.tmp",
+    ];
+    for folder in ["r", "b"] {
+        std::fs::create_dir(place.path(folder)).unwrap();
+    }
+    for name in left {
+        place.write(name, "half");
+    }
+    place.write("r/.codiag-notes.txt", "kept");
+    place
+        .codiag("diagonalize meg.npy --checkpoint b/b.npy -o r")
+        .assert()
+        .success();
+    place
+        .codiag("generate -n 4 -p 3 -o small.npy")
+        .assert()
+        .success();
+    for name in left {
+        assert!(!place.path(name).exists(), "{name}");
+    }
+    assert_eq!(place.files("b"), ["b.npy"]);
+    assert!(place.path("r/.codiag-notes.txt").exists());
+}
+
+#[test]
 fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
     let place = place();
     let text = interrupt(start_solve(&place, "stopped"));

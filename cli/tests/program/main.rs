@@ -2,15 +2,18 @@
 
 mod browser;
 mod check;
+mod complex;
 mod diagonalize;
 mod errors;
 mod from_disk;
 mod inputs;
 mod interrupted;
 mod manners;
+mod mutated;
 mod readme;
 mod reproduce;
 mod separate;
+mod stability;
 
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,9 @@ use std::process::Command;
 
 use crate::Place;
 
+/// Where the files of the tree are found on the web.
+const HOSTED: &str = "https://raw.githubusercontent.com/codiag/codiag/main/";
+
 /// The lines of all blocks of one language.
 fn lines(language: &str) -> Vec<String> {
     let readme = include_str!("../../../README.md");
@@ -67,8 +70,14 @@ fn the_two_commands_are_there() {
         .skip(1)
         .filter_map(|rest| rest.split(')').next())
     {
+        // Pictures have whole addresses, so that they show where the README is shown without the tree.
+        let picture = picture.strip_prefix(HOSTED).unwrap_or(picture);
         if !picture.starts_with("http") && !picture.starts_with('#') {
             assert!(root.join(picture).exists(), "{picture}");
         }
+    }
+    for picture in readme.split("![").skip(1) {
+        let address = picture.split("](").nth(1).unwrap();
+        assert!(address.starts_with(HOSTED), "{address}");
     }
 }

@@ -427,7 +427,7 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
         "groups": [0, 0, 0, 1, 1, 1],
         "bad": [[4990, 5010]],
         "references": [{"name": "EOG 061", "kind": "blink"}],
-        "reference_file": place.path("eog.npy"),
+        "reference_file": "eog.npy",
     });
     place.write("info.json", info.to_string());
     place

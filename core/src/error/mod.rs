@@ -96,6 +96,15 @@ pub enum Error {
         /// The entry.
         power: f64,
     },
+    /// The same for the Frobenius criterion and for least squares, whose derivatives are fourth powers
+    /// of the entries.
+    #[error(
+        "the matrices have a norm of {norm:.3e}: change the unit, so that it lies between 1e-70 and 1e70"
+    )]
+    Energy {
+        /// The root of their weighted mean square.
+        norm: f64,
+    },
     /// A matrix is not symmetric or, if it is complex, not Hermitian.
     #[error(
         "matrix {matrix} is not {} of the largest entry (at most 1e-8 is taken as rounding); \

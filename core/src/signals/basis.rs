@@ -68,6 +68,12 @@ impl Basis {
         mean_powers.iter().enumerate().map(share).collect()
     }
 
+    /// The factor by which each channel was multiplied.
+    pub fn factors(&self) -> Vec<f64> {
+        let ones = || vec![1.0; self.mean.rows()];
+        self.scale.clone().unwrap_or_else(ones)
+    }
+
     /// Of all filters that rotate the whitened components, those nearest to some filters, which may be of
     /// another recording. What the solver refuses is left to it.
     pub fn nearest_rotation(&self, filters: &Matrix) -> Result<Matrix, Error> {

@@ -7,8 +7,8 @@
 //! does all of it; each step is also a function of its own:
 //!
 //! - [`Recording`] is the trait of what can be read; [`View`] and [`Epochs`] are recordings in memory.
-//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`lagged_covariances`] and
-//!   [`cumulants`] make matrices from it.
+//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (which are complex),
+//!   [`lagged_covariances`] and [`cumulants`] make matrices from it.
 //! - [`artefacts`] says which sources look like blinks, heartbeats, line noise or muscles, and why;
 //!   [`Detector`] scores all of them.
 //! - [`Separated::sources`] and [`Separated::remove`] apply what was found, to any recording.
@@ -35,6 +35,7 @@
 //! ```
 
 mod artefacts;
+mod bands;
 mod basis;
 mod centered;
 mod cospectra;
@@ -60,7 +61,8 @@ mod tests;
 mod welch;
 
 pub use artefacts::{Artefact, ArtefactKind, Detector, Evidence, Reference, Thresholds, artefacts};
-pub use cospectra::{Bands, cospectra};
+pub use bands::Bands;
+pub use cospectra::{cospectra, cross_spectra};
 pub use covariance::{CovarianceOptions, Covariances, epoch_covariances, segment_covariances};
 pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
 pub use drift::drift_share;

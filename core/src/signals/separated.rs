@@ -74,6 +74,9 @@ pub struct Separated {
     pub rivals: Vec<Option<Rival>>,
     /// The share of the recording's variance that the components separated have.
     pub kept_variance: f64,
+    /// The factor by which each channel was multiplied when principal components were found, as
+    /// [`Scale`](super::Scale) asks: in these units the patterns lie in the space of the filters.
+    pub scale: Vec<f64>,
     /// The amount of shrinkage of each matrix, from 0 to 1. Empty for lags and cumulants.
     pub shrinkages: Vec<f64>,
     /// The samples of each segment, epoch or class; empty for bands of the whole recording.

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::basis::Basis;
 use super::centered::Centered;
-use super::cospectra::CospectraEstimator;
+use super::cospectra::SpectraEstimator;
 use super::covariance::epoch_pieces;
 use super::estimation::{self, PortionOf};
 use super::lags::epoch_sets;
@@ -20,7 +20,7 @@ use crate::error::Portion;
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
-use crate::{Criterion, Error, MatrixSet, SetOptions, Settings, Start, diagonalize_with};
+use crate::{Criterion, Error, MatrixSet, Order, SetOptions, Settings, Start, diagonalize_with};
 
 /// Segments are not made longer if there are no more than this.
 const FEWEST_SEGMENTS: usize = 20;
@@ -338,10 +338,10 @@ impl Separation {
             .center(self.center)
             .shrinkage(self.shrinkage)
             .threads(self.threads);
-        let mut estimator = CospectraEstimator::new(recording, bands, &pieces, &options)?;
+        let mut estimator = SpectraEstimator::new(recording, bands, &pieces, &options)?;
         let basis = self.basis(estimator.mean()?)?;
         estimator.reader.coordinates = basis.coordinates();
-        estimator.check_samples(estimator.reader.dimension(), self.shrinkage)?;
+        estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
         let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
         let segments = if bands.cut.is_some() {
@@ -403,7 +403,10 @@ impl Separation {
             }
             _ => &self.solver,
         };
-        let mut answer = diagonalize_with(&set, solver, observer)?;
+        // Those that the contrast puts in an order of its own are ordered by stability thereafter.
+        let by_contrast = solver.clone().order(Order::Contrast);
+        solver.check(set.criterion())?;
+        let mut answer = diagonalize_with(&set, &by_contrast, observer)?;
         if self.contrast.criterion() == Criterion::LeastSquares {
             let in_white = set.summary().to_reduced(&answer.b);
             measures::normalize(&mut answer, &in_white);
@@ -425,6 +428,15 @@ impl Separation {
             answer.rearrange(&order, &vec![1.0; order.len()]);
             kurtosis.sort_by(|x, y| y.total_cmp(x));
         }
+        if solver.order == Order::Stability
+            && let Some(stability) = &answer.stability
+        {
+            let order = stability.order();
+            answer.rearrange(&order, &vec![1.0; order.len()]);
+            if !kurtosis.is_empty() {
+                kurtosis = order.iter().map(|k| kurtosis[*k]).collect();
+            }
+        }
         let powers = &answer.powers;
         // What was whitened has unit powers.
         let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
@@ -444,6 +456,7 @@ impl Separation {
             kurtosis,
             rivals,
             kept_variance: basis.kept_variance,
+            scale: basis.factors(),
             shrinkages,
             segments: pieces.collect(),
             diagonalization: answer,

@@ -26,6 +26,12 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Pham {
         let summary = iteration.set.summary();
         let criterion = summary.criterion;
         let loss = criterion.loss(summary, diagonal_sum, linalg::log_abs_det(&b));
+        if !(loss.is_finite() && b.is_finite()) {
+            // Rounding has made a matrix singular: B stays where it was.
+            iteration.set.reset(&iteration.b)?;
+            iteration.statistics = iteration.set.statistics()?;
+            return Ok(None);
+        }
         let noise = criterion.rounding(b.rows(), diagonal_sum);
         if iteration.settings.rescale {
             in_gauge(&mut statistics, &criterion.gauge(&b, &summary.mean));

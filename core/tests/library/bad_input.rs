@@ -2,7 +2,9 @@
 
 use codiag::error::{Conflict, Remedy, Setting, StartProblem};
 use codiag::synthetic::{Synthetic, noisy};
-use codiag::{Error, Matrix, MatrixSet, Method, Rank, SetOptions, Settings, Start, diagonalize};
+use codiag::{
+    Criterion, Error, Matrix, MatrixSet, Method, Rank, SetOptions, Settings, Start, diagonalize,
+};
 
 fn options(change: impl FnOnce(&mut SetOptions)) -> SetOptions {
     let mut options = SetOptions::default();
@@ -297,6 +299,35 @@ fn units_beyond_the_range_of_numbers_are_refused() {
         made.data.iter_mut().for_each(|x| *x *= scale);
         let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
         assert!(answer.status.converged());
+    }
+}
+
+#[test]
+fn energies_whose_squares_leave_the_range_of_numbers_are_refused() {
+    let scaled = |criterion: Criterion, scale: f64| {
+        let mut made = Synthetic::new(6, 4, 0.3, 0);
+        made.data.iter_mut().for_each(|x| *x *= scale);
+        let options = SetOptions::default().criterion(criterion);
+        MatrixSet::with_options(&made.data, 6, 4, &options)
+    };
+    for criterion in Criterion::for_any_symmetric() {
+        for scale in [1e-100, 1e-75, 1e75, 1e100] {
+            let error = scaled(criterion, scale).unwrap_err();
+            assert!(matches!(error, Error::Energy { .. }), "{scale:e}: {error}");
+        }
+        for method in criterion.methods() {
+            let settings = Settings::default().method(*method);
+            let usual = diagonalize(&scaled(criterion, 1.0).unwrap(), &settings).unwrap();
+            for scale in [2.0_f64.powi(-220), 2.0_f64.powi(220)] {
+                let answer = diagonalize(&scaled(criterion, scale).unwrap(), &settings).unwrap();
+                assert_eq!(
+                    answer.iterations, usual.iterations,
+                    "{criterion:?} {method:?}"
+                );
+                assert!(answer.gradient_norm.is_finite());
+                assert!((answer.loss - usual.loss).abs() < 1e-12);
+            }
+        }
     }
 }
 

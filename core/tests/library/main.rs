@@ -13,6 +13,7 @@ mod properties;
 mod reference;
 mod rotations;
 mod signals;
+mod soak;
 mod tracker;
 
 #[path = "../../examples/cross_spectra.rs"]

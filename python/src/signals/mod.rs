@@ -4,14 +4,14 @@ mod options;
 
 use std::ops::Range;
 
-use codiag::Error;
 use codiag::signals::{
-    self, Artefact, ArtefactKind, Covariances, Cut, Detector, Epochs, Evidence, Lags, Recording,
-    Reference, Separated, Thresholds, View,
+    self, Artefact, ArtefactKind, Bands, CovarianceOptions, Covariances, Cut, Detector, Epochs,
+    Evidence, Lags, Recording, Reference, Separated, Thresholds, View,
 };
+use codiag::{Error, Scalar, c64};
 use numpy::ndarray::{ArrayView2, ArrayViewMut2, s};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
+    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
     PyReadonlyArray3, PyReadwriteArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
@@ -78,9 +78,12 @@ fn epochs<'a>(x: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Epochs<'a>> {
 }
 
 /// Matrices, and by how much each was shrunk.
-type Matrices<'py> = (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<f64>>);
+type Matrices<'py, T = f64> = (Bound<'py, PyArray3<T>>, Bound<'py, PyArray1<f64>>);
 
-fn matrices(py: Python<'_>, made: Covariances) -> PyResult<Matrices<'_>> {
+fn matrices<T: Scalar + Element>(
+    py: Python<'_>,
+    made: Covariances<T>,
+) -> PyResult<Matrices<'_, T>> {
     let shrinkages = made.shrinkages.into_pyarray(py);
     Ok((cube(py, (made.n, made.p), made.data)?, shrinkages))
 }
@@ -126,6 +129,26 @@ pub fn cospectra<'py>(
     x: PyReadonlyArray2<'py, f64>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
+    let (recording, (bands, estimate)) = (channels(&x)?, spectral(options)?);
+    let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
+    matrices(py, made.map_err(bad_input)?)
+}
+
+/// One cross-spectrum per band.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub fn cross_spectra<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Matrices<'py, c64>> {
+    let (recording, (bands, estimate)) = (channels(&x)?, spectral(options)?);
+    let made = py.detach(|| signals::cross_spectra(&recording, &bands, &estimate));
+    matrices(py, made.map_err(bad_input)?)
+}
+
+/// The choices of cospectra and cross-spectra.
+fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)> {
     let keywords = Keywords::new(options);
     let Some(bands) = bands(&keywords)? else {
         return Err(PyValueError::new_err("bands must be pairs of frequencies"));
@@ -134,9 +157,7 @@ pub fn cospectra<'py>(
     let bands = bands.cut(Some(cut).filter(|cut| *cut != Cut::Auto));
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
-    let recording = channels(&x)?;
-    let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
-    matrices(py, made.map_err(bad_input)?)
+    Ok((bands, estimate))
 }
 
 /// The share of the variance that slow drifts have.
@@ -275,6 +296,7 @@ fn fields(py: Python<'_>, separated: Separated) -> PyResult<Bound<'_, PyDict>> {
         .collect();
     fields.set_item("rivals", rivals)?;
     fields.set_item("kept_variance", separated.kept_variance)?;
+    fields.set_item("scale", separated.scale.into_pyarray(py))?;
     fields.set_item("shrinkages", separated.shrinkages.into_pyarray(py))?;
     let spans = |piece: &Vec<Range<usize>>| -> Vec<_> {
         piece.iter().map(|span| (span.start, span.end)).collect()

@@ -94,6 +94,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
             thresholds: &args.thresholds.unwrap_or_default(),
             cleaned: input.info.cleaned.as_deref().unwrap_or("cleaned.npy"),
             contrast: &separation.contrast,
+            order: separation.solver.order,
             found: &found,
             views: &views,
             tolerance,
@@ -109,7 +110,9 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
         let size = size(&input, &found);
-        ended.summarize((&input.name, &size), &suspicions(&views), session)?;
+        let mut remarks = answer::stability_remark(&found.diagonalization);
+        remarks.extend(suspicions(&views));
+        ended.summarize((&input.name, &size), &remarks, session)?;
     }
     ended.conclude(session)
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Input;
 use super::methods::Methods;
 use crate::args::Separate;
+use crate::page::stability;
 use crate::sources::SourceView;
 
 /// The input, the settings, and what is known of each source.
@@ -36,6 +37,7 @@ pub fn fields(
                 "variance_share": found.variance_shares[k],
                 "nonstationarity": found.nonstationarity.get(k),
                 "kurtosis": found.kurtosis.get(k),
+                "stability": stability::of(&found.diagonalization, k),
                 "rival": found.rivals[k].map(|rival| json!({
                     "source": rival.source,
                     "margin": rival.margin,
@@ -174,6 +176,8 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
         "tol": solver.tolerance,
         "max_iter": solver.max_iterations,
         "restarts": solver.restarts,
+        "stability": solver.stability,
+        "order": solver.order.name(),
         "threads": args.solver.threads,
     })
 }

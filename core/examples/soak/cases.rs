@@ -1,0 +1,374 @@
+//! Small sets of all sorts, each made from its number alone.
+
+use codiag::{Criterion, Matrix, Method, Rank, SetOptions, Settings, Start};
+
+use super::judge::Case;
+
+/// SplitMix64.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.bits() % limit as u64) as usize
+    }
+
+    pub fn one_in(&mut self, many: usize) -> bool {
+        self.below(many) == 0
+    }
+
+    /// A number from 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Nearly normal: the sum of four uniforms.
+    fn normal(&mut self) -> f64 {
+        let sum: f64 = (0..4).map(|_| self.uniform()).sum();
+        (sum - 2.0) * 3.0_f64.sqrt()
+    }
+
+    fn choose<X: Copy>(&mut self, from: &[X]) -> X {
+        from[self.below(from.len())]
+    }
+}
+
+/// Complex numbers as pairs; the second parts are zero in real sets.
+type Pair = (f64, f64);
+
+fn times((a, b): Pair, (c, d): Pair) -> Pair {
+    (a * c - b * d, a * d + b * c)
+}
+
+/// A set being made.
+struct Maker<'a> {
+    random: &'a mut Random,
+    n: usize,
+    p: usize,
+    complex: bool,
+    /// Whether the matrices are to be positive definite.
+    definite: bool,
+}
+
+impl Maker<'_> {
+    fn number(&mut self) -> Pair {
+        let real = self.random.normal();
+        let imaginary = if self.complex {
+            self.random.normal()
+        } else {
+            0.0
+        };
+        (real, imaginary)
+    }
+
+    fn matrix(&mut self, columns: usize) -> Vec<Pair> {
+        (0..self.p * columns).map(|_| self.number()).collect()
+    }
+
+    /// M diag(powers) Mᴴ, added to a matrix.
+    fn add(&self, out: &mut [Pair], m: &[Pair], powers: &[f64]) {
+        let (p, r) = (self.p, powers.len());
+        for a in 0..p {
+            for b in 0..=a {
+                let mut sum = (0.0, 0.0);
+                for k in 0..r {
+                    let (x, y) = (m[a * r + k], m[b * r + k]);
+                    let product = times(x, (y.0, -y.1));
+                    sum.0 += product.0 * powers[k];
+                    sum.1 += product.1 * powers[k];
+                }
+                if a == b {
+                    out[a * p + a].0 += sum.0;
+                    continue;
+                }
+                // Both halves get the same sum: not a bit of asymmetry.
+                out[a * p + b].0 += sum.0;
+                out[a * p + b].1 += sum.1;
+                out[b * p + a].0 += sum.0;
+                out[b * p + a].1 -= sum.1;
+            }
+        }
+    }
+
+    fn power(&mut self) -> f64 {
+        if self.definite {
+            0.05 + self.random.uniform() * 2.0
+        } else {
+            self.random.normal()
+        }
+    }
+
+    /// A Λ Aᴴ with a common A, of so many columns, and noise.
+    fn mixed(&mut self, columns: usize, noise: f64) -> Vec<Vec<Pair>> {
+        let mixing = self.matrix(columns);
+        let ones = vec![noise; self.p];
+        let mut set = Vec::new();
+        for _ in 0..self.n {
+            let powers: Vec<f64> = (0..columns).map(|_| self.power()).collect();
+            let mut matrix = vec![(0.0, 0.0); self.p * self.p];
+            self.add(&mut matrix, &mixing, &powers);
+            if noise > 0.0 {
+                let other = self.matrix(self.p);
+                self.add(&mut matrix, &other, &ones);
+            }
+            set.push(matrix);
+        }
+        set
+    }
+
+    /// Covariances of so many samples; where they need not be definite, differences of two.
+    fn covariances(&mut self, samples: usize) -> Vec<Vec<Pair>> {
+        let mut set = Vec::new();
+        for _ in 0..self.n {
+            let mut matrix = vec![(0.0, 0.0); self.p * self.p];
+            let x = self.matrix(samples);
+            self.add(&mut matrix, &x, &vec![1.0; samples]);
+            if !self.definite {
+                let y = self.matrix(samples);
+                self.add(&mut matrix, &y, &vec![-1.0; samples]);
+            }
+            set.push(matrix);
+        }
+        set
+    }
+
+    /// Entry (a, b) times `scale[a] scale[b]`, in every matrix.
+    fn scaled(mut set: Vec<Vec<Pair>>, p: usize, scale: &[f64]) -> Vec<Vec<Pair>> {
+        for matrix in &mut set {
+            for (k, x) in matrix.iter_mut().enumerate() {
+                let unit = scale[k / p] * scale[k % p];
+                *x = (x.0 * unit, x.1 * unit);
+            }
+        }
+        set
+    }
+
+    /// Small whole numbers: ties, zeros, and equal eigenvalues.
+    fn integers(&mut self) -> Vec<Vec<Pair>> {
+        let (p, complex) = (self.p, self.complex);
+        let mut set = Vec::new();
+        for _ in 0..self.n {
+            let mut matrix = vec![(0.0, 0.0); p * p];
+            for a in 0..p {
+                for b in 0..a {
+                    let mut part = || self.random.below(3) as f64 - 1.0;
+                    let (x, y) = (part(), part());
+                    let y = if complex { y } else { 0.0 };
+                    matrix[a * p + b] = (x, y);
+                    matrix[b * p + a] = (x, -y);
+                }
+                let lift = if self.definite { 2.0 * p as f64 } else { -1.0 };
+                matrix[a * p + a].0 = self.random.below(3) as f64 + lift;
+            }
+            set.push(matrix);
+        }
+        set
+    }
+
+    /// Whatever bits there are.
+    fn bits(&mut self) -> Vec<Vec<Pair>> {
+        let complex = self.complex;
+        let anything = |random: &mut Random| match random.below(6) {
+            0 => f64::from_bits(random.bits()),
+            1 => 0.0,
+            2 => random.choose(&[
+                f64::NAN,
+                f64::INFINITY,
+                f64::MAX,
+                f64::MIN_POSITIVE,
+                5e-324,
+                -0.0,
+            ]),
+            _ => random.normal(),
+        };
+        let symmetric = !self.random.one_in(3);
+        let p = self.p;
+        let mut set = Vec::new();
+        for _ in 0..self.n {
+            let mut matrix = vec![(0.0, 0.0); p * p];
+            for a in 0..p {
+                for b in 0..p {
+                    let x = anything(self.random);
+                    let y = if complex && a != b {
+                        anything(self.random)
+                    } else {
+                        0.0
+                    };
+                    matrix[a * p + b] = (x, y);
+                    if symmetric && b < a {
+                        matrix[b * p + a] = (x, -y);
+                    }
+                }
+            }
+            if symmetric {
+                for a in 0..p {
+                    for b in 0..a {
+                        matrix[b * p + a] = (matrix[a * p + b].0, -matrix[a * p + b].1);
+                    }
+                }
+            }
+            set.push(matrix);
+        }
+        set
+    }
+
+    /// The matrices, their sort, and whether nothing is wrong with them.
+    fn make(&mut self) -> (Vec<Vec<Pair>>, &'static str, bool) {
+        let p = self.p;
+        match self.random.below(13) {
+            0 => (self.mixed(p, 0.0), "exact", false),
+            1 => (self.mixed(p, 0.1), "noisy", true),
+            2 => (self.mixed(p, 1e-9), "nearly exact", false),
+            3 => (self.covariances(3 * p), "covariances", true),
+            4 => (self.covariances(p), "covariances of few samples", false),
+            5 => (self.proportional(), "proportional", true),
+            6 => (self.diagonal(), "diagonal", true),
+            7 => (self.integers(), "integers", self.definite),
+            8 => (self.bits(), "bits", false),
+            9 => {
+                let units = (0..p).map(|_| 10.0_f64.powf(self.random.uniform() * 12.0 - 6.0));
+                let units: Vec<f64> = units.collect();
+                let set = self.covariances(3 * p);
+                (Self::scaled(set, p, &units), "units", self.definite)
+            }
+            10 => {
+                let unit = 10.0_f64.powi(self.random.below(281) as i32 - 140);
+                let set = self.covariances(3 * p);
+                let set = Self::scaled(set, p, &vec![unit.sqrt(); p]);
+                (set, "huge or tiny", false)
+            }
+            11 => (self.uneven(), "uneven", false),
+            _ => {
+                let columns = 1 + self.random.below(p);
+                (self.mixed(columns, 0.0), "low rank", false)
+            }
+        }
+    }
+
+    /// One matrix again and again: nothing tells components apart.
+    fn proportional(&mut self) -> Vec<Vec<Pair>> {
+        let mut set = self.covariances(3 * self.p);
+        let first = set[0].clone();
+        for matrix in &mut set {
+            let factor = 0.5 + self.random.uniform();
+            let times = |x: &Pair| (x.0 * factor, x.1 * factor);
+            *matrix = first.iter().map(times).collect();
+        }
+        set
+    }
+
+    fn diagonal(&mut self) -> Vec<Vec<Pair>> {
+        let p = self.p;
+        let mut set = self.mixed(p, 0.0);
+        for matrix in &mut set {
+            for (k, x) in matrix.iter_mut().enumerate() {
+                *x = if k / p == k % p { *x } else { (0.0, 0.0) };
+            }
+        }
+        set
+    }
+
+    /// Matrices of very different sizes, some of them zero.
+    fn uneven(&mut self) -> Vec<Vec<Pair>> {
+        let mut set = self.covariances(3 * self.p);
+        for matrix in &mut set {
+            let factor = match self.random.below(6) {
+                0 => 0.0,
+                k => 10.0_f64.powi(4 * k as i32 - 12),
+            };
+            for x in matrix.iter_mut() {
+                *x = (x.0 * factor, x.1 * factor);
+            }
+        }
+        set
+    }
+}
+
+/// The case of a number.
+pub fn case(seed: u64) -> Case {
+    let random = &mut Random::new(seed);
+    let criterion = random.choose(&Criterion::ALL);
+    let (n, p) = (1 + random.below(12), 1 + random.below(7));
+    let complex = random.one_in(3);
+    let definite = criterion.requires_definite() || random.one_in(3);
+    let mut maker = Maker {
+        random,
+        n,
+        p,
+        complex,
+        definite,
+    };
+    let (matrices, kind, mut sound) = maker.make();
+    let parts = |part: fn(&Pair) -> f64| matrices.iter().flatten().map(part).collect::<Vec<_>>();
+    let mut data = parts(|x| x.0);
+    if complex {
+        data.extend(parts(|x| x.1));
+    }
+
+    let mut options = SetOptions::default().criterion(criterion).threads(1);
+    if random.one_in(3) {
+        let weight = |random: &mut Random| match random.below(6) {
+            0 => 0.0,
+            1 => 1e-12,
+            _ => random.uniform(),
+        };
+        let weights: Vec<f64> = (0..n).map(|_| weight(random)).collect();
+        sound &= weights.iter().any(|w| *w > 0.0);
+        options = options.weights(weights);
+    }
+    if random.one_in(5) {
+        options = options.shrinkage(random.uniform());
+    }
+    if random.one_in(5) {
+        let rank = match random.below(2) {
+            0 => Rank::Auto,
+            _ => Rank::Exactly(1 + random.below(p)),
+        };
+        options = options.rank(rank);
+        // A reduction may be refused by a set that is not definite.
+        sound &= definite;
+    }
+
+    let method = random.choose(criterion.methods());
+    let mut settings = Settings::default()
+        .method(method)
+        .max_iterations(random.choose(&[0, 1, 5, 100, 300]))
+        .restarts(random.choose(&[0, 0, 0, 0, 1, 3]))
+        .canonical(!random.one_in(4))
+        .hessian_memory(random.choose(&[0, 1 << 30]));
+    settings = match random.below(8) {
+        0 | 1 => settings.start(Start::Whitener),
+        2 => settings.start(Start::Identity),
+        3 => {
+            let b = Matrix::from_fn(p, p, |_, _| random.normal());
+            sound = false;
+            settings.start(Start::Given(b))
+        }
+        _ => settings,
+    };
+    if method != Method::Pham && random.one_in(6) {
+        settings = settings.orthogonal(true);
+    }
+    Case {
+        n,
+        p,
+        data,
+        complex,
+        options,
+        settings,
+        sound,
+        kind,
+    }
+}

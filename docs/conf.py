@@ -1,0 +1,95 @@
+"""The documentation site: `make docs` builds it into target/site.
+
+The pages in docs/*.md are also read where the code is hosted, and hold plain Markdown only; what
+the site alone needs is in docs/site/.
+"""
+
+import sys
+from pathlib import Path
+
+import codiag
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "site" / "_extensions"))
+
+project = "codiag"
+author = "the codiag developers"
+copyright = author
+release = version = codiag.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
+    "mathml",
+    "repository",
+]
+exclude_patterns = ["requirements.txt", "gallery/*/images"]
+templates_path = ["site/_templates"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+suppress_warnings = [
+    # Examples are functions of this process, which no environment can be asked about.
+    "config.cache",
+]
+
+# The pages have headings of their own, and figures beside them.
+myst_heading_anchors = 3
+repository_url = "https://github.com/codiag/codiag"
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# A recording of the tests, of which an example makes use where it is there.
+RECORDING = HERE.parent.parent / "shared" / "data" / "meg_sample_24s_raw.fif"
+
+
+def arguments(gallery, script_vars):
+    """Return what the example is called with."""
+    script = Path(script_vars["src_file"]).name
+    return [str(RECORDING)] if script == "separate_meg.py" else []
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"__init__\.py" if RECORDING.exists() else r"separate_meg\.py",
+    "reset_argv": arguments,
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    # The time an example takes says more of the machine than of the example.
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "plot_gallery": True,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "codiag"
+html_static_path = ["site/_static"]
+html_css_files = ["codiag.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "github_url": repository_url,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+}
+html_sidebars = {"index": [], "site/changelog": []}
+# The gallery's own pictures and code; no page is ever fetched from elsewhere.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,90 @@
+//! The solver, on arbitrary small sets: what holds of every solve is what `make soak` asks.
+#![no_main]
+
+#[path = "../../core/examples/soak/judge.rs"]
+mod judge;
+
+use codiag::{Criterion, Rank, SetOptions, Settings, Start};
+use libfuzzer_sys::fuzz_target;
+
+/// The bytes one after the other, and zeros after the last.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn next(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::from(self.next()) % limit
+    }
+
+    /// Mostly small multiples of 1/16, which meet each other; now and then any number.
+    fn number(&mut self) -> f64 {
+        match self.next() {
+            255 => f64::from_le_bytes(std::array::from_fn(|_| self.next())),
+            byte => f64::from(byte as i8) / 16.0,
+        }
+    }
+}
+
+fuzz_target!(|content: &[u8]| {
+    let bytes = &mut Bytes(content);
+    let criterion = Criterion::ALL[bytes.below(Criterion::ALL.len())];
+    let method = criterion.methods()[bytes.below(criterion.methods().len())];
+    let (n, p) = (1 + bytes.below(6), 1 + bytes.below(5));
+    let choices = bytes.next();
+    let flag = |bit: u8| choices & (1 << bit) != 0;
+    let complex = flag(0);
+    let mut parts = [vec![0.0; n * p * p], vec![0.0; n * p * p]];
+    for i in 0..n {
+        for a in 0..p {
+            for b in 0..=a {
+                let (low, high) = (i * p * p + a * p + b, i * p * p + b * p + a);
+                let x = bytes.number();
+                (parts[0][low], parts[0][high]) = (x, x);
+                if complex && a != b {
+                    let y = bytes.number();
+                    (parts[1][low], parts[1][high]) = (y, -y);
+                }
+            }
+            // So that definite sets are met too.
+            parts[0][i * p * p + a * p + a] += if flag(1) { 8.0 * p as f64 } else { 0.0 };
+        }
+    }
+    let [mut data, imaginary] = parts;
+    if complex {
+        data.extend(imaginary);
+    }
+    let rank = if flag(2) { Rank::Auto } else { Rank::Full };
+    let start = match (flag(3), flag(4)) {
+        (true, true) => Start::Identity,
+        (true, false) => Start::Whitener,
+        _ => Start::Spectral,
+    };
+    let case = judge::Case {
+        n,
+        p,
+        data,
+        complex,
+        options: SetOptions::default().criterion(criterion).rank(rank).threads(1),
+        settings: Settings::default()
+            .method(method)
+            .start(start)
+            .orthogonal(flag(5))
+            .restarts(usize::from(flag(6)))
+            .hessian_memory(if flag(7) { 0 } else { 1 << 30 })
+            .max_iterations(60),
+        sound: false,
+        kind: "bytes",
+    };
+    if let Err(problem) = judge::judge(&case) {
+        panic!("{problem}: {case:?}");
+    }
+});

@@ -1,0 +1,23 @@
+//! Files that appear whole or not at all: those of the program.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+use crate::words::system_error;
+
+/// Raises what the system says to a file there; removes what killed programs left in its folder.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+pub(crate) fn try_place(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| codiag_cli::try_place(&path))
+        .map_err(|error| system_error(&error, Some(&path)))
+}
+
+/// Writes a file, whole or not at all.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub(crate) fn write_whole(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+    py.detach(|| codiag_cli::write_whole(&path, |out| out.write_all(content)))
+        .map_err(|error| system_error(&error, Some(&path)))
+}
