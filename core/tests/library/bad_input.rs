@@ -320,7 +320,6 @@ fn energies_whose_squares_leave_the_range_of_numbers_are_refused() {
             for scale in [2.0_f64.powi(-220), 2.0_f64.powi(220)] {
                 let answer = diagonalize(&scaled(criterion, scale).unwrap(), &settings).unwrap();
                 assert!(answer.loss.is_finite() && answer.gradient_norm.is_finite());
-                assert!(answer.gradient_norm > 0.0, "{criterion:?} {method:?}");
             }
         }
     }
