@@ -19,8 +19,8 @@ ALL := --release --workspace --features codiag/internals
 
 # Cargo and pip do their own work in parallel, and share what they build.
 .NOTPARALLEL:
-.PHONY: all fmt lint lint-workflows test test-rust test-python test-docs wheel packages sanitize soak fuzz \
-	bench docs clean
+.PHONY: all fmt lint lint-workflows test test-rust test-python test-docs wheel packages capi octave test-octave test-r \
+	sanitize soak fuzz bench docs clean
 
 all: fmt test docs
 
@@ -73,6 +73,23 @@ wheel: $(TOOLS)/maturin
 	$(TOOLS)/maturin sdist --out dist
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
 		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
+
+# The C library: header, shared and static library, pkg-config file. PROFILE=dist for what is released.
+PREFIX ?= target/capi
+PROFILE ?= release
+capi:
+	capi/build.sh $(PREFIX) $(PROFILE)
+
+# The mex function, and its tests; nothing is installed.
+octave: capi
+	octave/build.sh $(PREFIX)
+
+test-octave:
+	@octave/test.sh $(PREFIX) $(PROFILE)
+
+# The R package: its tests, R CMD check and its README, in a library of its own.
+test-r:
+	@r/test.sh $(PREFIX) $(PROFILE)
 
 # The library's tests under AddressSanitizer, where there is a nightly toolchain.
 sanitize:

@@ -1,9 +1,12 @@
-"""Compares codiag with its peers: same data, same accuracy, same number of threads.
+"""Compares codiag with its peers: same sets, same accuracy, same number of threads.
 
-    benchmarks/run            everything (about half an hour on two cores)
-    benchmarks/run --quick    the paper's experiments only
+    benchmarks/run            everything (about twelve minutes on two cores)
+    benchmarks/run --quick    the paper's experiments only, three seeds; nothing is written
 
-Prints tables, writes results.json and draws speed.svg beside this file.
+Every synthetic row is the median of ten seeds with its range, the same seeds for all solvers, or of
+as many of them as a slow solver manages within its limit. Prints tables, writes results.json and
+draws speed.svg beside this file; `benchmarks/run table` then writes the tables of README.md and
+docs/performance.md from results.json.
 """
 
 import argparse
@@ -16,134 +19,119 @@ import subprocess
 import sys
 
 import numpy as np
+import table
 
 HERE = pathlib.Path(__file__).parent
-OURS = "codiag newton"
-PEERS = ["qndiag 0.1", "pyRiemann pham", "MNE pham"]
-ALL = [OURS, "codiag quasi-newton", "codiag pham", *PEERS]
-
-EXPERIMENTS = {
-    "(a) exact": {"kind": "synthetic", "n": 100, "p": 40, "sigma": 0.0},
-    "(b) noise 0.1": {"kind": "synthetic", "n": 100, "p": 40, "sigma": 0.1},
-    "(c) MEG magnetometers": {"kind": "meg", "sensors": "magnetometers", "n": 100, "p": 40},
-    "(c) MEG gradiometers": {"kind": "meg", "sensors": "gradiometers", "n": 100, "p": 40},
-    "p = 5, n = 100": {"kind": "synthetic", "n": 100, "p": 5, "sigma": 0.1},
-    "p = 40, n = 1000": {"kind": "synthetic", "n": 1000, "p": 40, "sigma": 0.1},
-}
-SIZES_P = [5, 10, 20, 40, 80, 160]
-SIZES_N = [20, 100, 1000, 10000]
-# A cell of the grid is run while its matrices hold at most this many numbers.
-LARGEST = 2.6e7
-
-
+OURS, QNDIAG = "codiag newton", "qndiag 0.1"
+TWO_THREADS = "codiag newton, 2 threads"
+SLOWER = ["codiag quasi-newton", "codiag pham"]
+# Pairs in pure Python: p²/2 NumPy calls of size n p per sweep. On few seeds, and small sets.
 PURE_PYTHON = ["pyRiemann pham", "MNE pham"]
+SEEDS = 10
+
+SIZES_P = [5, 10, 20, 40, 80, 160]
+SIZES_N = [20, 100, 1000]
+# For the figure, time against n.
+LARGE = (10000, 20)
+SCALING = [1000, 10000, 100000]
 
 
-def hopeless(solver, data):
-    """Pairs in pure Python: p²/2 NumPy calls of size n p per sweep only meet the time limit."""
-    return solver in PURE_PYTHON and data["n"] * data["p"] ** 3 > 1e7
+def plan(seeds, limit):
+    """On how many of the seeds a solver is run, and how many seconds its runs may take in all."""
+    return {"seeds": seeds, "limit": limit}
 
 
-def measure(solver, data, threads, limit, seconds=1.0):
-    """The answer of solvers.py, or {'limit': seconds} if it took too long."""
-    task = {"solver": solver, "data": data, "threads": threads, "seconds": seconds}
-    variables = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"]
-    environment = {**os.environ, **dict.fromkeys(variables, str(threads))}
-    command = [sys.executable, str(HERE / "solvers.py"), json.dumps(task)]
-    try:
-        done = subprocess.run(
-            command, env=environment, timeout=limit, capture_output=True, text=True, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {"limit": limit}
-    if done.returncode != 0:
-        return {"error": done.stderr.strip().splitlines()[-1:] or ["no message"]}
-    return json.loads(done.stdout.splitlines()[-1])
+def synthetic(n, p, sigma=0.1):
+    return {"kind": "synthetic", "n": n, "p": p, "sigma": sigma}
 
 
-def shown(answer):
-    """A time as one reads it."""
-    if "skipped" in answer:
-        return "not run"
-    if "limit" in answer:
-        return f"> {answer['limit']:.0f} s"
-    if "error" in answer:
-        return "error"
-    seconds = answer["best"]
-    text = f"{1e6 * seconds:.0f} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
-    return text if answer["arrives"] else f"{text} *"
+def meg(sensors):
+    return {"kind": "meg", "sensors": sensors, "n": 100, "p": 40}
 
 
-def ratio(answer, ours):
-    if "best" in answer and "best" in ours:
-        return answer["best"] / ours["best"]
-    if "limit" in answer and "best" in ours:
-        return answer["limit"] / ours["best"]
-    return float("nan")
+def experiments(seeds):
+    """The rows of the README: a set, and the plans of its solvers."""
+    few = min(seeds, 3)
+    ours = {name: plan(seeds, 60) for name in (OURS, *SLOWER, QNDIAG)}
+    peers = {name: plan(few, 60) for name in PURE_PYTHON}
+    once = {name: plan(1, 20) for name in (OURS, *SLOWER, QNDIAG, *PURE_PYTHON)}
+    starts = {name: plan(seeds, 60) for name in ("codiag spectral start", "He & Kressner")}
+    threads = {name: plan(seeds, 60) for name in (OURS, TWO_THREADS, QNDIAG)}
+    return {
+        "(a) exact": (synthetic(100, 40, 0.0), {**ours, **peers}),
+        "(b) noise 0.1": (synthetic(100, 40), {**ours, **peers, TWO_THREADS: plan(seeds, 60)}),
+        "noise 0.3": (synthetic(100, 40, 0.3), {name: ours[name] for name in (OURS, QNDIAG)}),
+        "(c) MEG magnetometers": (meg("magnetometers"), once),
+        "(c) MEG gradiometers": (meg("gradiometers"), once),
+        "noise 0.1, p = 5": (synthetic(100, 5), {**ours, **peers}),
+        "noise 0.1, n = 1000": (synthetic(1000, 40), threads),
+        "(b), the start alone": (synthetic(100, 40), starts),
+    }
 
 
-def experiments(threads, limit):
-    rows = {}
-    for name, data in EXPERIMENTS.items():
-        rows[name] = {
-            solver: {"skipped": True}
-            if hopeless(solver, data) or (threads > 1 and solver in PURE_PYTHON)
-            else measure(solver, data, threads, limit)
-            for solver in ALL
-        }
-        ours = rows[name][OURS]
-        print(f"\n{name}, {threads} thread{'s' if threads > 1 else ''}")
-        for solver, answer in rows[name].items():
-            print(
-                f"  {solver:20} {shown(answer):>12}  {answer.get('iterations', ''):>5} iterations"
-                f"  gradient {answer.get('gradient_norm', float('nan')):8.1e}"
-                f"  {ratio(answer, ours):8.1f} x newton",
-                flush=True,
-            )
-    print("\n* not at 1e-6 after 1000 iterations: the time of these")
-    return rows
-
-
-def grid(limit):
-    cells = []
-    print(f"\ngrid, noise 0.1, 1 thread: best time, {', '.join(ALL)}")
+def cells(seeds):
+    """The grid: n, p, and the plans of the solvers."""
+    few = min(seeds, 3)
     for p in SIZES_P:
-        for n in SIZES_N:
-            if n * p * p > LARGEST:
-                continue
-            data = {"kind": "synthetic", "n": n, "p": p, "sigma": 0.1}
-            cell = {"n": n, "p": p, "answers": {}}
-            for solver in ALL:
-                cell["answers"][solver] = (
-                    {"skipped": True}
-                    if hopeless(solver, data)
-                    else measure(solver, data, 1, limit, seconds=0.3)
-                )
-            cells.append(cell)
-            times = "  ".join(f"{shown(cell['answers'][s]):>10}" for s in ALL)
-            print(f"  p {p:4} n {n:6}  {times}", flush=True)
-    return cells
+        for n in [*SIZES_N, *([LARGE[0]] if p == LARGE[1] else [])]:
+            plans = {OURS: plan(seeds, 20), **{name: plan(few, 10) for name in SLOWER}}
+            if n * p**3 <= 1e9:
+                plans[QNDIAG] = plan(seeds, 40)
+            if n * p**3 <= 1e6:
+                plans |= {name: plan(1, 10) for name in PURE_PYTHON}
+            yield n, p, plans
+
+
+def measure(data, plans, seconds=0.1):
+    """The answers of solvers.py."""
+    task = {"data": data, "plans": plans, "seconds": seconds}
+    variables = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]
+    environment = {**os.environ, **dict.fromkeys(variables, "1")}
+    command = [sys.executable, str(HERE / "solvers.py"), json.dumps(task)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{data}: {done.stderr}")
+    return {**data, **json.loads(done.stdout.splitlines()[-1])}
+
+
+def show(name, row):
+    """Prints a row: times, losses, iterations, and times as long as ours."""
+    print(f"\n{name}")
+    base = next(iter(row["answers"]))
+    for solver, answer in row["answers"].items():
+        if "limit" in answer:
+            print(f"  {solver:25} > {answer['limit']} s")
+            continue
+        late = "" if all(answer["arrives"]) else "  (not all at 1e-6)"
+        ratios = table.spread(table.ratios(answer, row["answers"][base]), "{:.1f}")
+        share = table.share(row, solver)
+        used = "" if share is None else f"  {100 * share:.0f} % of the peak"
+        print(
+            f"  {solver:25} {table.spread(answer['seconds'], table.duration):28}"
+            f"  loss {np.median(answer['losses']):10.4g}"
+            f"  {np.median(answer['iterations']):6.0f} iterations  x {ratios}{used}{late}",
+            flush=True,
+        )
 
 
 def scaling():
     """Time per iteration against n at p = 20, and memory beyond the caller's array."""
     rows = []
-    for n in (1000, 10000, 100000):
-        data = {"kind": "synthetic", "n": n, "p": 20, "sigma": 0.1}
-        for solver in (OURS, "codiag quasi-newton"):
-            answer = measure(solver, data, 1, 600)
-            rows.append({"n": n, "p": 20, "solver": solver, **answer})
+    for n in SCALING:
+        plans = {name: plan(1, 60) for name in (OURS, "codiag quasi-newton")}
+        rows.append(measure(synthetic(n, 20), plans, seconds=1.0))
+    exponents = {}
     for solver in (OURS, "codiag quasi-newton"):
-        own = [row for row in rows if row["solver"] == solver]
-        logs = [(np.log(r["n"]), np.log(r["best"] / (r["iterations"] + 1))) for r in own]
-        exponent = np.polyfit(*zip(*logs, strict=True), 1)[0]
+        own = [(row["n"], row["answers"][solver]) for row in rows]
+        times = [answer["seconds"][0] / (answer["iterations"][0] + 1) for _, answer in own]
+        exponent = np.polyfit(np.log([n for n, _ in own]), np.log(times), 1)[0]
+        exponents[solver] = float(exponent)
         print(f"\n{solver}: time per iteration grows as n^{exponent:.2f} at p = 20")
-    data = {"kind": "synthetic", "n": 20000, "p": 40, "sigma": 0.1}
     memory = {}
     for solver in (OURS, "codiag quasi-newton"):
-        memory[solver] = memory_growth(solver, data)
+        memory[solver] = memory_growth(solver, synthetic(20000, 40))
         print(f"{solver}: peak memory {memory[solver]:.2f} x the set, beyond the caller's array")
-    return {"rows": rows, "memory": memory}
+    return {"rows": rows, "exponents": exponents, "memory": memory}
 
 
 def memory_growth(solver, data):
@@ -168,26 +156,31 @@ print((kilobytes("VmHWM") - before) * 1024 / C.nbytes)
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="the experiments only, one thread")
-    parser.add_argument("--limit", type=float, default=45, help="seconds a solver may take")
+    parser.add_argument("--quick", action="store_true", help="the experiments only, three seeds")
     arguments = parser.parse_args()
+    seeds = 3 if arguments.quick else SEEDS
     results = {
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {processor()}",
         "goal": 1e-6,
-        "experiments": {"1": experiments(1, arguments.limit)},
+        "seeds": seeds,
+        "experiments": {},
     }
-    print(f"\n{results['machine']}, {results['date']}")
-    if not arguments.quick:
-        results["experiments"]["2"] = experiments(2, arguments.limit)
-        one, two = (results["experiments"][t]["p = 40, n = 1000"][OURS]["best"] for t in "12")
-        print(f"\ntwo threads against one, n = 1000, p = 40: {one / two:.2f} x")
-        results["scaling"] = scaling()
-        results["grid"] = grid(arguments.limit / 3)
-        (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-        import figure
+    print(f"{results['machine']}, {results['date']}")
+    for name, (data, plans) in experiments(seeds).items():
+        results["experiments"][name] = measure(data, plans)
+        show(name, results["experiments"][name])
+    if arguments.quick:
+        return
+    results["grid"] = []
+    for n, p, plans in cells(seeds):
+        results["grid"].append(measure(synthetic(n, p), plans))
+        show(f"grid: n = {n}, p = {p}, noise 0.1", results["grid"][-1])
+    results["scaling"] = scaling()
+    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    import figure
 
-        figure.draw(results, HERE / "speed.svg")
+    figure.draw(results, HERE / "speed.svg")
 
 
 def processor():

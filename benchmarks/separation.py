@@ -68,14 +68,14 @@ KINDS = {
 
 def by_both(X):
     """Covariances of segments and cospectra in one set."""
-    segments = codiag.segment_covariances(X, threads=1)
+    segments = codiag.segment_covariances(X, segments=SEGMENTS, threads=1)
     bands = codiag.cospectra(X, BANDS, RATE, threads=1)
     # Bands have but a share of the power each.
     return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), threads=1).B
 
 
 METHODS = {
-    "segments": lambda X: codiag.SourceSeparation(threads=1).fit(X).filters_,
+    "segments": lambda X: codiag.SourceSeparation(segments=SEGMENTS, threads=1).fit(X).filters_,
     "bands": lambda X: codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_,
     "both": by_both,
     "SOBI": lambda X: codiag.SOBI(threads=1).fit(X).filters_,
@@ -157,7 +157,7 @@ def cost(runs):
 
     def covariances(X):
         # Shrunk by next to nothing, for segments of fewer samples than channels are refused.
-        return codiag.segment_covariances(X, center=False, shrinkage=1e-9, threads=1)
+        return codiag.segment_covariances(X, segments=100, center=False, shrinkage=1e-9, threads=1)
 
     def product(X, Y):
         # NumPy sees that X_i @ X_i.T is symmetric, and has half of it computed only (dsyrk).
@@ -191,10 +191,31 @@ def cost(runs):
         "40 channels: NumPy loop, X_i @ X_i.T (dsyrk)": lambda: loop(few),
         "40 channels: segment_covariances": lambda: covariances(few),
     }
+    square = np.random.default_rng(3).standard_normal((1000, 1000))
+    works["a large product, 1000 x 1000 x 1000"] = lambda: square @ square
     # One after the other in each round, so that all see the same moods of the machine.
     rounds = [[best_of(1, work)[0] for work in works.values()] for _ in range(runs)]
     for name, seconds in zip(works, np.median(rounds, axis=0), strict=True):
         print(f"{name:46}{1e3 * seconds:9.1f} ms")
+    times = dict(zip(works, np.array(rounds).T, strict=True))
+    peak = 2e9 / times["a large product, 1000 x 1000 x 1000"]
+    samples = X.shape[1]
+    flops = {
+        "40 channels: lagged_covariances, 100 lags": 100 * 2 * 40**2 * samples,
+        "40 channels: cumulants": samples * (40 * 41 // 2) ** 2,
+    }
+    for name, count in flops.items():
+        print(f"{name:46}{spread(100 * count / times[name] / peak):>20} % of the peak")
+    for ours, theirs in (
+        ("array to 40 sources, SOBI, 100 lags", "numpy.linalg.svd(X, full_matrices=False)"),
+        ("20 sources: JADE", "20 sources: JADE in plain NumPy"),
+    ):
+        ratio = spread(times[theirs] / times[ours])
+        print(f"{ours:46}{ratio:>20} times as fast as {theirs.split(': ')[-1]}")
+
+
+def spread(values):
+    return f"{np.median(values):.3g} ({min(values):.3g}–{max(values):.3g})"
 
 
 def agree(patterns, filters):

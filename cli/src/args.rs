@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use codiag::{Criterion, Memory, Method, Rank, Settings, Start};
+use codiag::{Criterion, Memory, Method, Order, Rank, Settings};
 
 use crate::complaint;
 
@@ -103,11 +103,12 @@ pub struct Reproduce {
 /// Where matrices come from.
 #[derive(Debug, Args)]
 pub struct Source {
-    /// One .npy of shape (n, p, p), one .npz, a folder or a list of p x p .csv or .npy files, or -
-    /// for standard input.
+    /// One .npy of shape (n, p, p), one .npz, one .mat (p x p x n or n x p x p, saved with -v7), a
+    /// folder or a list of p x p .csv or .npy files, or - for standard input. Complex ones are
+    /// Hermitian; in text their numbers are like 1.5-2j.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub input: Vec<PathBuf>,
-    /// Which array of an .npz; not needed if there is only one.
+    /// Which array of an .npz or .mat; not needed if there is only one.
     #[arg(long, value_name = "NAME")]
     pub key: Option<String>,
 }
@@ -141,7 +142,8 @@ pub struct Diagonalize {
     pub criterion: Minimized,
     #[command(flatten)]
     pub solver: Solver,
-    /// Keep B orthogonal: common principal components. Always so with --criterion frobenius.
+    /// Keep B orthogonal (for complex matrices, unitary): common principal components. Always so with
+    /// --criterion frobenius.
     #[arg(long)]
     pub orthogonal: bool,
     /// Reduce to this many dimensions first, or to as many as the mean has: "auto".
@@ -150,7 +152,7 @@ pub struct Diagonalize {
     /// Replace each C by (1 - s) C + s tr(C)/p I first.
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
-    /// Replace each C by (C + C')/2 first: for asymmetry that is rounding, as of single precision.
+    /// Replace each C by (C + C')/2 first (C' is conjugated if complex): for asymmetry that is rounding, as of single precision.
     #[arg(long)]
     pub symmetrize: bool,
     /// Keep the matrices of one .npy file on disk, and use no more memory than about this: 500MB, 2GB.
@@ -195,6 +197,12 @@ pub struct Solver {
     /// Try this many further starts, and keep the best answer.
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub restarts: usize,
+    /// Solve this many resamples of the matrices, 20 say, to learn how surely each component comes again.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub stability: usize,
+    /// The order of components: by what tells them apart, or by how surely they come again.
+    #[arg(long, default_value = "contrast", value_parser = orders())]
+    pub order: Order,
     /// Threads; as many as pay by default. The answer does not depend on them.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -212,14 +220,16 @@ impl Solver {
                 "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
                 self.start
             );
-            Start::Given(crate::input::matrix_file(path)?)
+            crate::input::start_file(path)?
         };
         Ok(Settings::default()
             .method(self.method)
             .start(start)
             .tolerance(self.tol)
             .max_iterations(self.max_iter)
-            .restarts(self.restarts))
+            .restarts(self.restarts)
+            .stability(self.stability)
+            .order(self.order))
     }
 }
 
@@ -252,6 +262,7 @@ Examples:
   codiag generate -o covs.npy
   codiag generate -n 500 -p 20 --sigma 0.3 --seed 7 --mixing A.npy -o covs.npy
   codiag generate --sigma 0 | codiag check -
+  codiag generate --complex -o spectra.npy
   codiag generate --meg magnetometers -o meg.npy
   codiag generate --eeg -o eeg.npy && codiag separate eeg.npy --rate 250 -o sources"
 )]
@@ -268,13 +279,16 @@ pub struct Generate {
     /// The seed: the same seed makes the same set.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Complex Hermitian matrices, as cross-spectra are.
+    #[arg(long)]
+    pub complex: bool,
     /// The MEG covariances carried in the program, instead of synthetic ones.
     #[arg(long, value_name = "SENSORS", value_parser = ["magnetometers", "gradiometers"],
-          conflicts_with_all = ["n", "p", "sigma", "seed", "mixing"])]
+          conflicts_with_all = ["n", "p", "sigma", "seed", "mixing", "complex"])]
     pub meg: Option<String>,
     /// A recording instead, to be separated: a simulated electroencephalogram with blinks, 32
     /// channels, 60 seconds of 250 samples.
-    #[arg(long, conflicts_with_all = ["n", "p", "sigma", "meg", "mixing"])]
+    #[arg(long, conflicts_with_all = ["n", "p", "sigma", "meg", "mixing", "complex"])]
     pub eeg: bool,
     /// The .npy file to write, - for standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
@@ -309,6 +323,11 @@ fn criteria() -> impl TypedValueParser<Value = Criterion> {
 fn methods() -> impl TypedValueParser<Value = Method> {
     let names = Method::ALL.map(Method::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Method>())
+}
+
+fn orders() -> impl TypedValueParser<Value = Order> {
+    let names = Order::ALL.map(Order::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Order>())
 }
 
 fn parse_rank(text: &str) -> Result<Rank, String> {

@@ -24,6 +24,7 @@ mod export;
 mod figure;
 mod input;
 mod machine;
+mod number;
 mod page;
 mod progress;
 mod reproduction;

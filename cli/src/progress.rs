@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use codiag::{Checkpoint, Matrix, Observer, Reading, Record};
+use codiag::{Checkpoint, Matrix, Observer, Reading, Record, Scalar};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::export;
@@ -89,22 +89,22 @@ impl Drop for Display<'_> {
 }
 
 /// Follows one solve.
-pub struct Follower<'a, 'b> {
+pub struct Follower<'a, 'b, T> {
     display: &'a Display<'b>,
     tolerance: f64,
     recent: VecDeque<(f64, f64)>,
     /// The best B so far, and the file that it is saved to.
-    checkpoint: Option<(&'a Path, Checkpoint)>,
+    checkpoint: Option<(&'a Path, Checkpoint<T>)>,
     /// What went wrong with the checkpoint, if anything did.
     failure: Option<anyhow::Error>,
 }
 
-impl<'a, 'b> Follower<'a, 'b> {
+impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
     /// For a solve to `tolerance`.
     pub fn new(
         display: &'a Display<'b>,
         tolerance: f64,
-        checkpoint: Option<(&'a Path, Checkpoint)>,
+        checkpoint: Option<(&'a Path, Checkpoint<T>)>,
     ) -> Self {
         Self {
             display,
@@ -138,7 +138,9 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
         let left = self.time_left().map(words::roughly);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
-        let text = if record.sample {
+        let text = if record.sample && record.start > 0 {
+            format!("stability, iteration {}", record.iteration)
+        } else if record.sample {
             // Its loss compares with no other.
             format!(
                 "start, iteration {}  gradient {:.1e}",
@@ -166,12 +168,12 @@ impl<'a, 'b> Follower<'a, 'b> {
 }
 
 /// Writes a checkpoint.
-fn save(path: &Path, b: &Matrix) -> anyhow::Result<()> {
+fn save<T: Scalar>(path: &Path, b: &Matrix<T>) -> anyhow::Result<()> {
     export::write_file(path, |out| export::npy::matrix(out, b))
 }
 
-impl Observer for Follower<'_, '_> {
-    fn observe(&mut self, record: &Record, b: &Matrix) -> ControlFlow<()> {
+impl<T: Scalar> Observer<T> for Follower<'_, '_, T> {
+    fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self.show(record);
         if let Some((path, checkpoint)) = &mut self.checkpoint
             && let Some(best) = checkpoint.offer(record, b)

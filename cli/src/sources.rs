@@ -1,6 +1,6 @@
 //! What is seen of each source: its course, its spectrum, and what it looks like.
 
-use codiag::signals::{Artefact, ArtefactKind, Reference, Spectrum, artefacts, spectrum};
+use codiag::signals::{Artefact, ArtefactKind, Detector, Spectrum, Thresholds, spectrum};
 
 /// How many places a trace of the whole recording has.
 const PLACES: usize = 420;
@@ -22,8 +22,16 @@ pub struct SourceView {
     pub histogram: Vec<f64>,
     /// If the rate is known.
     pub spectrum: Option<Spectrum>,
+    /// How much it looks like each kind of artefact; empty if the rate is not known.
+    pub scores: Vec<Artefact>,
     /// What the source looks like, the likeliest first.
     pub artefacts: Vec<Artefact>,
+}
+
+/// What sources are scored by.
+pub struct Judge {
+    pub detector: Detector,
+    pub thresholds: Thresholds,
 }
 
 /// Which samples are not marked as bad: what is in the others tells nothing of a source.
@@ -48,13 +56,9 @@ impl Good {
 
 impl SourceView {
     /// Looks at a source.
-    pub fn new(
-        source: &[f64],
-        good: &Good,
-        rate: Option<f64>,
-        references: &[Reference<'_>],
-    ) -> Self {
+    pub fn new(source: &[f64], good: &Good, rate: Option<f64>, judge: Option<&Judge>) -> Self {
         let clean = good.of(source);
+        let scores = judge.map_or_else(Vec::new, |judge| judge.detector.scores(&clean));
         let samples = source.len();
         let places = samples.min(PLACES);
         let envelope = (0..places).map(|k| {
@@ -90,7 +94,8 @@ impl SourceView {
             ),
             histogram: histogram(&clean, mean),
             spectrum: rate.map(|rate| spectrum(&clean, rate, (2.0 * rate).max(8.0) as usize)),
-            artefacts: rate.map_or_else(Vec::new, |rate| artefacts(&clean, rate, references)),
+            artefacts: judge.map_or_else(Vec::new, |judge| judge.thresholds.flagged(&scores)),
+            scores,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use codiag::{Criterion, Memory, Reading};
+use codiag::{Criterion, Memory, Reading, Scalar};
 
 /// 3.2 ms, 1.25 s, 4 min 10 s.
 pub fn seconds(value: f64) -> String {
@@ -112,6 +112,15 @@ pub fn decade_of_seconds(exponent: i32) -> String {
 /// "1 matrix", "3 matrices".
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// "1 matrix", "3 complex matrices".
+pub fn count_matrices<T: Scalar>(number: usize) -> String {
+    if T::PLANES == 2 {
+        count(number, "complex matrix", "complex matrices")
+    } else {
+        count(number, "matrix", "matrices")
+    }
 }
 
 /// The middle of some numbers; NaN of none.

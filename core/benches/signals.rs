@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use codiag::Settings;
 use codiag::signals::{
-    Bands, Components, CovarianceOptions, Segments, Separation, Shrinkage, View, cospectra,
+    Bands, Components, CovarianceOptions, Cut, Segments, Separation, Shrinkage, View, cospectra,
     segment_covariances, simulate,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -26,7 +26,7 @@ fn signals(criterion: &mut Criterion) {
         .sample_size(10)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(3));
-    let segments = Segments::default();
+    let segments = Segments::default().cut(Cut::Count(100));
     group.bench_function("100 segment covariances", |b| {
         b.iter(|| segment_covariances(black_box(&recording), &segments, &shrunk).unwrap());
     });

@@ -135,6 +135,7 @@ mod evaluation;
 mod inspect;
 mod report;
 mod solver;
+mod stability;
 mod tracker;
 
 pub mod cluster;
@@ -155,8 +156,9 @@ pub use matrices::{
 };
 pub use memory::Memory;
 pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};
-pub use settings::{Method, Settings, Start};
+pub use settings::{Method, Order, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};
+pub use stability::{Resample, Stability, resample};
 pub use statistics::Hessian;
 pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
+use crate::stability::Stability;
 
 /// Why a solve ended.
 ///
@@ -112,10 +113,12 @@ impl StepKind {
 #[non_exhaustive]
 pub struct Record {
     /// Which start it belongs to: 0 for the one asked for, then the further ones of
-    /// [`Settings::restarts`](crate::Settings::restarts).
+    /// [`Settings::restarts`](crate::Settings::restarts), then the resamples of
+    /// [`Settings::stability`](crate::Settings::stability), which are samples.
     pub start: usize,
-    /// Whether only a sample of the matrices is looked at, to improve the start. Such points are
-    /// shown to observers, but are not in the history, and their losses lack a constant.
+    /// Whether only a sample of the matrices is looked at, to improve the start or to learn how surely its answer
+    /// comes again. Such points are shown to observers, but are not in the history, and their losses compare with
+    /// no other.
     pub sample: bool,
     /// 0 for the start.
     pub iteration: usize,
@@ -246,10 +249,25 @@ mod serialized {
         }
     }
 
+    /// What a stability was learned from.
+    struct Trials {
+        starts: usize,
+        resamples: usize,
+    }
+
+    impl Serialize for Trials {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut fields = serializer.serialize_struct("Trials", 2)?;
+            fields.serialize_field("starts", &self.starts)?;
+            fields.serialize_field("resamples", &self.resamples)?;
+            fields.end()
+        }
+    }
+
     /// Everything, matrices as lists of rows, complex numbers as lists of two.
     impl<T: Scalar + Serialize> Serialize for Diagonalization<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut fields = serializer.serialize_struct("Diagonalization", 14)?;
+            let mut fields = serializer.serialize_struct("Diagonalization", 16)?;
             fields.serialize_field("criterion", self.criterion.name())?;
             fields.serialize_field("status", &self.status)?;
             fields.serialize_field("converged", &self.status.converged())?;
@@ -259,6 +277,13 @@ mod serialized {
             fields.serialize_field("condition_number", &self.condition_number())?;
             fields.serialize_field("identifiability", &self.identifiability)?;
             fields.serialize_field("start_losses", &self.start_losses)?;
+            let stability = self.stability.as_ref();
+            fields.serialize_field("stability", &stability.map(|s| &s.values))?;
+            let trials = stability.map(|s| Trials {
+                starts: s.starts,
+                resamples: s.resamples(),
+            });
+            fields.serialize_field("stability_trials", &trials)?;
             fields.serialize_field("B", &self.b)?;
             fields.serialize_field("A", &self.a)?;
             fields.serialize_field("powers", &self.powers)?;
@@ -358,8 +383,12 @@ pub struct Diagonalization<T = f64> {
     pub powers: Matrix,
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,
-    /// The losses of all starts tried, the first being the one asked for.
+    /// The losses of all starts tried, the first being the one asked for; of a further start that was given
+    /// up, the loss where it was.
     pub start_losses: Vec<f64>,
+    /// How surely each component comes again; None if nothing was tried
+    /// ([`Settings::stability`](crate::Settings::stability), [`Settings::restarts`](crate::Settings::restarts)).
+    pub stability: Option<Stability>,
 }
 
 impl<T: Scalar> Diagonalization<T> {
@@ -377,11 +406,13 @@ impl<T: Scalar> Diagonalization<T> {
         set.transform(&self.b)
     }
 
-    /// Puts component `order[a]` into row a, with the sign `signs[a]`.
-    pub(crate) fn rearrange(&mut self, order: &[usize], signs: &[f64]) {
+    /// Puts component `order[a]` into row a, times the sign or phase `phases[a]`.
+    pub(crate) fn rearrange(&mut self, order: &[usize], phases: &[T]) {
         let (b, a, powers) = (&self.b, &self.a, &self.powers);
-        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| b[(order[x], c)] * signs[x]);
-        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| a[(c, order[x])] * signs[x]);
+        self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| b[(order[x], c)] * phases[x]);
+        self.a = Matrix::from_fn(a.rows(), a.columns(), |c, x| {
+            a[(c, order[x])] * phases[x].conj()
+        });
         self.powers = Matrix::from_fn(powers.rows(), powers.columns(), |i, x| {
             powers[(i, order[x])]
         });
@@ -389,6 +420,17 @@ impl<T: Scalar> Diagonalization<T> {
             let place = |component| order.iter().position(|o| *o == component);
             let pair = place(hardest.pair.0).zip(place(hardest.pair.1));
             hardest.pair = pair.map_or(hardest.pair, |(x, y)| (x.min(y), x.max(y)));
+        }
+        if let Some(stability) = &mut self.stability {
+            stability.rearrange(order);
+        }
+    }
+
+    /// Puts the most stable components first, if their stability is known.
+    pub(crate) fn order_by_stability(&mut self) {
+        if let Some(stability) = &self.stability {
+            let order = stability.order();
+            self.rearrange(&order, &vec![T::ONE; order.len()]);
         }
     }
 }

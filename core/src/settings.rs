@@ -155,6 +155,57 @@ impl FromStr for Start {
     }
 }
 
+/// In what order components come.
+///
+/// ```
+/// use codiag::{Order, Settings, diagonalize, synthetic};
+/// assert_eq!("stability".parse(), Ok(Order::Stability));
+/// let settings = Settings::default().stability(10).order(Order::Stability);
+/// let answer = diagonalize(&synthetic::noisy(40, 6, 0.5, 0), &settings)?;
+/// let stability = answer.stability.expect("10 resamples were solved").values;
+/// assert!(stability.windows(2).all(|pair| pair[0] >= pair[1]));
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Order {
+    /// By what tells them apart, descending: how much their power varies over the set; for the other criteria their
+    /// energy; for the sources of a recording what its separation says.
+    #[default]
+    Contrast,
+    /// By how surely they come again, descending: [`Diagonalization::stability`](crate::Diagonalization::stability).
+    Stability,
+}
+
+impl Order {
+    /// All orders.
+    pub const ALL: [Self; 2] = [Self::Contrast, Self::Stability];
+
+    const NAMES: [&'static str; 2] = ["contrast", "stability"];
+
+    /// The name used in Python and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Contrast => "contrast",
+            Self::Stability => "stability",
+        }
+    }
+}
+
+impl FromStr for Order {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|order| order.name() == name)
+            .ok_or_else(|| {
+                let expected = Expected::OneOf(&Self::NAMES);
+                Error::setting(Setting::Order, expected, format!("{name:?}"))
+            })
+    }
+}
+
 /// The settings of a solve.
 ///
 /// ```
@@ -179,8 +230,16 @@ pub struct Settings {
     pub lambda_min: f64,
     /// How often the quasi-Newton method halves a step before it gives up.
     pub max_halvings: usize,
-    /// How many further, deterministic starts are tried; the answer of lowest loss is kept.
+    /// How many further, deterministic starts are tried; the answer of lowest loss is kept. For the
+    /// likelihood each is the best point so far with three fifths of its components mixed, and Newton's
+    /// method gives it up as soon as it cannot be expected to win.
     pub restarts: usize,
+    /// How many resamples of the matrices, drawn with replacement, are solved to learn how surely each component
+    /// comes again: [`Diagonalization::stability`](crate::Diagonalization::stability). Only for matrices in memory.
+    pub stability: usize,
+    /// In what order components come. By stability, something must have been tried: resamples or restarts,
+    /// all of which are then followed to their end.
+    pub order: Order,
     /// Whether B is brought to its canonical form: unit mean powers, components ordered by how
     /// much their power varies over the set, the largest entry of each pattern positive. For the
     /// other criteria components are ordered by their energy, and rows of B (Frobenius) or columns of A
@@ -205,6 +264,8 @@ impl Default for Settings {
             lambda_min: 1e-4,
             max_halvings: 10,
             restarts: 0,
+            stability: 0,
+            order: Order::Contrast,
             canonical: true,
             rescale: true,
             hessian_memory: 1 << 30,
@@ -221,6 +282,8 @@ setters!(Settings {
     lambda_min: f64,
     max_halvings: usize,
     restarts: usize,
+    stability: usize,
+    order: Order,
     canonical: bool,
     rescale: bool,
     hessian_memory: usize,
@@ -246,6 +309,9 @@ impl Settings {
         }
         if self.orthogonal && criterion == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::OrthogonalLeastSquares));
+        }
+        if self.order == Order::Stability && self.stability == 0 && self.restarts == 0 {
+            return Err(Error::Conflict(Conflict::OrderUntried));
         }
         Ok(())
     }

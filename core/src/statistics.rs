@@ -12,6 +12,8 @@
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{Matrix, Scalar, Triangle};
+use crate::matrices::Recycled;
+use crate::threads::Workers;
 use std::marker::PhantomData;
 
 /// Gradient and Γ at the current point.
@@ -44,22 +46,6 @@ impl<T: Scalar> Statistics<T> {
             (0..gamma.rows()).for_each(|a| gradient[(a, a)] = T::from_real(gamma[(a, a)]));
         }
         Self { gradient, gamma }
-    }
-
-    /// For arithmetic that is only for real numbers.
-    pub(crate) fn to_real(&self) -> Statistics {
-        Statistics {
-            gradient: self.gradient.to_real(),
-            gamma: self.gamma.clone(),
-        }
-    }
-
-    /// Real ones among statistics that may be complex.
-    pub(crate) fn from_real(real: Statistics) -> Self {
-        Self {
-            gradient: Matrix::from_real(&real.gradient),
-            gamma: real.gamma,
-        }
     }
 
     /// ĝ = ‖G‖_F / √p: in the gauge where the mean powers are 1, a measure that depends neither
@@ -102,25 +88,55 @@ impl<T: Scalar> Statistics<T> {
 pub struct Hessian<T = f64> {
     criterion: Criterion,
     p: usize,
-    rows: Vec<f64>,
+    rows: Recycled,
+    /// The same in single precision, for products, if there are many; once they have been asked for.
+    single: Vec<f32>,
+    single_is_current: bool,
     /// The operands of a product, in the layout of the row blocks.
     operand: Vec<f64>,
     result: Vec<f64>,
+    /// Who works on a product.
+    workers: Workers,
     scalar: PhantomData<T>,
+}
+
+/// From so many numbers on (1 MB, from p = 64 on), row blocks do not stay in the nearer caches from one
+/// product to the next, and products read them in single precision: a direction is then known to seven
+/// digits, and the answer, which does not depend on it, to all.
+const MANY: usize = 1 << 17;
+
+/// How many numbers are kept in single precision, too, of so many.
+pub(crate) fn single_len(numbers: usize) -> usize {
+    if numbers < MANY { 0 } else { numbers }
 }
 
 impl<T: Scalar> Hessian<T> {
     /// Zero, for p×p matrices.
     pub fn zeros(criterion: Criterion, p: usize) -> Self {
+        let mut hessian = Self::unset(criterion, p);
+        hessian.rows.fill(0.0);
+        hessian
+    }
+
+    /// Any numbers, to be overwritten.
+    pub(crate) fn unset(criterion: Criterion, p: usize) -> Self {
         let len = p.div_ceil(LANES) * T::PLANES * p * LANES;
         Self {
             criterion,
             p,
-            rows: vec![0.0; kernels::hessian_len(p, T::PLANES)],
+            rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
+            single: Vec::new(),
+            single_is_current: false,
             operand: vec![0.0; len],
             result: vec![0.0; len],
+            workers: Workers::One,
             scalar: PhantomData,
         }
+    }
+
+    /// Has products computed by these.
+    pub(crate) fn work_on(&mut self, workers: &Workers) {
+        self.workers = workers.clone();
     }
 
     /// The row blocks as the numbers in which parts of a set pass them on; the sum of the numbers
@@ -131,13 +147,20 @@ impl<T: Scalar> Hessian<T> {
 
     /// The same, to be written.
     pub fn rows_mut(&mut self) -> &mut [f64] {
+        self.single_is_current = false;
         &mut self.rows
     }
 
     /// Exchanges the row blocks for others.
-    pub(crate) fn swap_rows(&mut self, rows: &mut Vec<f64>) {
+    pub(crate) fn swap_rows(&mut self, rows: &mut Recycled) {
+        self.single_is_current = false;
         assert_eq!(rows.len(), self.rows.len());
         std::mem::swap(&mut self.rows, rows);
+    }
+
+    /// The size p of the matrices.
+    pub(crate) fn size(&self) -> usize {
+        self.p
     }
 
     /// How many bytes the row blocks of p×p matrices take.
@@ -168,6 +191,7 @@ impl<T: Scalar> Hessian<T> {
     pub fn set_triangles(&mut self, numbers: &[f64]) {
         let len = self.triangle().len();
         assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
+        self.single_is_current = false;
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
                 let place = self.place(a, entry);
@@ -207,7 +231,7 @@ impl<T: Scalar> Hessian<T> {
         for (rows, panel) in e.as_slice().chunks(p * LANES).zip(panels) {
             rows_to_panel(rows, panel);
         }
-        kernels::hessian_times(p, &self.rows, &self.operand, &mut self.result);
+        self.multiply();
         let (result, _) = self.result.as_chunks();
         let panels = result.chunks_exact(T::PLANES * p);
         for (rows, panel) in product.as_mut_slice().chunks_mut(p * LANES).zip(panels) {
@@ -215,6 +239,38 @@ impl<T: Scalar> Hessian<T> {
         }
         self.criterion.add_determinant(&mut product, e);
         product
+    }
+}
+
+impl<T: Scalar> Hessian<T> {
+    /// The product with `operand`, a group of row blocks at a time.
+    fn multiply(&mut self) {
+        let size = T::PLANES * self.p;
+        let (block, panel) = (Triangle::new(size).len() * LANES, size * LANES);
+        // Each number is read, from memory if there are many, for two multiply-adds.
+        let workers = self.workers.if_worthwhile(4 * self.rows.len());
+        let panels = self.operand.chunks_exact(panel);
+        let panels = panels.zip(self.result.chunks_exact_mut(panel));
+        let groups = self.rows.chunks_exact(block).zip(panels);
+        if single_len(self.rows.len()) == 0 {
+            let mut groups: Vec<_> = groups.collect();
+            workers.each(&mut groups, |(rows, (e, out))| {
+                kernels::hessian_times(size, rows, e, out);
+            });
+            return;
+        }
+        self.single.resize(self.rows.len(), 0.0);
+        let (copy, current) = (self.single.chunks_exact_mut(block), self.single_is_current);
+        let mut groups: Vec<_> = copy.zip(groups).collect();
+        workers.each(&mut groups, |(single, (rows, (e, out)))| {
+            if !current {
+                for (x, y) in single.iter_mut().zip(*rows) {
+                    *x = *y as f32;
+                }
+            }
+            kernels::hessian_times(size, single, e, out);
+        });
+        self.single_is_current = true;
     }
 }
 

@@ -156,10 +156,34 @@ fn rotated<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<T>, Mat
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
+    mixed_of(n, p, sigma, seed)
+}
+
+/// The same with complex entries and adjoints for transposes: Hermitian matrices.
+///
+/// ```
+/// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
+/// let (data, mixing) = synthetic::mixed_complex(30, 5, 0.0, 0);
+/// let options = SetOptions::default().criterion(Criterion::LeastSquares);
+/// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// assert!(synthetic::amari_distance(&answer.b, &mixing) < 1e-10);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub fn mixed_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
+    mixed_of(n, p, sigma, seed)
+}
+
+pub(crate) fn mixed_of<T: Scalar>(
+    n: usize,
+    p: usize,
+    sigma: f64,
+    seed: u64,
+) -> (Vec<T>, Matrix<T>) {
     let mut rng = StdRng::seed_from_u64(seed);
-    let transposed: Matrix = square(p, &mut rng);
-    let data = symmetric(n, &transposed, sigma, &mut rng);
-    (data, transposed.transpose())
+    let adjoint: Matrix<T> = square(p, &mut rng);
+    let data = symmetric(n, &adjoint, sigma, &mut rng);
+    (data, adjoint.adjoint())
 }
 
 /// A matrix of independent standard normal numbers.

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use crate::criterion::Criterion;
 use crate::error::{Expected, Setting};
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{MatrixSet, Rank, SetOptions};
 use crate::report::{Diagonalization, Observer, Record};
 use crate::settings::{Settings, Start};
+use crate::start::complex_start;
 use crate::{Error, diagonalize_with};
 
 /// How a [`Tracker`] remembers and solves.
@@ -87,13 +88,13 @@ impl TrackerSettings {
     }
 }
 
-/// Follows the diagonalizer of matrices that keep arriving.
+/// Follows the diagonalizer of matrices that keep arriving: real ones, or complex Hermitian ones.
 ///
 /// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B to
 /// the minimizer of
 ///
 /// ```text
-/// L_t(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ],   Dⁱ = B Cⁱ Bᵀ,   w_i ∝ u_i λ^(t−i),   t−m < i ≤ t
+/// L_t(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ],   Dⁱ = B Cⁱ Bᴴ,   w_i ∝ u_i λ^(t−i),   t−m < i ≤ t
 /// ```
 ///
 /// the criterion of the window under weights that decay with age: λ ([`TrackerSettings::forgetting`])
@@ -107,7 +108,7 @@ impl TrackerSettings {
 /// hardly be told apart. What an update costs, in time and memory, depends on the window and on
 /// [`Settings::max_iterations`], never on how many matrices came before.
 ///
-/// Components keep their rows and signs: each is the one whose output correlates most with that of
+/// Components keep their rows and signs (if complex, their phases): each is the one whose output correlates most with that of
 /// its row before the update. Their scale follows the window, in which their mean power is 1.
 ///
 /// ```
@@ -124,21 +125,21 @@ impl TrackerSettings {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Tracker {
+pub struct Tracker<T = f64> {
     p: usize,
     settings: TrackerSettings,
-    window: VecDeque<Kept>,
-    b: Option<Matrix>,
+    window: VecDeque<Kept<T>>,
+    b: Option<Matrix<T>>,
 }
 
 /// A matrix of the window with its own weight.
 #[derive(Clone, Debug)]
-struct Kept {
-    entries: Box<[f64]>,
+struct Kept<T> {
+    entries: Box<[T]>,
     weight: f64,
 }
 
-impl Tracker {
+impl<T: Scalar> Tracker<T> {
     /// A tracker of p×p matrices that has seen none.
     ///
     /// # Errors
@@ -167,9 +168,9 @@ impl Tracker {
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
-        matrices: &[f64],
+        matrices: &[T],
         weights: &[f64],
-        b: Option<Matrix>,
+        b: Option<Matrix<T>>,
     ) -> Result<Self, Error> {
         let mut tracker = Self::new(p, settings)?;
         if !matrices.is_empty() {
@@ -184,8 +185,8 @@ impl Tracker {
     ///
     /// # Errors
     /// If the matrices are not as they should be; the tracker is then as it was.
-    pub fn push(&mut self, matrices: &[f64]) -> Result<Diagonalization, Error> {
-        let mut unobserved = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    pub fn push(&mut self, matrices: &[T]) -> Result<Diagonalization<T>, Error> {
+        let mut unobserved = |_: &Record, _: &Matrix<T>| ControlFlow::Continue(());
         self.push_with(matrices, None, &mut unobserved)
     }
 
@@ -196,17 +197,19 @@ impl Tracker {
     /// If the matrices or weights are not as they should be; the tracker is then as it was.
     pub fn push_with(
         &mut self,
-        matrices: &[f64],
+        matrices: &[T],
         weights: Option<&[f64]>,
-        observer: &mut dyn Observer,
-    ) -> Result<Diagonalization, Error> {
+        observer: &mut dyn Observer<T>,
+    ) -> Result<Diagonalization<T>, Error> {
+        let before = self.before()?;
         let fresh = self.checked(matrices, weights)?;
         let leaving = (self.window.len() + fresh.len()).saturating_sub(self.settings.window);
         let window = || self.window.iter().skip(leaving).chain(&fresh);
         let options = self.set_options().weights(Some(self.decayed(window())));
         let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
-        let mut answer = diagonalize_with(&set, &self.solve_settings(), observer)?;
-        if let Some(before) = self.before() {
+        let settings = self.solve_settings(before.as_ref());
+        let mut answer = diagonalize_with(&set, &settings, observer)?;
+        if let Some(before) = &before {
             keep_identity(&mut answer, before, &set);
         }
         self.window.drain(..leaving);
@@ -217,7 +220,7 @@ impl Tracker {
 
     /// The matrices that the window has room for. All are checked, apart from those before them, so
     /// that an error counts them from the first given.
-    fn checked(&self, matrices: &[f64], weights: Option<&[f64]>) -> Result<Vec<Kept>, Error> {
+    fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
         MatrixSet::with_options(matrices, n, self.p, &self.set_options())?;
@@ -235,7 +238,7 @@ impl Tracker {
     }
 
     /// u_i λ^age, the age of the last being 0.
-    fn decayed<'a>(&self, window: impl Iterator<Item = &'a Kept>) -> Vec<f64> {
+    fn decayed<'a>(&self, window: impl Iterator<Item = &'a Kept<T>>) -> Vec<f64> {
         let mut weights: Vec<f64> = window.map(|kept| kept.weight).collect();
         let mut decay = 1.0;
         for weight in weights.iter_mut().rev() {
@@ -255,23 +258,22 @@ impl Tracker {
     }
 
     /// The B from which the next update starts, unless it is to find a start of its own.
-    fn before(&self) -> Option<&Matrix> {
-        match (&self.b, &self.settings.solve.start) {
-            (Some(b), _) | (None, Start::Given(b)) => Some(b),
+    fn before(&self) -> Result<Option<Matrix<T>>, Error> {
+        Ok(match (&self.b, &self.settings.solve.start) {
+            (Some(b), _) => Some(b.clone()),
+            (None, Start::Given(b)) => Some(Matrix::from_real(b)),
+            (None, Start::GivenComplex(b)) => Some(complex_start(b)?),
             _ => None,
-        }
+        })
     }
 
     /// The first update is a solve like any other; later ones go on from B.
-    fn solve_settings(&self) -> Settings {
+    fn solve_settings(&self, before: Option<&Matrix<T>>) -> Settings {
         let settings = self.settings.solve.clone();
-        match self.before() {
+        match before {
             None => settings,
             // Another order or sign would be another component.
-            Some(b) => settings
-                .start(Start::Given(b.clone()))
-                .restarts(0)
-                .canonical(false),
+            Some(b) => settings.start(Start::given(b)).restarts(0).canonical(false),
         }
     }
 
@@ -291,7 +293,7 @@ impl Tracker {
     }
 
     /// The matrices of the window, the oldest first, row-major one after the other.
-    pub fn matrices(&self) -> Vec<f64> {
+    pub fn matrices(&self) -> Vec<T> {
         self.window
             .iter()
             .flat_map(|k| k.entries.iter().copied())
@@ -309,16 +311,20 @@ impl Tracker {
     }
 
     /// The filters, one per row, after the last push.
-    pub fn b(&self) -> Option<&Matrix> {
+    pub fn b(&self) -> Option<&Matrix<T>> {
         self.b.as_ref()
     }
 }
 
-/// Gives each component the row and the sign of the one before whose output it correlates most with,
+/// Gives each component the row and the sign or phase of the one before whose output it correlates most with,
 /// over the window: the best pair first, then the best of what is left. Where the mean of the window
 /// need not be positive definite, the filters are compared with the patterns before.
-fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet) {
-    let unit = |b: &Matrix| {
+fn keep_identity<T: Scalar>(
+    answer: &mut Diagonalization<T>,
+    before: &Matrix<T>,
+    set: &MatrixSet<T>,
+) {
+    let unit = |b: &Matrix<T>| {
         let b = set.summary().to_reduced(b);
         let gauge = set.criterion().gauge(&b, set.mean());
         b.scale_rows(&gauge)
@@ -326,7 +332,7 @@ fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet)
     let fresh = unit(&answer.b);
     let correlations = if set.criterion().requires_definite() {
         let half = linalg::product(&fresh, set.mean());
-        linalg::product_transposed(&half, &unit(before))
+        linalg::product_adjoint(&half, &unit(before))
     } else {
         linalg::product(&fresh, &linalg::inverse(&unit(before)))
     };
@@ -343,10 +349,16 @@ fn keep_identity(answer: &mut Diagonalization, before: &Matrix, set: &MatrixSet)
         let (new, old) = best.expect("as many components as before");
         (order[old], taken[new]) = (new, true);
     }
-    let signs: Vec<f64> = order
-        .iter()
-        .enumerate()
-        .map(|(old, new)| correlations[(*new, old)].signum())
-        .collect();
-    answer.rearrange(&order, &signs);
+    // What turns each component so that its correlation is real and positive.
+    let turn = |(old, new): (usize, &usize)| {
+        let correlation = correlations[(*new, old)];
+        let size = correlation.abs();
+        if size > 0.0 {
+            correlation.conj() / size
+        } else {
+            T::ONE
+        }
+    };
+    let phases: Vec<T> = order.iter().enumerate().map(turn).collect();
+    answer.rearrange(&order, &phases);
 }

@@ -16,24 +16,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import compat, datasets
+from ._bootstrap import BootstrapResult, bootstrap
 from ._core import __version__
 from ._errors import ConvergenceError, ConvergenceWarning
-from ._many import BootstrapResult, bootstrap, diagonalize_many
-from ._result import Identifiability, Record, Result, load
+from ._many import diagonalize_many
+from ._result import Identifiability, Record, Result
+from ._saved import load
 from ._signals import (
-    cospectra,
     cumulants,
     epoch_covariances,
     lagged_covariances,
     segment_covariances,
 )
 from ._solve import amari_distance, diagonalize, gradient, loss
+from ._spectra import cospectra, cross_spectra
 from ._tracker import Tracker
 
 if TYPE_CHECKING:
     from . import dask
+    from ._csp import CSP
     from .estimator import JointDiagonalizer
-    from .separation import AMUSE, JADE, SOBI, Artefact, Rival, SourceSeparation
+    from .separation import (
+        AMUSE,
+        JADE,
+        SOBI,
+        Artefact,
+        ArtefactScores,
+        Rival,
+        SourceSeparation,
+    )
 
 __all__ = [
     "diagonalize",
@@ -43,6 +54,7 @@ __all__ = [
     "segment_covariances",
     "epoch_covariances",
     "cospectra",
+    "cross_spectra",
     "lagged_covariances",
     "cumulants",
     "loss",
@@ -54,12 +66,14 @@ __all__ = [
     "Record",
     "Identifiability",
     "JointDiagonalizer",
+    "CSP",
     "SourceSeparation",
     "SOBI",
     "AMUSE",
     "JADE",
     "Rival",
     "Artefact",
+    "ArtefactScores",
     "ConvergenceWarning",
     "ConvergenceError",
     "compat",
@@ -76,7 +90,20 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = JointDiagonalizer
         return JointDiagonalizer
-    if name in ("SourceSeparation", "SOBI", "AMUSE", "JADE", "Rival", "Artefact"):
+    if name == "CSP":
+        from ._csp import CSP
+
+        globals()[name] = CSP
+        return CSP
+    if name in (
+        "SourceSeparation",
+        "SOBI",
+        "AMUSE",
+        "JADE",
+        "Rival",
+        "Artefact",
+        "ArtefactScores",
+    ):
         from . import separation
 
         globals()[name] = getattr(separation, name)

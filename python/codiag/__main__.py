@@ -18,8 +18,12 @@ def main() -> int:
     if which is None:
         return _core.program(arguments)
     try:
-        with _recordings.handed_over(arguments, which) as own:
-            return _core.program(own)
+        with _recordings.handed_over(arguments, which) as (own, finish):
+            code = _core.program(own)
+            # 1 is a solve that did not converge: what it found is there all the same.
+            if code in (0, 1):
+                finish()
+            return code
     except (ValueError, OSError, RuntimeError) as problem:
         return _recordings.complain(arguments[which], problem)
 

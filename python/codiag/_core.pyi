@@ -17,13 +17,16 @@ __all__ = [
     "artefacts",
     "cospectra",
     "criterion",
+    "cross_spectra",
     "cumulants",
+    "drift_share",
     "epoch_covariances",
     "lagged_covariances",
     "meg",
     "program",
     "reducing_filters",
     "remove",
+    "resample",
     "segment_covariances",
     "separate",
     "solve",
@@ -64,13 +67,22 @@ def solve_many(
 ) -> list[dict[str, Any]]:
     """Solve many problems, each on one thread, `threads` of them at a time."""
 
+def resample(
+    c: NDArray[np.float64] | NDArray[np.complex128],
+    b: NDArray[np.float64] | NDArray[np.complex128],
+    weights: Sequence[float] | NDArray[np.float64] | None,
+    draws: Sequence[Sequence[float] | NDArray[np.float64]],
+    options: Mapping[str, Any],
+) -> list[tuple[dict[str, Any], NDArray[np.float64]]]:
+    """Solve the sets that were drawn, each from B; return results and likenesses with B."""
+
 @final
 class Chunk:
     """Consecutive matrices of a larger set, checked but for their definiteness."""
 
     def __new__(
         cls,
-        matrices: NDArray[np.float64],
+        matrices: NDArray[np.float64] | NDArray[np.complex128],
         first: int,
         weights: Sequence[float] | NDArray[np.float64] | None,
         options: Mapping[str, Any],
@@ -79,8 +91,8 @@ class Chunk:
     def weight(self) -> float:
         """The sum of the weights, the number of matrices without weights."""
 
-    def mean(self) -> NDArray[np.float64]:
-        """Return the weighted mean of the matrices."""
+    def range_sum(self) -> NDArray[Any]:
+        """Return what a set is reduced by: the weighted mean of the matrices, or their squares."""
 
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
@@ -93,7 +105,7 @@ class Part:
     def __new__(
         cls,
         chunks: Sequence[Chunk],
-        filters: NDArray[np.float64] | None,
+        filters: NDArray[np.float64] | NDArray[np.complex128] | None,
         threads: int | None,
     ) -> Self: ...
     def describe(self) -> bytes:
@@ -108,14 +120,16 @@ class Part:
 def solve_parts(
     ask: Callable[[bytes], Sequence[bytes]],
     parts: Sequence[bytes],
-    mean: NDArray[np.float64] | None,
+    mean: NDArray[np.float64] | NDArray[np.complex128] | None,
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
 ) -> dict[str, Any]:
     """Solve for a set in parts, as they describe themselves; `ask` puts a question to all."""
 
-def reducing_filters(mean: NDArray[np.float64], options: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Return the filters to which a set with this mean is reduced."""
+def reducing_filters(
+    mean: NDArray[np.float64] | NDArray[np.complex128], options: Mapping[str, Any]
+) -> NDArray[Any]:
+    """Return the filters to which a set with this mean of its chunks' range sums is reduced."""
 
 def criterion(
     c: NDArray[np.float64] | NDArray[np.complex128],
@@ -130,28 +144,34 @@ def criterion(
 class Tracker:
     """Matrices that keep arriving, and the B that follows them."""
 
-    def __new__(cls, p: int, options: Mapping[str, Any]) -> Tracker: ...
+    def __new__(cls, p: int, options: Mapping[str, Any], complex: bool) -> Tracker: ...
     @staticmethod
     def resume(
         options: Mapping[str, Any],
-        c: NDArray[np.float64],
+        c: NDArray[np.float64] | NDArray[np.complex128],
         weights: NDArray[np.float64],
-        b: NDArray[np.float64] | None,
+        b: NDArray[np.float64] | NDArray[np.complex128] | None,
     ) -> Tracker:
         """Go on from a state, or from any other window and B."""
 
     def push(
-        self, c: NDArray[np.float64], weights: Sequence[float] | NDArray[np.float64] | None
+        self,
+        c: NDArray[np.float64] | NDArray[np.complex128],
+        weights: Sequence[float] | NDArray[np.float64] | None,
     ) -> dict[str, Any]:
         """Take matrices in and update B; return the fields of a result by name."""
 
     def state(
         self,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[Any] | None]:
         """Return the matrices of the window, their own weights, and B."""
 
     def decayed_weights(self) -> NDArray[np.float64]:
         """Return the weights with which the matrices of the window count."""
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether the matrices are complex."""
 
 def segment_covariances(
     x: NDArray[np.float64], options: Mapping[str, Any]
@@ -167,6 +187,14 @@ def cospectra(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return one cospectrum per band, and by how much each was shrunk."""
+
+def cross_spectra(
+    x: NDArray[np.float64], options: Mapping[str, Any]
+) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
+    """Return one cross-spectrum per band, and by how much each was shrunk."""
+
+def drift_share(x: NDArray[np.float64], rate: float, exclude: Sequence[tuple[int, int]]) -> float:
+    """Return the share of the variance that slow drifts have."""
 
 def lagged_covariances(
     x: NDArray[np.float64],
@@ -212,8 +240,9 @@ def artefacts(
     sources: NDArray[np.float64],
     rate: float,
     references: Sequence[tuple[str, str, NDArray[np.float64]]],
-) -> list[list[tuple[str, float, str]]]:
-    """Return kind, score and reason of what each source looks like, the likeliest first."""
+    thresholds: Mapping[str, float],
+) -> list[tuple[list[Any], list[Any]]]:
+    """Return all scores of each source with their thresholds, and what it looks like."""
 
 def amari_distance(
     b: NDArray[np.float64] | NDArray[np.complex128],

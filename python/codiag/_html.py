@@ -29,6 +29,8 @@ def result_html(result: Result) -> str:
     if result.identifiability is not None:
         margin, (a, b) = result.identifiability
         rows.append(("hardest to tell apart", f"components {a} and {b} (margin {margin:.2g})"))
+    if result.stability is not None:
+        rows.append(("stability", result._stability_words()))
     table = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
         f"<td style='text-align:left'>{escape(value)}</td></tr>"

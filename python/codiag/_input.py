@@ -82,6 +82,11 @@ def alike(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 
 def matrix_set(C: Any, name: str = "C") -> Numbers:
     """Return `C`, real or complex, as a contiguous array of shape (n, p, p)."""
+    # Most are what is needed, and small sets are solved in less time than all that follows takes.
+    if type(C) is np.ndarray and C.ndim == 3 and C.dtype == np.float64:
+        n, p, q = C.shape
+        if n > 0 and p == q > 0 and C.flags.c_contiguous and C.flags.aligned:
+            return C
     if isinstance(C, np.ma.MaskedArray) and np.ma.is_masked(C):
         raise ValueError(f"{name} has masked entries: fill them, or leave those matrices out")
     array = np.asarray(C)

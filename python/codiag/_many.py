@@ -1,9 +1,8 @@
-"""Many independent problems: subjects, folds, resamples."""
+"""Many independent problems: subjects, folds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ def diagonalize_many(
     tol: float = 1e-8,
     max_iter: int = 1000,
     restarts: int = 0,
+    stability: int = 0,
     canonical: bool = True,
     threads: int | None = None,
     on_failure: OnFailure = "warn",
@@ -43,9 +43,14 @@ def diagonalize_many(
         The sets; n and p may differ between them.
     weights : sequence of array-like or None, optional
         The weights of each set's matrices.
-    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
+    start : {"spectral", "whitener", "identity", "group"} or array-like, shape (p, p)
+        As in :func:`codiag.diagonalize`, the same for all sets. "group" starts from the answer for
+        all matrices of all sets, each set counting alike: what the sets have in common comes in one
+        order and with one sign in all results. The sets are then all of one size p, and are not
+        brought to canonical form.
+    criterion, method, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
         As in :func:`codiag.diagonalize`, the same for all sets.
-    canonical
+    stability, canonical
         As in :func:`codiag.diagonalize`, the same for all sets.
     threads : int, optional
         How many sets are solved at a time; as many as the machine has threads by default.
@@ -73,10 +78,11 @@ def diagonalize_many(
         vectors = [weight_vector(w, f"weights of set {k}") for k, w in enumerate(weights)]
         if len(vectors) != len(data):
             raise ValueError(f"expected weights for {len(data)} sets, got {len(vectors)}")
-    options = {
+    grouped = isinstance(start, str) and start == "group"
+    options: dict[str, Any] = {
         "criterion": criterion,
         "method": method,
-        "start": start_choice(start),
+        "start": "spectral" if grouped else start_choice(start),
         "orthogonal": orthogonal,
         "rank": rank,
         "shrinkage": shrinkage,
@@ -84,9 +90,32 @@ def diagonalize_many(
         "tol": tol,
         "max_iter": max_iter,
         "restarts": restarts,
+        "stability": stability,
         "canonical": canonical,
     }
+    if grouped and data:
+        group = _group(data, vectors, options, threads, on_failure)
+        options.update(start=group.B, canonical=False)
     return solve_many(data, vectors, options, threads, on_failure)
+
+
+def _group(
+    data: list[Numbers],
+    weights: list[Floats | None],
+    options: dict[str, Any],
+    threads: int | None,
+    on_failure: str,
+) -> Result:
+    """Return the answer for all matrices of all sets, each set counting alike."""
+    sizes = sorted({C.shape[1] for C in data})
+    if len(sizes) > 1:
+        raise ValueError(f'start="group" is for sets of one size, got sizes {sizes}')
+    if options["rank"] != "full":
+        raise ValueError('start="group" is for rank="full": sets reduced apart share no axes')
+    own = [np.ones(len(C)) if w is None else w for C, w in zip(data, weights, strict=True)]
+    together = np.concatenate([w / w.sum() for w in own])
+    options = {**options, "stability": 0}
+    return solve_many([np.concatenate(data)], [together], options, threads, on_failure)[0]
 
 
 def solve_many(
@@ -115,162 +144,3 @@ def solve_many(
 def _listed(which: list[int]) -> str:
     shown = ", ".join(str(k) for k in which[:10])
     return f"sets {shown}" + (", …" if len(which) > 10 else "")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BootstrapResult:
-    """The answer of :func:`codiag.bootstrap`.
-
-    Attributes
-    ----------
-    result : Result
-        The solve of the whole set.
-    similarity : ndarray, shape (n, r)
-        For each resample and each component of ``result``, the correlation (from 0 to 1) with the
-        component of the resample that matches it.
-    confidence : ndarray, shape (r,)
-        The mean of ``similarity`` over the resamples: 1 for a component that does not depend on
-        which matrices were seen.
-    results : list of Result
-        The solves of the resamples.
-    """
-
-    result: Result
-    similarity: Floats
-    confidence: Floats
-    results: list[Result]
-
-    def __repr__(self) -> str:
-        count, components = self.similarity.shape
-        low, high = self.confidence.min(), self.confidence.max()
-        return (
-            f"<codiag.BootstrapResult: {count} resamples, {components} components, "
-            f"confidence {low:.3f} to {high:.3f}>"
-        )
-
-
-def bootstrap(
-    C: ArrayLike,
-    n: int = 100,
-    *,
-    weights: ArrayLike | None = None,
-    seed: int | np.random.Generator = 0,
-    criterion: str = "likelihood",
-    method: str = "newton",
-    start: str | ArrayLike = "spectral",
-    orthogonal: bool = False,
-    rank: str | int = "full",
-    shrinkage: float = 0.0,
-    symmetrize: bool = False,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    threads: int | None = None,
-    on_failure: OnFailure = "warn",
-) -> BootstrapResult:
-    """Find out which components can be trusted, by solving resamples of the matrices.
-
-    Each resample draws the matrices with replacement and is solved from the answer of the whole
-    set. Components are compared by the correlation of their filters' outputs under the mean matrix;
-    for criteria whose matrices need not be positive definite, by the cosine of their patterns.
-
-    Parameters
-    ----------
-    C : array-like, shape (n_matrices, p, p)
-        The matrices.
-    n : int
-        The number of resamples.
-    weights : array-like, shape (n_matrices,), optional
-        How much each matrix counts.
-    seed : int or numpy Generator
-        Chooses the resamples.
-    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, on_failure
-        As in :func:`codiag.diagonalize`.
-    threads : int, optional
-        How many resamples are solved at a time. The answer does not depend on it.
-
-    Returns
-    -------
-    BootstrapResult
-        With the ``confidence`` of each component.
-
-    Examples
-    --------
-    >>> import codiag
-    >>> C, _ = codiag.datasets.synthetic(100, 5)
-    >>> stable = codiag.bootstrap(C, n=20)
-    >>> stable.confidence.shape
-    (5,)
-    >>> bool(stable.confidence.min() > 0.9)
-    True
-    """
-    check_choice(on_failure)
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
-    data = matrix_set(C)
-    vector = weight_vector(weights)
-    shared = {
-        "criterion": criterion,
-        "method": method,
-        "orthogonal": orthogonal,
-        "rank": rank,
-        "shrinkage": shrinkage,
-        "symmetrize": symmetrize,
-        "tol": tol,
-        "max_iter": max_iter,
-    }
-    first = {**shared, "start": start_choice(start)}
-    whole = solve_many([data], [vector], first, threads, on_failure)[0]
-    generator = np.random.default_rng(seed)
-    count = len(data)
-    own = np.ones(count) if vector is None else vector
-    draws: list[Floats | None] = []
-    while len(draws) < n:
-        drawn = own * generator.multinomial(count, np.full(count, 1 / count))
-        # A draw of nothing but matrices of weight zero is no resample.
-        if drawn.any():
-            draws.append(drawn)
-    again = {**shared, "start": whole.B, "canonical": False}
-    if rank != "full":
-        # A resample may span other dimensions: it starts on its own.
-        again["start"] = "spectral"
-    results = solve_many([data] * n, draws, again, threads, on_failure)
-    if criterion == "likelihood":
-        mean = np.average(data, axis=0, weights=vector)
-        likeness = [_correlations(whole.B, other.B, mean) for other in results]
-    else:
-        likeness = [_cosines(whole.A, other.A) for other in results]
-    similarity = np.array([_matched(likenesses) for likenesses in likeness])
-    return BootstrapResult(whole, similarity, similarity.mean(axis=0), results)
-
-
-def _correlations(B: Numbers, other: Numbers, mean: Numbers) -> Floats:
-    """Return the correlations of the filters' outputs, without their signs and phases."""
-
-    def outputs(filters: Numbers) -> Numbers:
-        powers = np.einsum("ac,cd,ad->a", filters, mean, filters.conj()).real
-        scaled: Numbers = filters / np.sqrt(powers)[:, None]
-        return scaled
-
-    found: Floats = np.abs(outputs(B) @ mean @ outputs(other).conj().T)
-    return found
-
-
-def _cosines(A: Numbers, other: Numbers) -> Floats:
-    """Return the cosines of the angles between the patterns, without their signs and phases."""
-    found: Floats = np.abs(
-        (A / np.linalg.norm(A, axis=0)).conj().T @ (other / np.linalg.norm(other, axis=0))
-    )
-    return found
-
-
-def _matched(likenesses: Floats) -> Floats:
-    """Return, for each row, the likeness of the column that matches it; each matches once."""
-    left = likenesses.copy()
-    found = np.zeros(len(left))
-    # The best pair first, then the best of what is left, and so on.
-    for _ in range(min(left.shape)):
-        a, b = np.unravel_index(np.argmax(left), left.shape)
-        found[a] = min(left[a, b], 1.0)
-        left[a, :] = -1
-        left[:, b] = -1
-    return found

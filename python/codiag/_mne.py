@@ -12,12 +12,31 @@ from numpy.typing import NDArray
 from ._input import Floats
 
 _SHOWN_BY = {"eog": "blink", "ecg": "heartbeat"}
+# These have no place on the head.
+NO_SENSORS = {"eog", "ecg", "emg", "stim", "misc", "resp", "bio"}
+# Triggers, head positions and states of the machine.
+_NO_SIGNALS = {"stim", "chpi", "syst", "ias", "exci"}
 
 
 def is_instance(X: Any) -> bool:
     """Whether `X` is a Raw or Epochs. MNE is not imported for it: whoever has one has done so."""
     mne = sys.modules.get("mne")
     return mne is not None and isinstance(X, (mne.io.BaseRaw, mne.epochs.BaseEpochs))
+
+
+def is_evoked(X: Any) -> bool:
+    """Whether `X` is an Evoked, which has too few samples to be fitted, but can be transformed."""
+    mne = sys.modules.get("mne")
+    return mne is not None and isinstance(X, mne.Evoked)
+
+
+def refuse_evoked(X: Any) -> None:
+    """Raise if `X` is an average, in which sources no longer differ."""
+    if is_evoked(X):
+        raise TypeError(
+            "an Evoked is an average, too short to tell sources apart: fit the Raw or the Epochs "
+            "it comes from; transform and apply take it"
+        )
 
 
 class Read(NamedTuple):
@@ -38,10 +57,17 @@ def read(inst: Any, picks: Any) -> Read:
     if not names:
         raise ValueError("there are no channels to separate: none are picked, or all are bad")
     numbers = [inst.ch_names.index(name) for name in names]
+    types = [mne.channel_type(inst.info, number) for number in numbers]
+    coded = [name for name, kind in zip(names, types, strict=True) if kind in _NO_SIGNALS]
+    if coded:
+        raise ValueError(
+            f"{', '.join(coded)}: such channels hold codes, not signals of sensors; without picks, "
+            'or with picks="data", they are left out'
+        )
     return Read(
         data=inst.get_data(picks=names),
         rate=float(inst.info["sfreq"]),
-        types=[mne.channel_type(inst.info, number) for number in numbers],
+        types=types,
         bad_spans=spans(~good_samples(inst)),
         info=mne.pick_info(inst.info, numbers),
     )
@@ -88,10 +114,27 @@ def references(raw: Any) -> dict[str, tuple[str, Floats]]:
     return {name: (kind, raw.get_data(picks=[name])[0]) for name, kind in shown}
 
 
+def named_references(raw: Any, given: Any) -> dict[str, Any]:
+    """Return references with the samples of those that are channels of a Raw, named only."""
+    references = {}
+    for name, shown in (given or {}).items():
+        if isinstance(shown, str):
+            if name not in raw.ch_names:
+                raise ValueError(f"the reference {name!r} is no channel of the recording")
+            shown = (shown, raw.get_data(picks=[name])[0])
+        references[name] = shown
+    return references
+
+
 def changed(inst: Any, names: list[str], change: Callable[[Floats], Floats]) -> Any:
     """Return a copy of which some channels are changed together."""
     from mne.utils import use_log_level
 
+    if is_evoked(inst):
+        copy = inst.copy()
+        rows = [copy.ch_names.index(name) for name in names]
+        copy.data[rows] = change(copy.data[rows])
+        return copy
     with use_log_level("error"):
         copy = inst.copy().load_data()
         return copy.apply_function(change, picks=names, channel_wise=False)
@@ -119,6 +162,22 @@ def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
     return epochs
 
 
+def head(info: Any) -> tuple[float, float, float, float] | None:
+    """Return the sphere that MNE draws heads by: fitted to the digitized points, if there are some.
+
+    ``mne.viz.plot_topomap`` does not fit it by itself, as the plots of MNE's ICA do.
+    """
+    from mne.bem import fit_sphere_to_headshape
+
+    if len(info["dig"] or ()) < 4:
+        return None
+    try:
+        radius, middle, _ = fit_sphere_to_headshape(info, units="m", verbose="error")
+    except (RuntimeError, ValueError):
+        return None
+    return (*(float(x) for x in middle), float(radius))
+
+
 def type_to_map(types: list[str]) -> str:
     """Return the type of channels of which a topography says most."""
     return next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
@@ -142,6 +201,7 @@ def plot_patterns(
     if not numbers:
         raise ValueError(f"there are no channels of type {ch_type!r}, only {sorted(set(types))}")
     places = mne.pick_info(info, numbers)
+    topomap = {"sphere": head(info), **topomap}
     rows = -(-len(patterns) // columns)
     size = (1.6 * min(columns, len(patterns)), 1.8 * rows)
     fig, axes = plt.subplots(

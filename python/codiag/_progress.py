@@ -37,6 +37,8 @@ class Progress:
             self.shown = now
             start = f"start {record.start}, " if record.start else ""
             where = "sample, " if record.sample else ""
+            if record.start and record.sample:
+                start, where = "resample, ", ""
             self.text = (
                 f"codiag: {start}{where}iteration {record.iteration}, loss {record.loss:.6g}, "
                 f"gradient {record.gradient_norm:.1e}, {record.seconds:.1f} s"

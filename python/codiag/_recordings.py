@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from ._input import Floats
 
 # The program reads these itself.
 _OWN = {"", ".npy", ".csv", ".txt", ".tsv"}
-# What follows these is a file too, but no recording.
-_OTHER_FILES = {"-o", "--output", "--start", "--names", "--info"}
+# What follows these may look like a file, but is no recording.
+_OTHER_FILES = {"-o", "--output", "--start", "--names", "--info", "--picks", "--bads"}
+_OTHER_FILES |= {"--eog", "--ecg"}
+# How a recording of these formats is written again; all others are written as .fif.
+_EXPORTED = {".edf": "cleaned.edf", ".set": "cleaned.set", ".vhdr": "cleaned.vhdr"}
 
 
 def recording_among(arguments: list[str]) -> int | None:
@@ -35,23 +39,87 @@ def recording_among(arguments: list[str]) -> int | None:
 
 
 @contextmanager
-def handed_over(arguments: list[str], which: int) -> Iterator[list[str]]:
-    """Return arguments with which the program reads the recording from files it knows."""
+def handed_over(arguments: list[str], which: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
+    """Return arguments with which the program reads the recording from files it knows.
+
+    And what is to be done when it has succeeded.
+    """
     path = arguments[which]
     for option in ("--names", "--info"):
-        if any(a == option or a.startswith(option + "=") for a in arguments):
+        if _value(arguments, option) is not None:
             raise ValueError(f"{option} is for .npy and .csv: MNE knows the channels of this file")
     with tempfile.TemporaryDirectory(prefix="codiag-") as folder:
-        rate = _hand_over(path, Path(folder))
-        info = os.path.join(folder, "info.json")
-        own = [*arguments, "--info", info]
+        own = list(arguments)
         own[which] = os.path.join(folder, "recording.npy")
-        if not any(a == "--rate" or a.startswith("--rate=") for a in arguments):
+        picks, bads = (_take(own, option) for option in ("--picks", "--bads"))
+        shown = {"blink": _take(own, "--eog"), "heartbeat": _take(own, "--ecg")}
+        excluded = _value(arguments, "--exclude")
+        cleaned = None if excluded is None else _cleaned_name(path)
+        raw, rate = _hand_over(path, Path(folder), picks, bads, shown, arguments, cleaned)
+        own += ["--info", os.path.join(folder, "info.json")]
+        if _value(arguments, "--rate") is None:
             own += ["--rate", repr(rate)]
-        yield own
+        output = _value(arguments, "-o") or _value(arguments, "--output")
+
+        def finish() -> None:
+            if cleaned is not None and output is not None and excluded:
+                _write_cleaned(raw, Path(output), cleaned, [int(k) for k in excluded.split(",")])
+
+        yield own, finish
 
 
-def _hand_over(path: str, folder: Path) -> float:
+def _value(arguments: list[str], option: str) -> str | None:
+    """Return what an option was given, if it was typed."""
+    for k, argument in enumerate(arguments):
+        if argument == option:
+            return arguments[k + 1] if k + 1 < len(arguments) else ""
+        if option.startswith("--") and argument.startswith(option + "="):
+            return argument[len(option) + 1 :]
+    return None
+
+
+def _take(arguments: list[str], option: str) -> list[str]:
+    """Return the names that an option was given, and take it away from the arguments."""
+    value = _value(arguments, option)
+    if value is None:
+        return []
+    place = next(k for k, a in enumerate(arguments) if a == option or a.startswith(option + "="))
+    del arguments[place : place + (2 if arguments[place] == option else 1)]
+    return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _cleaned_name(path: str) -> str:
+    return _EXPORTED.get(Path(path).suffix.lower(), "cleaned_raw.fif")
+
+
+def _write_cleaned(raw: Any, output: Path, name: str, excluded: list[int]) -> None:
+    """Write the recording as it came, without some of its sources: whole or not at all."""
+    import mne
+
+    report = json.loads((output / "report.json").read_text(encoding="utf-8"))
+    filters, patterns = np.load(output / "filters.npy"), np.load(output / "patterns.npy")
+    change = patterns[:, excluded] @ filters[excluded]
+    clean = _mne.changed(raw, report["input"]["names"], lambda x: x - change @ x)
+    with tempfile.TemporaryDirectory(prefix=".codiag-", dir=output) as folder:
+        if name.endswith(".fif"):
+            # No narrower than it came: most recordings are stored in single precision.
+            clean.save(Path(folder) / name, fmt="single", verbose="error")
+        else:
+            mne.export.export_raw(Path(folder) / name, clean, verbose="error")
+        # Some formats are several files.
+        for file in sorted(Path(folder).iterdir()):
+            os.replace(file, output / file.name)
+
+
+def _hand_over(
+    path: str,
+    folder: Path,
+    picks: list[str],
+    bads: list[str],
+    shown_by: dict[str, list[str]],
+    typed: list[str],
+    cleaned: str | None,
+) -> tuple[Any, float]:
     if not os.path.exists(path):
         raise FileNotFoundError("no such file")
     try:
@@ -66,9 +134,17 @@ def _hand_over(path: str, folder: Path) -> float:
     types = zip(raw.ch_names, raw.get_channel_types(), strict=True)
     named = {name: _type_by_name(name) for name, kind in types if kind == "eeg"}
     raw.set_channel_types({name: kind for name, kind in named.items() if kind is not None})
-    read = _mne.read(raw, None)
+    for option, names in (("--bads", bads), ("--eog", shown_by["blink"])):
+        _check_names(option, names, raw.ch_names)
+    _check_names("--ecg", shown_by["heartbeat"], raw.ch_names)
+    raw.info["bads"] = [*raw.info["bads"], *(b for b in bads if b not in raw.info["bads"])]
+    try:
+        read = _mne.read(raw, picks or None)
+    except ValueError as problem:
+        raise ValueError(f"--picks {','.join(picks)}: {problem}" if picks else problem) from None
     np.save(folder / "recording.npy", read.data)
-    shown = _mne.references(raw)
+    further = {name: kind for kind, names in shown_by.items() for name in names}
+    shown = {**_mne.references(raw), **_mne.named_references(raw, further)}
     if shown:
         np.save(folder / "references.npy", np.array([signal for _, signal in shown.values()]))
     known = {
@@ -76,12 +152,24 @@ def _hand_over(path: str, folder: Path) -> float:
         "names": read.info["ch_names"],
         "positions": positions(read.info, read.types),
         "groups": np.unique(read.types, return_inverse=True)[1].tolist(),
+        "types": read.types,
+        "command": shlex.join(typed),
+        "cleaned": cleaned,
         "bad": read.bad_spans,
         "references": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
         "reference_file": "references.npy" if shown else None,
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
-    return read.rate
+    return raw, read.rate
+
+
+def _check_names(option: str, names: list[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            some = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+            raise ValueError(
+                f"{option} names the channel {name!r}, which is not there: there are {some}"
+            )
 
 
 def _type_by_name(name: str) -> str | None:
@@ -90,27 +178,28 @@ def _type_by_name(name: str) -> str | None:
 
 
 def positions(info: Any, types: list[str]) -> list[tuple[float, float] | None]:
-    """Return where channels are on the head seen from above, each place once.
+    """Return where channels are on the head seen from above, each place once for each type.
 
-    Only channels of one type have a place, that of which a map says most: values of several would
-    not go together. Of a pair of gradiometers the first has it.
+    A pair of gradiometers shares its place.
     """
-    mapped = _mne.type_to_map(types)
     places = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
-    known = np.array([kind == mapped for kind in types]) & np.isfinite(places).all(axis=1)
-    known &= places.any(axis=1)
+    known = np.isfinite(places).all(axis=1) & places.any(axis=1)
     flat: list[tuple[float, float] | None] = [None] * len(types)
-    if not known.any():
-        return flat
-    seen: set[tuple[float, ...]] = set()
-    for k, (x, y, z) in zip(np.flatnonzero(known), _about_the_middle(places[known]), strict=True):
-        # To the millimetre.
-        place = tuple(np.round(places[k], 3))
-        if place not in seen:
-            seen.add(place)
+    for kind in dict.fromkeys(types):
+        own = np.flatnonzero(known & np.array([other == kind for other in types]))
+        if kind in _mne.NO_SENSORS or not len(own):
+            continue
+        seen: dict[tuple[float, ...], tuple[float, float]] = {}
+        for k, (x, y, z) in zip(own, _about_the_middle(places[own]), strict=True):
+            # To the millimetre.
+            place = tuple(np.round(places[k], 3))
+            if place in seen:
+                flat[k] = seen[place] if kind == "grad" else None
+                continue
             # As far from the top as along the sphere, so that low channels are not crowded.
             angle, around = np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)
             flat[k] = (float(angle * np.cos(around)), float(angle * np.sin(around)))
+            seen[place] = flat[k]
     return flat
 
 

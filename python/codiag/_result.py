@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FORMAT = 1
+STABLE = 0.9
+"""Components of at least this stability are said to come again."""
+
 _SCALARS = ("criterion", "converged", "status", "n_iter", "loss", "gradient_norm")
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
 
@@ -97,7 +101,14 @@ class Result:
     identifiability : Identifiability or None
         The pair of components that is hardest to tell apart; None if there is only one component.
     start_losses : ndarray
-        The losses reached from all starts tried, the first being the one asked for.
+        The losses reached from all starts tried, the first being the one asked for; of one that was
+        given up, the loss where it was.
+    stability : ndarray, shape (r,), or None
+        How surely each component comes again, from 0 to 1: the median, over the resamples that
+        ``stability=`` asks for and over the restarts whose loss is within 0.1 % of the lowest, of
+        the correlation with the component that matches it there. None if it was not asked for.
+    matches : ndarray, shape (trials, r), or None
+        These correlations, those of the restarts first; their median is the stability.
     """
 
     B: Numbers
@@ -113,6 +124,8 @@ class Result:
     identifiability: Identifiability | None
     start_losses: Floats = field(default_factory=lambda: np.empty(0))
     criterion: str = "likelihood"
+    stability: Floats | None = None
+    matches: Floats | None = None
 
     @property
     def condition_number(self) -> float:
@@ -181,12 +194,19 @@ class Result:
         path : str or path-like
             The file, replaced if it exists.
         """
+        arrays = self._arrays()
+        write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **arrays))
+
+    def _arrays(self) -> dict[str, Any]:
+        """Return all there is as arrays by name, as files hold them."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in (*_SCALARS, *_ARRAYS)}
         fields.update({f"history_{name}": column for name, column in self.history.items()})
         if self.identifiability is not None:
             fields["margin"] = self.identifiability.margin
             fields["pair"] = self.identifiability.pair
-        write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **fields))
+        if self.stability is not None:
+            fields.update(stability=self.stability, matches=self.matches)
+        return fields
 
     def __repr__(self) -> str:
         r, p = self.B.shape
@@ -202,11 +222,18 @@ class Result:
         if self.identifiability is not None:
             margin, (a, b) = self.identifiability
             lines.append(f"  hardest to tell   components {a} and {b} (margin {margin:.2g})")
+        if self.stability is not None:
+            lines.append(f"  stability         {self._stability_words()}")
         return "\n".join(lines)
 
     def _loss_unit(self) -> str:
         """Return what the loss is a share of, if it is one."""
         return "" if self.criterion == "likelihood" else " of the energy"
+
+    def _stability_words(self) -> str:
+        values = [] if self.stability is None else list(self.stability)
+        stable = sum(value >= STABLE for value in values)
+        return f"{stable} of {len(values)} components at least {STABLE}"
 
     def _repr_html_(self) -> str:
         return result_html(self)
@@ -214,7 +241,8 @@ class Result:
 
 def from_fields(fields: dict[str, Any]) -> Result:
     """Return the result that the extension describes."""
-    history = {name: np.array(column) for name, column in fields["history"].items()}
+    # Arrays but for the names.
+    history = {name: np.asarray(column) for name, column in fields["history"].items()}
     hardest = fields["identifiability"]
     return Result(
         criterion=fields["criterion"],
@@ -230,43 +258,13 @@ def from_fields(fields: dict[str, Any]) -> Result:
         powers=fields["powers"],
         identifiability=None if hardest is None else Identifiability(*hardest),
         start_losses=fields["start_losses"],
+        stability=fields["stability"],
+        matches=fields.get("matches"),
     )
 
 
-def load(path: str | os.PathLike[str]) -> Result:
-    """Read a result that :meth:`Result.save` wrote.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    Result
-
-    Examples
-    --------
-    >>> import codiag, os, tempfile
-    >>> C, _ = codiag.datasets.synthetic(20, 3)
-    >>> result = codiag.diagonalize(C)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "result.npz")
-    ...     result.save(path)
-    ...     again = codiag.load(path)
-    >>> bool((again.B == result.B).all())
-    True
-    """
-    with open(path, "rb") as file:
-        try:
-            loaded = np.load(file, allow_pickle=False)
-            stored = dict(loaded.items())
-        except (ValueError, EOFError, OSError, AttributeError) as problem:
-            raise ValueError(f"{os.fspath(path)!r} is not a codiag result: {problem}") from None
-    if "codiag_result" not in stored:
-        raise ValueError(f"{os.fspath(path)!r} is not a codiag result: it holds other arrays")
-    if int(stored["codiag_result"]) > _FORMAT:
-        raise ValueError(f"{os.fspath(path)!r} was written by a later version of codiag")
+def from_arrays(stored: Mapping[str, NDArray[Any]]) -> Result:
+    """Return the result that a file holds."""
     prefix = "history_"
     names = [name for name in stored if name.startswith(prefix)]
     hardest = None
@@ -279,4 +277,6 @@ def load(path: str | os.PathLike[str]) -> Result:
         **{name: stored[name].item() for name in _SCALARS if name in stored},
         history={name.removeprefix(prefix): stored[name] for name in names},
         identifiability=hardest,
+        stability=stored.get("stability"),
+        matches=stored.get("matches"),
     )

@@ -47,6 +47,11 @@ class SOBI(Separator):
     start : {"spectral", "whitener", "identity"} or array-like, shape (components, channels)
         Where the iteration starts: for instance the filters of another recording, of which the
         nearest rotation of the whitened components is taken.
+    stability : int
+        How many times the lagged covariances are drawn anew, with replacement, to learn how
+        surely each source comes again: ``stability_``, as in :class:`SourceSeparation`.
+    order : {"contrast", "stability"}
+        Whether sources come as said below, or by how surely they come again.
     tol, max_iter, restarts, threads, verbose, on_failure
         As in :func:`codiag.diagonalize`.
 
@@ -59,9 +64,9 @@ class SOBI(Separator):
         several). Those sources come first of which the sum of squares is largest.
     segments_ : list of list of (int, int)
         The spans of samples of each segment or class; with one, those of the recording.
-    B_, A_, filters_, patterns_, result_, variance_share_, rivals_, kept_variance_
+    B_, A_, filters_, patterns_, result_, variance_share_, rivals_, stability_, kept_variance_
         As in :class:`SourceSeparation`. Sources have unit variance and no correlation.
-    n_features_in_, n_iter_, info_
+    scale_, n_features_in_, n_iter_, info_
         As in :class:`SourceSeparation`.
 
     References
@@ -93,7 +98,7 @@ class SOBI(Separator):
         *,
         lags: int | Iterable[int] | None = None,
         segments: int = 1,
-        segment_length: int | None = None,
+        segment_length: int | str | None = None,
         overlap: float = 0.0,
         orthogonal: bool = True,
         rate: float | None = None,
@@ -104,6 +109,8 @@ class SOBI(Separator):
         tol: float = 1e-8,
         max_iter: int = 1000,
         restarts: int = 0,
+        stability: int = 0,
+        order: str = "contrast",
         threads: int | None = None,
         verbose: bool = False,
         on_failure: OnFailure = "warn",
@@ -122,6 +129,8 @@ class SOBI(Separator):
         self.tol = tol
         self.max_iter = max_iter
         self.restarts = restarts
+        self.stability = stability
+        self.order = order
         self.threads = threads
         self.verbose = verbose
         self.on_failure = on_failure
@@ -130,8 +139,9 @@ class SOBI(Separator):
         self.lags_ = lag_list(most_lags(samples) if self.lags is None else self.lags)
         return {
             "lags": self.lags_,
-            "segments": self.segments,
+            "segments": self.segments if self.segment_length is None else None,
             "segment_length": self.segment_length,
+            "rate": rate,
             "overlap": self.overlap,
             "orthogonal": self.orthogonal,
         }
@@ -168,9 +178,9 @@ class AMUSE(Separator):
     autocorrelations_ : ndarray, shape (1, components)
         The autocorrelation of each source at the lag, in descending order (of epochs with labels,
         one row per class, in the order of the means).
-    B_, A_, filters_, patterns_, result_, variance_share_, rivals_, kept_variance_
+    B_, A_, filters_, patterns_, result_, variance_share_, rivals_, stability_, kept_variance_
         As in :class:`SourceSeparation`. Sources have unit variance and no correlation.
-    n_features_in_, n_iter_, info_
+    scale_, n_features_in_, n_iter_, info_
         As in :class:`SourceSeparation`.
 
     References
@@ -242,6 +252,11 @@ class JADE(Separator):
     start : {"spectral", "whitener", "identity"} or array-like, shape (components, channels)
         Where the iteration starts: for instance the filters of another recording, of which the
         nearest rotation of the whitened components is taken.
+    stability : int
+        How many times the cumulant matrices are drawn anew, with replacement, to learn how
+        surely each source comes again: ``stability_``, as in :class:`SourceSeparation`.
+    order : {"contrast", "stability"}
+        Whether sources come as said below, or by how surely they come again.
     tol, max_iter, restarts, threads, verbose, on_failure
         As in :func:`codiag.diagonalize`.
 
@@ -249,9 +264,9 @@ class JADE(Separator):
     ----------
     kurtosis_ : ndarray, shape (components,)
         The kurtosis of each source, E[s⁴] - 3, in descending order: 0 if it is Gaussian.
-    B_, A_, filters_, patterns_, result_, variance_share_, rivals_, kept_variance_
+    B_, A_, filters_, patterns_, result_, variance_share_, rivals_, stability_, kept_variance_
         As in :class:`SourceSeparation`. Sources have unit variance and no correlation.
-    n_features_in_, n_iter_, info_
+    scale_, n_features_in_, n_iter_, info_
         As in :class:`SourceSeparation`.
 
     References
@@ -283,6 +298,8 @@ class JADE(Separator):
         tol: float = 1e-8,
         max_iter: int = 1000,
         restarts: int = 0,
+        stability: int = 0,
+        order: str = "contrast",
         threads: int | None = None,
         verbose: bool = False,
         on_failure: OnFailure = "warn",
@@ -296,6 +313,8 @@ class JADE(Separator):
         self.tol = tol
         self.max_iter = max_iter
         self.restarts = restarts
+        self.stability = stability
+        self.order = order
         self.threads = threads
         self.verbose = verbose
         self.on_failure = on_failure

@@ -35,7 +35,8 @@ def recording(X: Any, name: str = "X") -> Floats:
     return real_array(array, name)
 
 
-def _of_dimensions(X: ArrayLike, dimensions: int, shape: str) -> Floats:
+def of_dimensions(X: ArrayLike, dimensions: int, shape: str) -> Floats:
+    """Return a recording that has so many dimensions."""
     array = recording(X)
     if array.ndim != dimensions:
         raise ValueError(f"expected X of shape {shape}, got shape {array.shape}")
@@ -113,8 +114,9 @@ def most_lags(samples: int) -> int:
 def segment_covariances(
     X: ArrayLike,
     *,
-    segments: int = 100,
-    segment_length: int | None = None,
+    segments: int | None = None,
+    segment_length: int | str | None = None,
+    rate: float | None = None,
     overlap: float = 0.0,
     center: bool = True,
     scale: str | ArrayLike | None = None,
@@ -128,10 +130,15 @@ def segment_covariances(
     ----------
     X : array-like, shape (channels, samples)
         The recording. A float64 array is read in place, in any order; it is never changed.
-    segments : int
+    segments : int, optional
         How many segments, of equal length and spread evenly over the recording.
-    segment_length : int, optional
-        The samples of a segment, instead of their number. What is left at the end is not used.
+    segment_length : int or str, optional
+        The length of a segment instead of their number: samples, or a time such as ``"0.25s"`` or
+        ``"250ms"``, which needs a rate. What is left at the end is not used. If neither is given,
+        segments are as short as serves: a quarter of a second, or two samples per channel if that
+        is longer (ten, if the rate is not known).
+    rate : float, optional
+        Samples per second, for lengths in time.
     overlap : float
         The share of a segment that the next one repeats, from 0 to below 1.
     center : bool
@@ -161,6 +168,7 @@ def segment_covariances(
     options = {
         "segments": segments,
         "segment_length": segment_length,
+        "rate": rate,
         "overlap": overlap,
         "center": center,
         "scale": scale_choice(scale),
@@ -168,7 +176,7 @@ def segment_covariances(
         "exclude": span_list(exclude),
         "threads": usable_threads(threads),
     }
-    return _core.segment_covariances(_of_dimensions(X, 2, "(channels, samples)"), options)[0]
+    return _core.segment_covariances(of_dimensions(X, 2, "(channels, samples)"), options)[0]
 
 
 def epoch_covariances(
@@ -212,75 +220,8 @@ def epoch_covariances(
         "shrinkage": shrinkage,
         "threads": usable_threads(threads),
     }
-    epochs = _of_dimensions(X, 3, "(epochs, channels, samples)")
+    epochs = of_dimensions(X, 3, "(epochs, channels, samples)")
     return _core.epoch_covariances(epochs, class_numbers(labels), options)[0]
-
-
-def cospectra(
-    X: ArrayLike,
-    bands: Bands,
-    rate: float,
-    *,
-    window_length: int | None = None,
-    window: str = "hann",
-    overlap: float = 0.5,
-    center: bool = True,
-    scale: str | ArrayLike | None = None,
-    shrinkage: float | str = 0.0,
-    exclude: Spans | None = None,
-    threads: int | None = None,
-) -> Floats:
-    """Return the cospectra of a recording, the real parts of cross-spectra: one matrix per band.
-
-    By Welch's method. The diagonals are the channels' powers in the bands; the cospectra of bands
-    that cover all frequencies sum to the covariance of the tapered windows.
-
-    Parameters
-    ----------
-    X : array-like, shape (channels, samples)
-        The recording. A float64 array is read in place, in any order; it is never changed.
-    bands : sequence of (float, float), or int
-        From one frequency to below the other, in hertz; or how many bands of equal width, from 1 Hz
-        to half the rate.
-    rate : float
-        Samples per second.
-    window_length : int, optional
-        The samples of a window: by default the power of two that is a second or a little more.
-    window : {"hann", "hamming", "rectangular"}
-        The taper.
-    overlap : float
-        The share of a window that the next one repeats, from 0 to below 1.
-    center : bool
-        Whether the mean of every window is taken off.
-    exclude : iterable of (int, int), optional
-        Spans of samples that no window touches.
-    scale, shrinkage, threads
-        As in :func:`codiag.segment_covariances`.
-
-    Returns
-    -------
-    ndarray, shape (bands, channels, channels)
-
-    Examples
-    --------
-    >>> import codiag, numpy as np
-    >>> X = np.random.default_rng(0).standard_normal((4, 10_000))
-    >>> codiag.cospectra(X, [(1, 4), (4, 8), (8, 13)], rate=250).shape
-    (3, 4, 4)
-    """
-    options = {
-        "bands": band_list(bands, rate),
-        "rate": rate,
-        "window_length": window_length,
-        "window": window,
-        "window_overlap": overlap,
-        "center": center,
-        "scale": scale_choice(scale),
-        "shrinkage": shrinkage,
-        "exclude": span_list(exclude),
-        "threads": usable_threads(threads),
-    }
-    return _core.cospectra(_of_dimensions(X, 2, "(channels, samples)"), options)[0]
 
 
 def lagged_covariances(
@@ -289,7 +230,8 @@ def lagged_covariances(
     *,
     labels: ArrayLike | None = None,
     segments: int = 1,
-    segment_length: int | None = None,
+    segment_length: int | str | None = None,
+    rate: float | None = None,
     overlap: float = 0.0,
     center: bool = True,
     scale: str | ArrayLike | None = None,
@@ -311,9 +253,9 @@ def lagged_covariances(
         The lags in samples; a number stands for all from 1 to it.
     labels : array-like, shape (epochs,), optional
         The class of each epoch: one set of matrices per class, in their sorted order.
-    segments, segment_length, overlap
+    segments, segment_length, rate, overlap
         One set of matrices per segment of a recording, as in :func:`codiag.segment_covariances`,
-        for sources that are both coloured and of changing power.
+        for sources that are both coloured and of changing power. One segment by default.
     center : bool
         Whether the mean of every segment or epoch is taken off, each channel's own.
     exclude : iterable of (int, int), optional
@@ -339,8 +281,9 @@ def lagged_covariances(
     if data.ndim == 2 and labels is not None:
         raise ValueError("labels are for epochs: there is one recording only")
     options = {
-        "segments": segments,
+        "segments": segments if segment_length is None else None,
         "segment_length": segment_length,
+        "rate": rate,
         "overlap": overlap,
         "center": center,
         "scale": scale_choice(scale),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from . import _core
 from ._errors import OnFailure, check_choice, describe, failed, report
-from ._input import Floats, real_set, start_choice, usable_threads, weight_vector
+from ._input import Floats, Numbers, matrix_set, start_choice, usable_threads, weight_vector
 from ._result import Result, from_fields
 
 
@@ -20,15 +20,16 @@ class Tracker:
     moves B from where it stands to the minimizer of
 
     .. math:: L_t(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
-        \quad D^i = B C^i B^T, \quad w_i \propto u_i \lambda^{t-i}, \quad t - m < i \le t,
+        \quad D^i = B C^i B^H, \quad w_i \propto u_i \lambda^{t-i}, \quad t - m < i \le t,
 
     the criterion of :func:`codiag.diagonalize` on the window of m matrices, which count the less
     the older they are: :math:`\lambda` is `forgetting`, :math:`u_i` the matrix's own weight.
 
     An update takes two or three Newton iterations on the window, more where components can hardly
     be told apart. Its cost depends on the window, never on how many matrices came before.
-    Components keep their row and sign: each is the one whose output correlates most with that of
-    its row before. Only their scale follows the window, in which their mean power is 1.
+    Components keep their row and sign (if complex, their phase): each is the one whose output
+    correlates most with that of its row before. Only their scale follows the window, in which their
+    mean power is 1.
 
     Parameters
     ----------
@@ -106,16 +107,16 @@ class Tracker:
         self._tracker: _core.Tracker | None = None
         self.result = None
         # Options are looked at now, whatever size the matrices will have.
-        _core.Tracker(1, self._all_options())
+        _core.Tracker(1, self._all_options(), False)
 
     def _all_options(self) -> dict[str, Any]:
         return {**self._options, "threads": self._used_threads}
 
-    def _stand(self, matrices: Floats, weights: Floats, B: Floats | None) -> None:
+    def _stand(self, matrices: Numbers, weights: Floats, B: Numbers | None) -> None:
         """Take over a window and its B."""
         self._tracker = _core.Tracker.resume(self._all_options(), matrices, weights, B)
 
-    def _state(self) -> tuple[Floats, Floats, Floats | None]:
+    def _state(self) -> tuple[Numbers, Floats, Numbers | None]:
         """Return the window and its B, for another tracker to take over."""
         if self._tracker is None:
             return np.empty((0, 0, 0)), np.empty(0), None
@@ -127,7 +128,8 @@ class Tracker:
         Parameters
         ----------
         C : array-like, shape (p, p) or (n, p, p)
-            The new matrices, the oldest first.
+            The new matrices, the oldest first. From the first complex one on, all are taken as
+            complex.
         weights : array-like, shape (n,), optional
             How much each of them counts by itself, 1 by default.
 
@@ -150,9 +152,16 @@ class Tracker:
 
     def _push(self, C: ArrayLike, weights: ArrayLike | None, depth: int) -> Result:
         shape = np.shape(C)
-        data = real_set(np.expand_dims(C, 0) if len(shape) == 2 and shape[0] == shape[1] else C)
+        data = matrix_set(np.expand_dims(C, 0) if len(shape) == 2 and shape[0] == shape[1] else C)
         vector = None if weights is None else weight_vector(np.atleast_1d(weights))
-        tracker = self._present() or _core.Tracker(data.shape[1], self._all_options())
+        is_complex = data.dtype.kind == "c"
+        tracker = self._present()
+        if tracker is None:
+            tracker = _core.Tracker(data.shape[1], self._all_options(), is_complex)
+        elif tracker.is_complex and not is_complex:
+            data = data.astype(np.complex128)
+        elif is_complex and not tracker.is_complex:
+            tracker = self._as_complex(tracker)
         try:
             self.result = from_fields(tracker.push(data, vector))
         finally:
@@ -163,6 +172,12 @@ class Tracker:
             message = describe(self.result, self._options["tol"])
             report(message, self._on_failure, self.result, depth=depth)
         return self.result
+
+    def _as_complex(self, tracker: _core.Tracker) -> _core.Tracker:
+        matrices, weights, B = tracker.state()
+        B = None if B is None else B.astype(np.complex128)
+        matrices = matrices.astype(np.complex128)
+        return _core.Tracker.resume(self._all_options(), matrices, weights, B)
 
     def _present(self) -> _core.Tracker | None:
         threads = usable_threads(self._threads)
@@ -178,12 +193,12 @@ class Tracker:
         return 0 if self._tracker is None else len(self._tracker.decayed_weights())
 
     @property
-    def B(self) -> Floats:
+    def B(self) -> Numbers:
         """The filters, one per row."""
         return self._last().B
 
     @property
-    def A(self) -> Floats:
+    def A(self) -> Numbers:
         """The patterns, one per column."""
         return self._last().A
 
@@ -193,7 +208,7 @@ class Tracker:
         return self.result
 
     @property
-    def matrices(self) -> Floats:
+    def matrices(self) -> Numbers:
         """The matrices of the window, the oldest first: a copy."""
         return self._state()[0]
 

@@ -13,11 +13,12 @@ from ._input import (
     Numbers,
     matrix_set,
     real_array,
-    real_set,
     start_choice,
     weight_vector,
 )
 from ._result import Result
+from ._saved import Savable
+from ._shrinkage import Shrinkage, shrunk
 from ._solve import diagonalize, loss
 from ._tracker import Tracker
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["JointDiagonalizer"]
 
 
-class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class JointDiagonalizer(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Joint diagonalization as a transformer of symmetric matrices.
 
     Learns the filters that make a set of matrices as diagonal as can be; turns each matrix into the
@@ -45,8 +46,15 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     Parameters
     ----------
-    criterion, method, start, orthogonal, rank, shrinkage, symmetrize, tol, max_iter, restarts
+    criterion, method, start, orthogonal, rank, symmetrize, tol, max_iter, restarts
         As in :func:`codiag.diagonalize`.
+    shrinkage : float or "auto"
+        From 0 to 1: each matrix becomes (1 - s) C + s tr(C)/p I. "auto" finds s for each matrix, by
+        the oracle approximating shrinkage, for as many samples as the set itself shows: how far
+        its matrices are from being diagonal together tells. It is for covariances, and for
+        :meth:`fit`.
+    stability, order
+        As in :func:`codiag.diagonalize`, for :meth:`fit`.
     threads, on_failure
         As in :func:`codiag.diagonalize`.
     window, forgetting
@@ -64,6 +72,9 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         The same as ``A_``: the name that pyRiemann and MNE have for it.
     result_ : Result
         The whole answer; after :meth:`partial_fit`, that of the window.
+    stability_ : ndarray, shape (r,), or None
+        How surely each component comes again, as in :class:`codiag.Result`; None if nothing was
+        tried.
     n_features_in_ : int
         The size p of the matrices.
     n_iter_ : int
@@ -82,6 +93,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     B_: Floats
     A_: Floats
     result_: Result
+    stability_: Floats | None
     n_features_in_: int
     n_iter_: int
     n_samples_seen_: int
@@ -94,11 +106,13 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         start: str | ArrayLike = "spectral",
         orthogonal: bool = False,
         rank: str | int = "full",
-        shrinkage: float = 0.0,
+        shrinkage: Shrinkage = 0.0,
         symmetrize: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         restarts: int = 0,
+        stability: int = 0,
+        order: str = "contrast",
         window: int = 200,
         forgetting: float = 0.98,
         threads: int | None = None,
@@ -114,6 +128,8 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.tol = tol
         self.max_iter = max_iter
         self.restarts = restarts
+        self.stability = stability
+        self.order = order
         self.window = window
         self.forgetting = forgetting
         self.threads = threads
@@ -147,11 +163,16 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         data = matrix_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
+        options, matrices = self._options(), data
+        if isinstance(self.shrinkage, str):
+            matrices, options["shrinkage"] = shrunk(data, self.shrinkage, weights), 0.0
         result = diagonalize(
-            data,
+            matrices,
             weights=weights,
-            **self._options(),
+            **options,
             restarts=self.restarts,
+            stability=self.stability,
+            order=self.order,
             threads=self.threads,
             on_failure=self.on_failure,
         )
@@ -183,8 +204,12 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         self
         """
-        data = real_set(X, "X")
+        data = matrix_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
+        if isinstance(self.shrinkage, str):
+            raise ValueError(
+                "partial_fit takes a number for shrinkage: it sees few matrices at once"
+            )
         tracker = Tracker(
             **self._options(),
             window=self.window,
@@ -216,6 +241,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _accept(self, result: Result, data: Numbers, before: int) -> Self:
         self.result_ = result
+        self.stability_ = result.stability
         self.n_features_in_ = data.shape[1]
         self.n_samples_seen_ = before + len(data)
         self.B_ = result.B
@@ -295,6 +321,11 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         transformed = self.result_.transform(data)
         logs = np.log(np.diagonal(transformed, axis1=1, axis2=2).real).sum(axis=1)
         return float(-0.5 * np.mean(logs - np.linalg.slogdet(transformed)[1]))
+
+    def _restore(self) -> None:
+        """Bring what a file held to its own types."""
+        matrices, weights = self._window
+        self._window = (matrices, weights)
 
     def _check_size(self, data: Numbers) -> Numbers:
         if data.shape[1] != self.n_features_in_:

@@ -4,15 +4,15 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use codiag::cluster::{Ask, ClusterSet};
+use codiag::cluster::{Ask, ClusterSet, is_complex};
 use codiag::working::{WorkingSet, diagonalize_working};
-use codiag::{Error, Reduction};
-use numpy::{PyArray2, PyReadonlyArray2};
+use codiag::{Error, Reduction, Scalar};
+use numpy::{Element, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::convert::{matrix_from, matrix_to};
+use crate::convert::{Square, matrix_from, matrix_to};
 use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
@@ -27,25 +27,51 @@ pub fn solve_parts<'py>(
     py: Python<'py>,
     ask: Py<PyAny>,
     parts: Vec<PyBackedBytes>,
-    mean: Option<PyReadonlyArray2<'py, f64>>,
+    mean: Option<Square<'py>>,
     options: &Bound<'py, PyDict>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = Options::from_dict(options)?;
-    let reduction = mean.map(|mean| reduction(&mean, &options)).transpose()?;
-    let through_python = ThroughPython {
+    let asking = ThroughPython {
         ask,
         raised: Mutex::new(None),
     };
-    let mut set = ClusterSet::new(&through_python, &parts, reduction).map_err(bad_input)?;
-    let mut watch = Watch::new(callback, &options);
+    let complex = parts.first().is_some_and(|part| is_complex(part));
+    match mean {
+        None if complex => {
+            let set = ClusterSet::complex(&asking, &parts, None);
+            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+        }
+        None => {
+            let set = ClusterSet::new(&asking, &parts, None);
+            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+        }
+        Some(Square::Complex(mean)) => {
+            let set = ClusterSet::complex(&asking, &parts, Some(reduction(&mean, &options)?));
+            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+        }
+        Some(Square::Real(mean)) => {
+            let set = ClusterSet::new(&asking, &parts, Some(reduction(&mean, &options)?));
+            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+        }
+    }
+}
+
+fn solve_set<'py, T: Scalar + Element>(
+    py: Python<'py>,
+    mut set: ClusterSet<'_, ThroughPython, T>,
+    asking: &ThroughPython,
+    options: &Options,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {
         let answer = diagonalize_working(&mut set, &options.settings, &mut watch)?;
         Ok((answer, set.summary().constant))
     });
-    let raised = through_python.raised.into_inner();
-    if let Some(raised) = raised.unwrap_or_else(PoisonError::into_inner) {
+    let mut raised = asking.raised.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(raised) = raised.take() {
         // The checkpoint is written all the same, as well as it can be.
         let _ = watch.finish();
         return Err(raised);
@@ -57,15 +83,26 @@ pub fn solve_parts<'py>(
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
 pub fn reducing_filters<'py>(
-    mean: PyReadonlyArray2<'py, f64>,
+    mean: Square<'py>,
     options: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let reduction = reduction(&mean, &Options::from_dict(options)?)?;
-    matrix_to(options.py(), reduction.filters().clone())
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, options) = (options.py(), Options::from_dict(options)?);
+    Ok(match mean {
+        Square::Real(mean) => {
+            matrix_to(py, reduction(&mean, &options)?.filters().clone())?.into_any()
+        }
+        Square::Complex(mean) => {
+            matrix_to(py, reduction(&mean, &options)?.filters().clone())?.into_any()
+        }
+    })
 }
 
-fn reduction(mean: &PyReadonlyArray2<'_, f64>, options: &Options) -> PyResult<Reduction> {
-    Reduction::of_mean(&matrix_from(mean)?, options.set.rank).map_err(bad_input)
+fn reduction<T: Scalar + Element>(
+    mean: &PyReadonlyArray2<'_, T>,
+    options: &Options,
+) -> PyResult<Reduction<T>> {
+    let (criterion, rank) = (options.set.criterion, options.set.rank);
+    Reduction::of_sum(criterion, &matrix_from(mean)?, rank).map_err(bad_input)
 }
 
 /// Puts questions through Python.

@@ -24,6 +24,23 @@ pub enum Square<'py> {
     Complex(PyReadonlyArray2<'py, c64>),
 }
 
+/// One of two, as the matrices are real or complex.
+pub enum Either<R, C> {
+    Real(R),
+    Complex(C),
+}
+
+/// The same expression of either.
+macro_rules! either {
+    ($value:expr, $inner:ident => $result:expr) => {
+        match $value {
+            $crate::convert::Either::Real($inner) => $result,
+            $crate::convert::Either::Complex($inner) => $result,
+        }
+    };
+}
+pub(crate) use either;
+
 /// n and p of an array that Python has found to be (n, p, p).
 pub fn shape<T: Element>(c: &PyReadonlyArray3<'_, T>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])
@@ -91,6 +108,12 @@ pub fn results<T: Scalar + Element>(
     fields.set_item("residuals", answer.residuals.into_pyarray(py))?;
     fields.set_item("powers", matrix_to(py, answer.powers)?)?;
     fields.set_item("start_losses", answer.start_losses.into_pyarray(py))?;
+    if let Some(found) = answer.stability {
+        fields.set_item("stability", found.values.into_pyarray(py))?;
+        fields.set_item("matches", matrix_to(py, found.matches)?)?;
+    } else {
+        fields.set_item("stability", py.None())?;
+    }
     fields.set_item("B", matrix_to(py, answer.b)?)?;
     fields.set_item("A", matrix_to(py, answer.a)?)?;
     Ok(fields)
@@ -107,19 +130,37 @@ pub fn value_to(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// One list of values per field of a record. No record of a history is one of a sample, so that
-/// field is left out.
+/// One array per field of a record, a list if it is of names. No record of a history is one of a sample, so
+/// that field is left out.
 fn history<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    for record in records {
-        for (name, value) in record.fields() {
-            if name == "sample" {
-                continue;
+    let rows: Vec<_> = records.iter().map(Record::fields).collect();
+    let Some(fields) = rows.first() else {
+        return Ok(columns);
+    };
+    for (k, (name, first)) in fields.iter().enumerate() {
+        let values = rows.iter().map(|row| row[k].1);
+        let number = |value| match value {
+            Value::Number(number) => number,
+            _ => f64::NAN,
+        };
+        let count = |value| match value {
+            Value::Count(count) => count as i64,
+            _ => 0,
+        };
+        match first {
+            _ if *name == "sample" => {}
+            Value::Number(_) => {
+                let numbers: Vec<f64> = values.map(number).collect();
+                columns.set_item(name, numbers.into_pyarray(py))?;
             }
-            let value = value_to(py, value)?;
-            match columns.get_item(name)? {
-                Some(column) => column.cast::<PyList>()?.append(value)?,
-                None => columns.set_item(name, PyList::new(py, [value])?)?,
+            Value::Count(_) => {
+                let counts: Vec<i64> = values.map(count).collect();
+                columns.set_item(name, counts.into_pyarray(py))?;
+            }
+            _ => {
+                let values: PyResult<Vec<_>> = values.map(|value| value_to(py, value)).collect();
+                columns.set_item(name, PyList::new(py, values?)?)?;
             }
         }
     }

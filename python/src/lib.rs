@@ -10,6 +10,7 @@ mod observer;
 mod options;
 mod part;
 mod program;
+mod resample;
 mod signals;
 mod tracker;
 mod words;
@@ -204,9 +205,11 @@ mod _core {
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]
+    use super::resample::resample;
+    #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cumulants, epoch_covariances, lagged_covariances, remove,
-        segment_covariances, separate,
+        apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,
+        lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

@@ -150,6 +150,10 @@ fn settings(keywords: &Keywords<'_, '_>) -> PyResult<Settings> {
     settings.lambda_min = number("lambda_min", settings.lambda_min)?;
     settings.max_halvings = count("max_halvings", settings.max_halvings)?;
     settings.restarts = count("restarts", settings.restarts)?;
+    settings.stability = count("stability", settings.stability)?;
+    if let Some(name) = keywords.get::<String>("order")? {
+        settings.order = name.parse().map_err(bad_input)?;
+    }
     settings.canonical = flag("canonical", settings.canonical)?;
     settings.rescale = flag("rescale", settings.rescale)?;
     Ok(settings)

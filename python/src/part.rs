@@ -1,87 +1,103 @@
 //! Parts of a set, each held by one worker of a cluster: bytes in, bytes out.
 
-use codiag::{cluster, working};
-use numpy::{PyArray2, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
-use pyo3::exceptions::PyValueError;
+use codiag::{Matrix, Scalar, SetOptions, c64, cluster, working};
+use numpy::{Element, PyReadonlyArray3};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
-use crate::convert::{cube, in_place, matrix_from, matrix_to, shape};
+use crate::convert::{Cube, Either, Square, cube, either, in_place, matrix_from, matrix_to, shape};
 use crate::options::Options;
 use crate::words::bad_input;
 
 /// Consecutive matrices of a larger set, checked but for their definiteness.
 #[pyclass(frozen, module = "codiag._core")]
-pub struct Chunk(working::Chunk);
+pub struct Chunk(Either<working::Chunk, working::Chunk<c64>>);
 
 /// What makes a chunk anew: its matrices, the first's number, weights, options.
-type ChunkArguments<'py> = (
-    Bound<'py, PyArray3<f64>>,
-    usize,
-    Vec<f64>,
-    Bound<'py, PyDict>,
-);
+type ChunkArguments<'py> = (Bound<'py, PyAny>, usize, Vec<f64>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Chunk {
     #[new]
     #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
     fn new(
-        matrices: PyReadonlyArray3<'_, f64>,
+        matrices: Cube<'_>,
         first: usize,
         weights: Option<Vec<f64>>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let options = Options::from_dict(options)?.for_set(weights);
-        let (n, p) = shape(&matrices);
-        let matrices = in_place(&matrices)?;
-        let data = matrices.as_slice()?;
-        let py = matrices.py();
-        let chunk = py.detach(|| working::Chunk::new(data, n, p, first, &options));
-        chunk.map(Self).map_err(bad_input)
+        Ok(Self(match matrices {
+            Cube::Real(matrices) => Either::Real(gathered(&matrices, first, &options)?),
+            Cube::Complex(matrices) => Either::Complex(gathered(&matrices, first, &options)?),
+        }))
     }
 
     /// The sum of the weights, the number of matrices without weights.
     #[getter]
     fn weight(&self) -> f64 {
-        self.0.weight()
+        either!(&self.0, chunk => chunk.weight())
     }
 
-    /// The weighted mean of the matrices.
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix_to(py, py.detach(|| self.0.mean()))
+    /// What a set is reduced in rank by: the weighted mean of the matrices, or of their squares.
+    fn range_sum<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        either!(&self.0, chunk => Ok(matrix_to(py, py.detach(|| chunk.range_sum()))?.into_any()))
     }
 
     fn __len__(&self) -> usize {
-        self.0.len()
+        either!(&self.0, chunk => chunk.len())
     }
 
     fn __sizeof__(&self) -> usize {
-        bytes(self.0.len(), self.0.channels())
+        match &self.0 {
+            Either::Real(chunk) => bytes(chunk.len(), chunk.channels(), 1),
+            Either::Complex(chunk) => bytes(chunk.len(), chunk.channels(), 2),
+        }
     }
 
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyType>, ChunkArguments<'py>)> {
-        let (py, chunk) = (slf.py(), &slf.get().0);
-        let (data, mut weights) = py.detach(|| chunk.matrices());
-        weights.iter_mut().for_each(|w| *w *= chunk.weight());
-        let matrices = cube(py, (chunk.len(), chunk.channels()), data)?;
-        let options = PyDict::new(py);
-        options.set_item("criterion", chunk.criterion().name())?;
-        let arguments = (matrices, chunk.first(), weights, options);
+        let py = slf.py();
+        let arguments = either!(&slf.get().0, chunk => chunk_arguments(py, chunk)?);
         Ok((py.get_type::<Self>(), arguments))
     }
 }
 
+fn gathered<T: Scalar + Element>(
+    matrices: &PyReadonlyArray3<'_, T>,
+    first: usize,
+    options: &SetOptions,
+) -> PyResult<working::Chunk<T>> {
+    let (n, p) = shape(matrices);
+    let matrices = in_place(matrices)?;
+    let data = matrices.as_slice()?;
+    let py = matrices.py();
+    let chunk = py.detach(|| working::Chunk::new(data, n, p, first, options));
+    chunk.map_err(bad_input)
+}
+
+fn chunk_arguments<'py, T: Scalar + Element>(
+    py: Python<'py>,
+    chunk: &working::Chunk<T>,
+) -> PyResult<ChunkArguments<'py>> {
+    let (data, mut weights) = py.detach(|| chunk.matrices());
+    weights.iter_mut().for_each(|w| *w *= chunk.weight());
+    let matrices = cube(py, (chunk.len(), chunk.channels()), data)?.into_any();
+    let options = PyDict::new(py);
+    options.set_item("criterion", chunk.criterion().name())?;
+    Ok((matrices, chunk.first(), weights, options))
+}
+
 /// The matrices of some chunks, and where they stand.
 #[pyclass(frozen, module = "codiag._core")]
-pub struct Part(cluster::Part);
+pub struct Part(Either<cluster::Part, cluster::Part<c64>>);
 
 /// What makes a part anew: its chunks, no filters, and its threads.
 type PartArguments<'py> = (
     Vec<Bound<'py, Chunk>>,
-    Option<Bound<'py, PyArray2<f64>>>,
+    Option<Bound<'py, PyAny>>,
     Option<usize>,
 );
 
@@ -92,47 +108,90 @@ impl Part {
     fn new(
         py: Python<'_>,
         chunks: Vec<PyRef<'_, Chunk>>,
-        filters: Option<PyReadonlyArray2<'_, f64>>,
+        filters: Option<Square<'_>>,
         threads: Option<usize>,
     ) -> PyResult<Self> {
-        if chunks.is_empty() {
-            return Err(PyValueError::new_err("a part has at least one chunk"));
+        let (mut real, mut complex) = (Vec::new(), Vec::new());
+        for chunk in &chunks {
+            match &chunk.0 {
+                Either::Real(chunk) => real.push(chunk.clone()),
+                Either::Complex(chunk) => complex.push(chunk.clone()),
+            }
         }
-        let filters = filters.map(|f| matrix_from(&f)).transpose()?;
-        let chunks: Vec<working::Chunk> = chunks.iter().map(|chunk| chunk.0.clone()).collect();
-        let part = py.detach(|| cluster::Part::of_chunks(chunks, filters.as_ref(), threads));
-        part.map(Self).map_err(bad_input)
+        let part = match (real.is_empty(), complex.is_empty(), filters) {
+            (true, true, _) => return Err(PyValueError::new_err("a part has at least one chunk")),
+            (false, true, None) => Either::Real(part_of(py, real, None, threads)?),
+            (true, false, None) => Either::Complex(part_of(py, complex, None, threads)?),
+            (false, true, Some(Square::Real(filters))) => {
+                Either::Real(part_of(py, real, Some(&matrix_from(&filters)?), threads)?)
+            }
+            (true, false, Some(Square::Complex(filters))) => Either::Complex(part_of(
+                py,
+                complex,
+                Some(&matrix_from(&filters)?),
+                threads,
+            )?),
+            _ => {
+                let expected = "expected chunks and filters that are all real or all complex";
+                return Err(PyTypeError::new_err(expected));
+            }
+        };
+        Ok(Self(part))
     }
 
     /// What the solver has to know of the part.
     fn describe<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.describe())
+        PyBytes::new(py, &either!(&self.0, part => part.describe()))
     }
 
     /// The answer to a question.
     fn answer<'py>(&self, py: Python<'py>, question: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let answer = py.detach(|| self.0.answer(question));
+        let answer = py.detach(|| either!(&self.0, part => part.answer(question)));
         Ok(PyBytes::new(py, &answer.map_err(bad_input)?))
     }
 
     fn __sizeof__(&self) -> usize {
-        bytes(self.0.len(), self.0.dimension())
+        match &self.0 {
+            Either::Real(part) => bytes(part.len(), part.dimension(), 1),
+            Either::Complex(part) => bytes(part.len(), part.dimension(), 2),
+        }
     }
 
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyType>, PartArguments<'py>)> {
-        let (py, part) = (slf.py(), &slf.get().0);
-        let chunks = py.detach(|| part.chunks()).map_err(bad_input)?;
-        let chunks: PyResult<Vec<_>> = chunks
-            .into_iter()
-            .map(|chunk| Bound::new(py, Chunk(chunk)))
-            .collect();
-        Ok((py.get_type::<Self>(), (chunks?, None, part.threads())))
+        let py = slf.py();
+        let (chunks, threads) = match &slf.get().0 {
+            Either::Real(part) => (chunks_of(py, part, Either::Real)?, part.threads()),
+            Either::Complex(part) => (chunks_of(py, part, Either::Complex)?, part.threads()),
+        };
+        Ok((py.get_type::<Self>(), (chunks, None, threads)))
     }
 }
 
+fn part_of<T: Scalar>(
+    py: Python<'_>,
+    chunks: Vec<working::Chunk<T>>,
+    filters: Option<&Matrix<T>>,
+    threads: Option<usize>,
+) -> PyResult<cluster::Part<T>> {
+    let part = py.detach(|| cluster::Part::of_chunks(chunks, filters, threads));
+    part.map_err(bad_input)
+}
+
+fn chunks_of<'py, T: Scalar>(
+    py: Python<'py>,
+    part: &cluster::Part<T>,
+    wrap: fn(working::Chunk<T>) -> Either<working::Chunk, working::Chunk<c64>>,
+) -> PyResult<Vec<Bound<'py, Chunk>>> {
+    let chunks = py.detach(|| part.chunks()).map_err(bad_input)?;
+    chunks
+        .into_iter()
+        .map(|chunk| Bound::new(py, Chunk(wrap(chunk))))
+        .collect()
+}
+
 /// Lower triangles in double precision.
-fn bytes(n: usize, p: usize) -> usize {
-    4 * n * p * (p + 1)
+fn bytes(n: usize, p: usize, planes: usize) -> usize {
+    4 * planes * n * p * (p + 1)
 }

@@ -180,15 +180,17 @@ fn conflict_words(conflict: Conflict) -> String {
         Conflict::OrthogonalLeastSquares => "orthogonal=True is not for \
              criterion=\"least-squares\": over rotations it is criterion=\"frobenius\""
             .to_owned(),
-        Conflict::LeastSquaresComplex => {
-            "criterion=\"least-squares\" is for real matrices: these are complex".to_owned()
-        }
-        Conflict::LeastSquaresReduced => "criterion=\"least-squares\" is not for a set reduced by \
-             rank=, whose matrices are not those of the channels"
-            .to_owned(),
         Conflict::PairsNotInMemory => {
             "method=\"pham\" and method=\"jacobi\" are only for matrices in memory: \
              choose \"newton\" or \"quasi-newton\""
+                .to_owned()
+        }
+        Conflict::OrderUntried => {
+            "order=\"stability\" needs trials: pass stability=20, or restarts=".to_owned()
+        }
+        Conflict::StabilityNotInMemory => {
+            "stability= is only for matrices in memory: restarts= are \
+             tried wherever they are"
                 .to_owned()
         }
         other => other.to_string(),

@@ -212,6 +212,31 @@ class TestAccelerate:
         assert replaced() == before
         np.testing.assert_allclose(V, theirs.ajd_pham(noisy)[0], rtol=1e-7, atol=1e-8)
 
+    def test_workers_of_joblib(self):
+        """Functions are replaced in one process; what the documentation says reaches the others."""
+        joblib = pytest.importorskip("joblib")
+        where = theirs.__name__
+
+        def is_ours(_):
+            import importlib
+
+            return hasattr(importlib.import_module(where).ajd_pham, "__wrapped__")
+
+        calls = [joblib.delayed(is_ours)(k) for k in range(2)]
+        try:
+            with accelerate():
+                assert not any(joblib.Parallel(n_jobs=2, backend="loky")(calls))
+            try:
+                chosen = joblib.parallel_config("loky", n_jobs=2, initializer=accelerate)
+            except TypeError:
+                pytest.skip("joblib is too old to initialize its workers")
+            with chosen:
+                assert all(joblib.Parallel()(calls))
+        finally:
+            from joblib.externals.loky import get_reusable_executor
+
+            get_reusable_executor().shutdown(wait=True)
+
     def test_hermitian_matrices(self):
         X, _ = codiag.datasets.synthetic(40, 4, sigma=0.1, complex=True)
         options = {"eps": 1e-9, "n_iter_max": 60}

@@ -191,5 +191,63 @@ def test_complex_weights_and_powers_are_refused(C):
         codiag.diagonalize(C, weights=np.ones(60) + 0j)
     with pytest.raises(TypeError, match="X is complex"):
         codiag.JointDiagonalizer().fit(C).inverse_transform(np.zeros((1, 5)) + 0j)
-    with pytest.raises(TypeError, match="complex"):
-        codiag.Tracker().push(C)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": np.eye(4) + 0j}, "must be 5 x 5"),
+        ({"start": np.ones((5, 5)) * 1j}, "singular"),
+        ({"start": np.eye(5) * complex(1, np.nan)}, "not finite"),
+        ({"start": np.triu(np.ones((5, 5))) + 0j, "orthogonal": True}, "orthogonal"),
+        ({"method": "jacobi"}, "has the methods"),
+        ({"weights": np.ones(3)}, "weights"),
+        ({"weights": np.full(60, np.nan)}, "weight 0"),
+        ({"weights": np.zeros(60)}, "zero"),
+        ({"tol": 0}, "tol"),
+    ],
+)
+def test_bad_options(C, options, message):
+    with pytest.raises(ValueError, match=message):
+        codiag.diagonalize(C, **options)
+
+
+def test_shapes_layouts_and_the_callers_array(C, result, tmp_path):
+    for bad in (C[0], C[:0], C[:, :3], C[None]):
+        with pytest.raises(ValueError, match=r"expected C of shape \(n, p, p\)"):
+            codiag.diagonalize(bad)
+    with pytest.raises(TypeError, match="must hold numbers"):
+        codiag.diagonalize(C.astype(str))
+    kept = C.copy()
+    kept.flags.writeable = False
+    np.testing.assert_array_equal(codiag.diagonalize(kept).B, result.B)
+    np.testing.assert_array_equal(kept, C)
+    wide = np.repeat(C, 2, axis=0)[::2]
+    np.testing.assert_array_equal(codiag.diagonalize(wide).B, result.B)
+    # Asymmetry of rounding is taken, an imaginary diagonal of rounding too.
+    nearly = C.copy()
+    nearly[:, 0, 1] += 1e-13j
+    nearly[:, 2, 2] += 1e-13j
+    np.testing.assert_allclose(codiag.diagonalize(nearly).B, result.B, atol=1e-8)
+    # One matrix, or one channel.
+    assert codiag.diagonalize(C[:1]).converged
+    assert codiag.diagonalize(C[:, :1, :1]).B.shape == (1, 1)
+    with pytest.warns(codiag.ConvergenceWarning, match="iteration limit"):
+        codiag.diagonalize(C, max_iter=0)
+    with pytest.raises(FileNotFoundError):
+        codiag.diagonalize(tmp_path / "nowhere.npy")
+
+
+@pytest.mark.parametrize("memory", [None, "3MB"])
+def test_bad_matrices_in_files(C, tmp_path, memory):
+    many = np.tile(C, (60, 1, 1))
+    path = tmp_path / "spectra.npy"
+    for change, message in [
+        (lambda X: X[7].imag.__setitem__((1, 2), np.inf), "matrix 7: the imaginary part of entry"),
+        (lambda X: X[70].__setitem__((1, 2), 9j), "matrix 70 is not Hermitian"),
+        (lambda X: X[70].__setitem__((1, 1), 1 + 1j), "matrix 70 is not Hermitian"),
+        (lambda X: X[70].__setitem__((0, 0), -1), "matrix 70 is not positive definite"),
+    ]:
+        np.save(path, broken(many, change))
+        with pytest.raises(ValueError, match=message):
+            codiag.diagonalize(path, memory=memory)

@@ -235,6 +235,55 @@ class TestLeastSquares:
             codiag.diagonalize(C, criterion="least-squares", method="pham")
         with pytest.raises(ValueError, match='over rotations it is criterion="frobenius"'):
             codiag.diagonalize(C, criterion="least-squares", orthogonal=True)
-        positive, _ = codiag.datasets.synthetic(20, 4)
-        with pytest.raises(ValueError, match="reduced by rank="):
-            codiag.diagonalize(positive, criterion="least-squares", rank=3)
+
+    def test_fewer_sources_than_channels(self):
+        C, A = mixed(30, 3, 0.0, 5)
+        L = np.random.default_rng(5).standard_normal((5, 3))
+        lifted = L @ C @ L.T
+        result = codiag.diagonalize(lifted, criterion="least-squares", rank="auto")
+        assert result.B.shape == (3, 5) and result.loss < 1e-12
+        np.testing.assert_allclose(
+            (result.A * result.powers[:, None]) @ result.A.T, lifted, atol=1e-9
+        )
+        assert codiag.amari_distance(result.B, L @ A) < 1e-9
+        rotation = codiag.diagonalize(lifted, criterion="frobenius", rank="auto")
+        np.testing.assert_allclose(rotation.B @ rotation.B.T, np.eye(3), atol=1e-12)
+        with pytest.raises(ValueError, match="4 for a set of rank 3"):
+            codiag.diagonalize(lifted, criterion="least-squares", rank=4)
+
+    @pytest.mark.parametrize("method", ["newton", "acdc", "uwedge", "ffdiag"])
+    def test_hermitian_sets(self, method, tmp_path):
+        rng = np.random.default_rng(7)
+
+        def normal(*shape):
+            return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+        A, noise = normal(5, 5), normal(40, 5, 5)
+        exact = (A * rng.standard_normal((40, 1, 5))) @ A.conj().T
+        options = {"criterion": "least-squares", "method": method}
+        result = codiag.diagonalize(exact, **options)
+        assert result.converged and codiag.amari_distance(result.B, A) < 1e-10
+        C = exact + 0.3 * (noise + noise.conj().transpose(0, 2, 1))
+        result = codiag.diagonalize(C, **options)
+        # The best real diagonals of its A, by real least squares.
+        terms = np.einsum("ka,la->akl", result.A, result.A.conj()).reshape(5, -1)
+        stack = np.vstack([terms.T.real, terms.T.imag])
+        flat = C.reshape(40, -1).T
+        diagonals, left, *_ = np.linalg.lstsq(stack, np.vstack([flat.real, flat.imag]), rcond=None)
+        np.testing.assert_allclose(result.powers, diagonals.T, atol=1e-7)
+        assert result.loss == pytest.approx(left.sum() / np.sum(np.abs(C) ** 2), abs=1e-12)
+        np.save(tmp_path / "C.npy", C)
+        there = codiag.diagonalize(tmp_path / "C.npy", memory="3MB", **options)
+        np.testing.assert_allclose(there.B, result.B, atol=1e-7)
+
+    def test_many_bootstrap_and_estimator(self):
+        sets = [mixed(60, 4, 0.05, seed)[0] for seed in range(3)]
+        for C, result in zip(sets, codiag.diagonalize_many(sets, criterion="least-squares")):
+            expected = codiag.diagonalize(C, criterion="least-squares")
+            np.testing.assert_array_equal(result.B, expected.B)
+        stable = codiag.bootstrap(sets[0], n=10, criterion="least-squares")
+        assert stable.confidence.min() > 0.9 and stable.result.criterion == "least-squares"
+        model = codiag.JointDiagonalizer(criterion="least-squares").fit(sets[0])
+        assert model.score(sets[0]) == pytest.approx(-model.result_.loss)
+        diagonals = np.diagonal(model.B_ @ sets[0] @ model.B_.T, axis1=1, axis2=2)
+        np.testing.assert_allclose(model.transform(sets[0]), diagonals, atol=1e-10)

@@ -104,6 +104,13 @@ def assert_same(result, expected):
     np.testing.assert_allclose(result.history["loss"], expected.history["loss"], atol=1e-10)
 
 
+def indefinite(n, p, sigma):
+    """Symmetric matrices that one matrix makes diagonal, but for noise."""
+    rng = np.random.default_rng(n)
+    A, noise = rng.normal(size=(p, p)), rng.normal(size=(n, p, p))
+    return (A * rng.normal(size=(n, 1, p))) @ A.T + sigma * (noise + noise.transpose(0, 2, 1))
+
+
 class TestSameAnswer:
     @pytest.mark.parametrize("chunks", [(N, P, P), (400, 3, 4), (97, P, P)], ids=str)
     def test_whatever_the_chunks(self, client, C, chunks):
@@ -146,6 +153,35 @@ class TestSameAnswer:
         assert_same(codiag.diagonalize(matrices, shrinkage=0.01), expected)
         with pytest.raises(ValueError, match=r'rank="auto"'):
             codiag.diagonalize(matrices)
+
+    @pytest.mark.parametrize(
+        ("criterion", "method"),
+        [
+            ("frobenius", "newton"),
+            ("frobenius", "quasi-newton"),
+            ("least-squares", "newton"),
+            ("least-squares", "acdc"),
+            ("least-squares", "uwedge"),
+        ],
+    )
+    def test_other_criteria(self, client, criterion, method):
+        C = indefinite(300, P, 0.1)
+        options = {"criterion": criterion, "method": method, "tol": 1e-7}
+        result = codiag.diagonalize(da.from_array(C, chunks=(80, P, P)), **options)
+        expected = codiag.diagonalize(C, **options)
+        assert result.criterion == criterion and result.n_iter == expected.n_iter
+        np.testing.assert_allclose(result.B, expected.B, atol=1e-6)
+        np.testing.assert_allclose(result.residuals, expected.residuals, atol=1e-9)
+
+    def test_the_rank_of_indefinite_matrices(self, client):
+        L = np.random.default_rng(1).normal(size=(5, 3))
+        C = L @ indefinite(90, 3, 0.1) @ L.T
+        for criterion in ("least-squares", "frobenius"):
+            options = {"criterion": criterion, "rank": "auto"}
+            result = codiag.diagonalize(da.from_array(C, chunks=(40, 5, 5)), **options)
+            expected = codiag.diagonalize(C, **options)
+            assert result.B.shape == (3, 5)
+            np.testing.assert_allclose(result.B, expected.B, atol=1e-6)
 
     def test_futures(self, client, C):
         def cut(first, last):
@@ -195,6 +231,25 @@ class TestWorkersThatDie:
         # Nothing was done twice.
         assert seen == list(range(result.n_iter + 1)) and result.n_iter > 3
         assert_same(result, codiag.diagonalize(C, **options))
+
+    @pytest.mark.parametrize(
+        ("criterion", "method"), [("frobenius", "newton"), ("least-squares", "acdc")]
+    )
+    def test_for_every_criterion(self, criterion, method):
+        C = indefinite(300, P, 2.0)
+        options = {"criterion": criterion, "method": method, "start": "identity", "tol": 1e-6}
+        with mortals(2) as (client, workers):
+
+            def kill_one(record):
+                if record.iteration == 2:
+                    workers.kill()
+
+            matrices = da.from_array(C, chunks=(60, P, P))
+            result = codiag.diagonalize(matrices, callback=kill_one, **options)
+            assert len(client.nthreads()) == 1
+        expected = codiag.diagonalize(C, **options)
+        assert result.n_iter == expected.n_iter > 2
+        np.testing.assert_allclose(result.B, expected.B, atol=1e-6)
 
     def test_three_in_a_row(self, C):
         with mortals(2) as (_, workers):
@@ -460,3 +515,66 @@ class TestSegments:
     def test_not_a_dask_array(self):
         with pytest.raises(ValueError, match="dask array"):
             codiag.dask.segment_covariances(np.zeros((3, 100)), segment_length=10)
+
+
+class TestMoments:
+    @staticmethod
+    def recording():
+        rng = np.random.default_rng(0)
+        sources = np.array(
+            [np.convolve(rng.laplace(size=1000), [1, a], "same") for a in (0.9, -0.5)]
+        )
+        return 3 + rng.normal(size=(3, 2)) @ sources + 0.1 * rng.normal(size=(3, 1000))
+
+    @pytest.mark.parametrize("chunks", [1000, 170, 9, (300, 1, 699)], ids=str)
+    @pytest.mark.parametrize("center", [True, False])
+    def test_lags_that_straddle_chunks(self, chunks, center):
+        X, lags = self.recording(), [0, 1, 5, 40]
+        made = codiag.dask.lagged_covariances(
+            da.from_array(X, chunks=(2, chunks)), lags, center=center
+        )
+        expected = codiag.lagged_covariances(X, lags, center=center)
+        assert made.shape == expected.shape
+        np.testing.assert_allclose(made.compute(scheduler="sync"), expected, atol=1e-11)
+
+    def test_one_set_of_lags_per_segment(self):
+        X = self.recording()
+        options = {"segment_length": 150, "overlap": 0.5}
+        made = codiag.dask.lagged_covariances(da.from_array(X, chunks=(3, 170)), 10, **options)
+        expected = codiag.lagged_covariances(X, 10, **options)
+        assert made.shape == expected.shape
+        np.testing.assert_allclose(made.compute(scheduler="sync"), expected, atol=1e-12)
+
+    @pytest.mark.parametrize("n_components", [None, 2, 0.9])
+    def test_cumulants(self, n_components):
+        X = self.recording()
+        with dask.config.set(scheduler="sync"):
+            Q, W = codiag.dask.cumulants(da.from_array(X, chunks=(2, 170)), n_components)
+            Q = Q.compute()
+        expected, whitener = codiag.cumulants(X, n_components)
+        signs = np.sign(np.sum(W * whitener, axis=1))
+        np.testing.assert_allclose(signs[:, None] * W, whitener, atol=1e-8)
+        # A sign of a component is one of its rows, columns and pairs.
+        first, second = np.tril_indices(len(W))
+        turned = Q * np.multiply.outer(signs[first] * signs[second], np.outer(signs, signs))
+        np.testing.assert_allclose(turned, expected, atol=1e-8)
+
+    def test_sobi_on_a_cluster(self, client):
+        X = self.recording()
+        lazy = da.from_array(X, chunks=(3, 170))
+        W = codiag.dask.whitener(lazy, 2)
+        np.testing.assert_allclose(np.cov(W @ X, bias=True), np.eye(2), atol=1e-9)
+        C = codiag.dask.lagged_covariances(W @ lazy, 20)
+        filters = codiag.diagonalize(C, criterion="frobenius").B @ W
+        expected = codiag.SOBI(2, lags=20).fit(X).filters_
+        agreement = np.abs(np.corrcoef(np.vstack([filters @ X, expected @ X]))[:2, 2:])
+        np.testing.assert_allclose(agreement.max(axis=0), 1, atol=1e-6)
+
+    def test_what_is_refused(self):
+        lazy = da.zeros((3, 100))
+        with pytest.raises(ValueError, match="lag 100 needs more than 100 samples, got 100"):
+            codiag.dask.lagged_covariances(lazy, 100)
+        with pytest.raises(ValueError, match="dask array"):
+            codiag.dask.cumulants(np.zeros((3, 100)))
+        with pytest.raises(ValueError, match="not finite"):
+            codiag.dask.whitener(da.full((3, 100), np.nan, chunks=(3, 50)))

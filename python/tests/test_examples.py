@@ -66,7 +66,22 @@ def test_follow_a_mixing(example):
     assert 3 * float(followed) < float(kept)
 
 
-def test_meg(example, shared, tmp_path):
+def shown(root, page, script):
+    """The output of a script that a page shows, below the command."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    return text.split(script, 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
+
+
+def same(printed, shown):
+    """Whether two outputs are the same but for the last digits of numbers."""
+    number = r"\d+(?:\.\d+)?"
+    assert re.sub(number, "#", printed) == re.sub(number, "#", shown)
+    for now, then in zip(re.findall(number, printed), re.findall(number, shown), strict=True):
+        leeway = 0.03 if "." in then else 2
+        assert float(now) == pytest.approx(float(then), rel=0.08, abs=leeway), (now, then)
+
+
+def test_meg(example, shared, root, tmp_path):
     pytest.importorskip("mne")
     pytest.importorskip("matplotlib")
     recording = shared / "meg_sample_24s_raw.fif"
@@ -75,4 +90,5 @@ def test_meg(example, shared, tmp_path):
     printed = example("separate_meg.py", recording, "patterns.png")
     assert "blink" in printed and "EOG 061" in printed and "heartbeat" in printed
     assert "line noise" in printed and "at 60 Hz" in printed
+    same(printed, shown(root, "remove-artefacts.md", "examples/separate_meg.py"))
     assert (tmp_path / "patterns.png").stat().st_size > 5000

@@ -63,7 +63,52 @@ def test_a_file_of_mne_is_separated_as_in_python(raw, tmp_path):
 def test_options_may_come_first_and_sources_be_removed(raw, tmp_path):
     done = run("-o", "out", "--components=8", "--exclude", "0", "subject_raw.fif", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert np.load(tmp_path / "out" / "cleaned.npy").shape == (15, 12_000)
+    folder = tmp_path / "out"
+    assert not (folder / "cleaned.npy").exists() and not list(folder.glob(".codiag*"))
+    # All that came in, in the format that came in, but for the source.
+    cleaned = mne.io.read_raw_fif(folder / "cleaned_raw.fif")
+    assert cleaned.ch_names == raw.ch_names and cleaned.info["bads"] == ["T7"]
+    assert cleaned.annotations == raw.annotations
+    names = [name for name in raw.ch_names if name not in ("T7", "EOG")]
+    B, A = np.load(folder / "filters.npy"), np.load(folder / "patterns.npy")
+    before = raw.get_data(names)
+    expected = before - np.outer(A[:, 0], B[0] @ before)
+    np.testing.assert_allclose(cleaned.get_data(names), expected, rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(cleaned.get_data("T7"), raw.get_data("T7"), rtol=1e-6)
+    report = json.loads((folder / "report.json").read_text())
+    assert report["command"] == "codiag separate -o out --components=8 --exclude 0 subject_raw.fif"
+    assert report["settings"]["scale"] == "types"
+    assert "cleaned_raw.fif" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_channels_are_picked_and_compared(raw, tmp_path):
+    options = ["--picks", "eeg", "--bads", "Cz,Pz", "--eog=Fp1", "--highpass", "1", "-o", "out"]
+    done = run("subject_raw.fif", "--components", "8", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["input"]["channels"] == 13 and "Cz" not in report["input"]["names"]
+    assert report["input"]["references"] == ["EOG", "Fp1"]
+    assert report["settings"]["highpass"] == 1.0
+    done = run("subject_raw.fif", "--picks", "Fp1,Fp2,Cz,Oz", "-o", "few", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "few" / "filters.npy").shape == (4, 4)
+    for options, words in [
+        (["--picks", "nose"], "--picks nose"),
+        (["--bads", "nose"], "--bads names the channel 'nose', which is not there: there are Fp1"),
+        (["--ecg", "nose"], "--ecg names"),
+        (["--names", "x.txt"], "--names is for .npy and .csv"),
+    ]:
+        done = run("subject_raw.fif", *options, cwd=tmp_path)
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+        assert done.stderr.count("\n") == 1 and "--info" not in done.stderr
+
+
+def test_help_names_the_formats():
+    done = run("--help", cwd=None)
+    assert done.returncode == 0
+    for format in (".fif", ".edf", ".vhdr", ".set", ".cnt", ".mff"):
+        assert format in done.stdout
+    assert "--info" not in done.stdout
 
 
 def test_edf(raw, tmp_path):
@@ -73,6 +118,10 @@ def test_edf(raw, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "subject.edf" in done.stdout and "blink" in done.stdout
     assert np.load(tmp_path / "out" / "filters.npy").shape == (8, 15)
+    done = run("subject.edf", "--components", "8", "--exclude", "0", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    cleaned = mne.io.read_raw_edf(tmp_path / "out" / "cleaned.edf")
+    assert cleaned.ch_names == mne.io.read_raw_edf(tmp_path / "subject.edf").ch_names
 
 
 def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path):

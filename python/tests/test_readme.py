@@ -58,6 +58,7 @@ def test_tracking(run):
 def test_multiclass_csp(run, picture):
     pytest.importorskip("sklearn")
     pytest.importorskip("pyriemann")
+    pytest.importorskip("mne")
     page = run("docs/multiclass-csp.md")
     result, best, mixing = page["result"], page["best"], page["mixing"]
     quiet = result.powers[:, best].argmin(axis=0)
@@ -66,7 +67,11 @@ def test_multiclass_csp(run, picture):
         assert abs(np.corrcoef(result.A[:, component], mixing[:, k])[0, 1]) > 0.98
     ranked = np.sort(page["separability"])[::-1]
     assert ranked[-1] > -1e-12 and ranked[3] > 3 * ranked[4]
-    pham, newton, uwedge, unlabelled = page["accuracy"].values()
+    pham, newton, uwedge, own, unlabelled = page["accuracy"].values()
+    assert abs(own - newton) < 0.05 and own > 0.65
+    assert sorted(page["csp"].powers_.argmin(axis=0)) == [0, 1, 2, 3]
+    assert page["grid"].best_params_["csp__n_filters"] > 2 and page["grid"].best_score_ > 0.6
+    assert np.sort(page["alike"])[-4:].min() > 0.9
     assert abs(pham - newton) < 0.02 and abs(uwedge - newton) < 0.02
     assert newton > 0.65 > 0.25 and newton > unlabelled + 0.02
     drawn, kept = picture("multiclass-csp.svg")
@@ -128,6 +133,20 @@ def test_coming_from(run):
     assert codiag.amari_distance(page["result"].B, page["A"]) < 0.02
     assert codiag.amari_distance(page["B"], page["A"]) < 0.02
     assert page["cleaned"] is not page["raw"] and page["by_lags"].filters_.shape == (8, 8)
+
+
+def test_which_components(run, picture):
+    pytest.importorskip("sklearn")
+    page = run("docs/which-components.md")
+    stability, found = page["model"].stability_, page["found"]
+    alone = found.argmax(axis=1) < 6
+    assert alone.sum() == 6
+    assert stability[alone].min() > 0.95 > 0.9 > np.median(stability[~alone])
+    assert found.max(axis=1)[alone].min() > 0.95 > found.max(axis=1)[~alone].max()
+    assert (np.diff(page["ordered"].stability_) <= 0).all()
+    assert len(page["before"].result_.matches) == 100
+    drawn, kept = picture("which-components.svg")
+    assert drawn == pytest.approx(kept, rel=0.1)
 
 
 def test_which_method(run):

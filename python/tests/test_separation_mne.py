@@ -44,7 +44,8 @@ def test_fit_takes_good_data_channels(raw):
     raw.info["bads"] = ["T7"]
     model = codiag.SourceSeparation(10).fit(raw)
     assert model.info_["ch_names"] == [n for n in raw.ch_names if n not in ("T7", "EOG", "STI")]
-    same = codiag.SourceSeparation(10).fit(raw.copy().pick("eeg", exclude="bads").get_data())
+    array = raw.copy().pick("eeg", exclude="bads").get_data()
+    same = codiag.SourceSeparation(10, rate=RATE).fit(array)
     np.testing.assert_allclose(model.filters_, same.filters_, rtol=1e-6)
     few = codiag.SourceSeparation().fit(raw, picks=["Fp1", "Cz", "O1"])
     assert few.info_["ch_names"] == ["Fp1", "Cz", "O1"] and few.filters_.shape == (3, 3)

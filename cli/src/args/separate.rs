@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use codiag::signals::Components;
+use codiag::signals::{Components, Cut, Thresholds};
 
 use super::Solver;
 
@@ -14,16 +14,25 @@ use super::Solver;
     after_help = "\
 Examples:
   codiag separate recording.npy --rate 600 -o sources
-  codiag separate recording.npy --rate 600 --components 40 --segments 100 -o sources
+  codiag separate recording.npy --rate 600 --components 40 --highpass 1 -o sources
+  codiag separate recording.npy --rate 600 --segment-length 0.5s -o sources
   codiag separate recording.npy --rate 600 --exclude 0,3 -o clean    # without these two
   codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
   codiag separate recording.npy --rate 600 --components 40 --sobi --lags 1:100 -o sources
   codiag separate recording.npy --rate 600 --components 40 --jade -o sources
+  codiag separate recording.npy --rate 600 --components 40 --stability 20 --order stability -o sources
   codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
+  python -m codiag separate recording.fif --picks mag --components 40 --highpass 1 -o sources
+
+By way of Python (python -m codiag, with MNE installed: pip install 'codiag[mne]') all formats that MNE reads are
+read, with their rate, names, places, bad channels and bad spans: .fif (Neuromag), .edf, .bdf, .gdf, .vhdr
+(BrainVision), .set (EEGLAB), .cnt (Neuroscan), .mff (EGI), .ds (CTF), .sqd (KIT), .nxe (eXimia), .lay (Persyst)
+and others.
 
 The folder gets sources.npy (one per row), filters.npy (B, one per row), patterns.npy (A, one per column),
 diagonals.npy (the power of each source in each segment or band, or its autocorrelation at each lag),
-report.json, history.csv, report.html, and cleaned.npy if sources are excluded.
+report.json, history.csv, report.html, and, if sources are excluded, cleaned.npy or, for a recording that MNE
+reads, a file of the format that came in.
 
 --info FILE is a JSON object; all of its fields are optional:
   name            what the recording is called
@@ -37,7 +46,7 @@ With the Python package, `python -m codiag separate` finds all this in any file 
 )]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line
 pub struct Separate {
-    /// Channels x samples: a .npy or .csv file.
+    /// Channels x samples: a .npy or .csv file; by way of Python anything that MNE reads (.fif, .edf, .set, ...).
     #[arg(value_name = "RECORDING", value_hint = ValueHint::FilePath)]
     pub input: PathBuf,
     /// Samples per second: needed for bands, spectra, and to know blinks from heartbeats.
@@ -50,12 +59,28 @@ pub struct Separate {
     /// (0.99); as many as there are by default.
     #[arg(long, value_name = "N|SHARE", value_parser = parse_components)]
     pub components: Option<Components>,
-    /// How many segments the recording is cut in; 100 by default, one for --sobi.
-    #[arg(long, value_name = "N", conflicts_with_all = ["segment_length", "bands"])]
+    /// Which channels are separated: names of --names or numbers from 0; of a file that MNE reads also types, such
+    /// as mag, grad or eeg.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub picks: Vec<String>,
+    /// Channels that are not, in the same words.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub bads: Vec<String>,
+    /// Separate what is above this frequency: 1 keeps drifts out. The sources are those of the filtered
+    /// recording; what --exclude writes is not filtered.
+    #[arg(long, value_name = "HZ", requires = "rate")]
+    pub highpass: Option<f64>,
+    /// Separate what is below this frequency.
+    #[arg(long, value_name = "HZ", requires = "rate")]
+    pub lowpass: Option<f64>,
+    /// How many segments the recording is cut in. By default they are as short as serves: a quarter of a second,
+    /// or two samples per component if that is longer; one for --sobi. With --bands, one matrix per segment and
+    /// band.
+    #[arg(long, value_name = "N", conflicts_with = "segment_length")]
     pub segments: Option<usize>,
-    /// How many samples a segment has.
-    #[arg(long, value_name = "SAMPLES", conflicts_with = "bands")]
-    pub segment_length: Option<usize>,
+    /// How long a segment is: samples, or a time such as 0.25s or 250ms.
+    #[arg(long, value_name = "SAMPLES|TIME", value_parser = parse_length)]
+    pub segment_length: Option<Cut>,
     /// The share of a segment, or of a window of spectra, that the next one repeats.
     #[arg(long, value_name = "X")]
     pub overlap: Option<f64>,
@@ -91,6 +116,16 @@ pub struct Separate {
     /// Also write cleaned.npy: the recording without these sources.
     #[arg(long, value_name = "K,...", value_delimiter = ',')]
     pub exclude: Vec<usize>,
+    /// Channels that show the eyes beside those named EOG: Fp1, for instance. Sources are compared with them.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub eog: Vec<String>,
+    /// Channels that show the heart beside those named ECG.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub ecg: Vec<String>,
+    /// From which score on a source looks like an artefact: by form blink=0.7, heartbeat=0.3, line-noise=0.2,
+    /// muscle=0.6; by --eog and --ecg correlation=0.4, phase=0.2.
+    #[arg(long, value_name = "KIND=SCORE,...", value_parser = parse_thresholds)]
+    pub thresholds: Option<Thresholds>,
     /// The channels' names, one per line. Those named EOG or ECG are not separated: sources are
     /// compared with them.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -102,6 +137,35 @@ pub struct Separate {
     /// Print report.json to standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+fn parse_length(text: &str) -> Result<Cut, String> {
+    let expected = "expected a whole number of samples, or a time such as 0.25s or 250ms";
+    text.parse().map_err(|_| expected.to_owned())
+}
+
+fn parse_thresholds(text: &str) -> Result<Thresholds, String> {
+    let mut chosen = Thresholds::default();
+    for part in text.split(',') {
+        let read = part.split_once('=');
+        let read = read.and_then(|(name, score)| Some((name.trim(), score.trim().parse().ok()?)));
+        chosen = match read {
+            Some(("blink", score)) => chosen.blink(score),
+            Some(("heartbeat", score)) => chosen.heartbeat(score),
+            Some(("line-noise", score)) => chosen.line_noise(score),
+            Some(("muscle", score)) => chosen.muscle(score),
+            Some(("correlation", score)) => chosen.correlation(score),
+            Some(("phase", score)) => chosen.phase(score),
+            _ => {
+                return Err(
+                    "expected scores such as blink=0.7,heartbeat=0.3; there are blink, heartbeat, \
+                            line-noise, muscle, correlation and phase"
+                        .to_owned(),
+                );
+            }
+        };
+    }
+    Ok(chosen)
 }
 
 /// Bands by their edges, or how many.

@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use codiag::{Diagonalization, Matrix, Status};
+use codiag::{Diagonalization, Matrix, Scalar, Status};
 use serde_json::{Map, Value, json};
 
 use crate::args::Solver;
 use crate::export::{self, Folder, npy};
+use crate::number::Number;
+use crate::page::stability;
 use crate::words::{self, small};
 use crate::{Outcome, Session};
 
@@ -28,12 +30,14 @@ pub struct Names {
     pub fewer: &'static str,
     /// What -o DIR would have written.
     pub contents: &'static str,
+    /// What else helps a solve that needs too many iterations.
+    pub helps: &'static str,
 }
 
 /// A solve that has ended, and what is told of it.
-pub struct Ended<'a> {
+pub struct Ended<'a, T = f64> {
     pub names: &'static Names,
-    pub answer: &'a Diagonalization,
+    pub answer: &'a Diagonalization<T>,
     pub seconds: f64,
     pub tolerance: f64,
     pub warnings: &'a [String],
@@ -48,7 +52,7 @@ pub fn start_at_fault<'a>(solver: &'a Solver, error: &codiag::Error) -> Option<&
 }
 
 /// What the result's user should know, in plain words.
-pub fn warnings(answer: &Diagonalization, names: &Names) -> Vec<String> {
+pub fn warnings<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Vec<String> {
     let mut warnings = Vec::new();
     let rotations = answer.criterion.requires_rotations();
     if answer.powers.rows() == 1 && !rotations {
@@ -75,8 +79,16 @@ pub fn warnings(answer: &Diagonalization, names: &Names) -> Vec<String> {
     warnings
 }
 
+/// A line of the summary: how many components come again, if that was tried.
+pub fn stability_remark<T>(answer: &Diagonalization<T>) -> Vec<(String, String)> {
+    let found = answer.stability.iter();
+    found
+        .map(|found| ("stability".to_owned(), stability::summary(found)))
+        .collect()
+}
+
 /// Whether some components are nearly combinations of others.
-pub fn ill_conditioned(answer: &Diagonalization, names: &Names) -> Option<String> {
+pub fn ill_conditioned<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Option<String> {
     let condition_number = answer.condition_number();
     (condition_number > ILL_CONDITIONED).then(|| {
         format!(
@@ -90,8 +102,8 @@ pub fn ill_conditioned(answer: &Diagonalization, names: &Names) -> Option<String
 
 /// report.json: the fields of the answer, and those that the command adds or replaces. The powers
 /// are left out, as they have a file of their own; so are the residuals, unless they are wanted.
-pub fn report(
-    answer: &mut Diagonalization,
+pub fn report<T: Number>(
+    answer: &mut Diagonalization<T>,
     residuals: bool,
     seconds: f64,
     warnings: &[String],
@@ -124,7 +136,7 @@ pub fn report(
     Ok(report)
 }
 
-impl Ended<'_> {
+impl<T: Scalar> Ended<'_, T> {
     /// Stages the files that both commands write.
     pub fn stage(&self, folder: &mut Folder, report: &Value) -> Result<()> {
         let (answer, names) = (self.answer, self.names);
@@ -213,8 +225,8 @@ impl Ended<'_> {
         }
         let advice = match answer.status {
             Status::IterationLimit => format!(
-                "raise --max-iter, or start again from {}.npy with --start",
-                self.names.filters
+                "{}raise --max-iter, or start again from {}.npy with --start",
+                self.names.helps, self.names.filters
             ),
             _ => "rounding allows no smaller gradient: a larger --tol accepts it".to_owned(),
         };
@@ -242,6 +254,8 @@ mod tests {
             tol: 1e-8,
             max_iter: 10,
             restarts: 0,
+            stability: 0,
+            order: codiag::Order::Contrast,
             threads: None,
         };
         let problem = StartProblem::Singular;

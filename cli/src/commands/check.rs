@@ -2,14 +2,15 @@
 
 use anyhow::{Result, ensure};
 use codiag::error::Remedy;
-use codiag::{Criterion, Inspection, Inspector};
+use codiag::{Criterion, Inspection, Inspector, Scalar, c64};
 use serde::Serialize;
 
 use crate::args::Check;
 use crate::complaint;
 use crate::export;
-use crate::input::Matrices;
-use crate::words::{count, small};
+use crate::input::{self, Matrices};
+use crate::number::{Either, is_complex};
+use crate::words::{count, count_matrices, small};
 use crate::{Outcome, Session};
 
 /// Condition numbers above this cost digits of the answer.
@@ -21,6 +22,7 @@ const UNEVEN: f64 = 1e4;
 #[derive(Serialize)]
 struct Findings {
     input: String,
+    complex: bool,
     criterion: &'static str,
     suitable: bool,
     #[serde(flatten)]
@@ -31,7 +33,10 @@ struct Findings {
 /// Looks at a file.
 pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
     let criterion = args.criterion.criterion;
-    let findings = examine(Matrices::of_session(&args.source, session)?, criterion)?;
+    let findings = match input::of_session(&args.source, session)? {
+        Either::Real(matrices) => examine(matrices, criterion)?,
+        Either::Complex(matrices) => examine(matrices, criterion)?,
+    };
     if args.json {
         export::print_json(session.out, &findings)?;
     } else {
@@ -44,9 +49,9 @@ pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
     })
 }
 
-fn examine(mut matrices: Matrices<'_>, criterion: Criterion) -> Result<Findings> {
+fn examine<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Result<Findings> {
     let input = matrices.name.clone();
-    let mut inspector = Inspector::new(matrices.p)?;
+    let mut inspector = Inspector::<T>::new(matrices.p)?;
     let mut some = false;
     for matrix in matrices.by_ref() {
         inspector.add(&matrix?)?;
@@ -54,9 +59,11 @@ fn examine(mut matrices: Matrices<'_>, criterion: Criterion) -> Result<Findings>
     }
     ensure!(some, "{input}: no matrices in it");
     let found = inspector.finish()?;
-    let advice = advice(&found, criterion);
+    let complex = is_complex::<T>();
+    let advice = advice(&found, complex, criterion);
     Ok(Findings {
         input,
+        complex,
         criterion: criterion.name(),
         suitable: found.suits(criterion),
         found,
@@ -65,7 +72,7 @@ fn examine(mut matrices: Matrices<'_>, criterion: Criterion) -> Result<Findings>
 }
 
 /// What to do about each finding.
-fn advice(found: &Inspection, criterion: Criterion) -> Vec<String> {
+fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String> {
     let mut advice = Vec::new();
     if !found.not_finite.is_empty() {
         advice.push(format!(
@@ -75,8 +82,14 @@ fn advice(found: &Inspection, criterion: Criterion) -> Vec<String> {
     }
     if !found.asymmetric.is_empty() {
         advice.push(format!(
-            "not symmetric: {}; are they covariances? If so, use --symmetrize, which takes (C + C')/2",
-            list(&found.asymmetric)
+            "not {}: {}; are they {}? If so, use --symmetrize, which takes (C + C')/2",
+            if complex { "Hermitian" } else { "symmetric" },
+            list(&found.asymmetric),
+            if complex {
+                "cross-spectra"
+            } else {
+                "covariances"
+            }
         ));
     }
     if let Some(power) = found.out_of_range {
@@ -166,7 +179,11 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     let paint = session.paint;
     let out = &mut *session.out;
     let number = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), small);
-    let matrices = count(found.matrices, "matrix", "matrices");
+    let matrices = if findings.complex {
+        count_matrices::<c64>(found.matrices)
+    } else {
+        count_matrices::<f64>(found.matrices)
+    };
     let p = found.size;
     writeln!(
         out,
@@ -187,7 +204,12 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     )?;
     writeln!(
         out,
-        "  symmetric          {}  (asymmetry {})",
+        "  {}          {}  (asymmetry {})",
+        if findings.complex {
+            "Hermitian"
+        } else {
+            "symmetric"
+        },
         verdict(found.asymmetric.is_empty()),
         small(found.largest_asymmetry)
     )?;

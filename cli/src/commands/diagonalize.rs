@@ -7,8 +7,8 @@ use anyhow::{Result, bail, ensure};
 use codiag::error::Conflict;
 use codiag::working::{Summary, WorkingSet, diagonalize_working};
 use codiag::{
-    Checkpoint, Diagonalization, MatrixFile, Memory, Method, OnDisk, Rank, Reading, SetOptions,
-    Settings, diagonalize_with,
+    Checkpoint, Diagonalization, MatrixFile, MatrixSet, Memory, Method, Rank, Reading, SetOptions,
+    Settings, c64, diagonalize_with,
 };
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,8 @@ use super::answer::{self, Ended, Names, start_at_fault, warnings};
 use super::{refuse_terminal, write_npy};
 use crate::args::Diagonalize;
 use crate::export::{self, Folder};
-use crate::input::{self, Matrices};
+use crate::input;
+use crate::number::{Either, Number, is_complex};
 use crate::page::solve::{self, Solve};
 use crate::progress::{Display, Follower};
 use crate::session::Interrupted;
@@ -28,6 +29,7 @@ const NAMES: Names = Names {
     patterns: "A",
     fewer: "--rank",
     contents: "B, A and a report",
+    helps: "",
 };
 
 /// Reads, solves, reports and writes.
@@ -56,59 +58,163 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         .shrinkage(args.shrinkage)
         .symmetrize(args.symmetrize)
         .threads(args.solver.threads);
-    let mut solved = match on_disk(args)? {
-        Some((file, memory)) => from_disk(args, &settings, &options, file, memory, session)?,
-        None => in_memory(args, &settings, &options, session)?,
+    let job = Job {
+        args,
+        settings,
+        options,
+        folder,
+        to_stdout,
     };
+    if let Some((file, memory)) = on_disk(args)? {
+        return if file.is_complex() {
+            job.from_disk::<c64>(file, memory, session)
+        } else {
+            job.from_disk::<f64>(file, memory, session)
+        };
+    }
+    let read = match input::of_session(&args.source, session)? {
+        Either::Real(matrices) => Either::Real(matrices.into_set(&job.options)?),
+        Either::Complex(matrices) => Either::Complex(matrices.into_set(&job.options)?),
+    };
+    match read {
+        Either::Real((set, name)) => job.in_memory(&set, name, session),
+        Either::Complex((set, name)) => job.in_memory(&set, name, session),
+    }
+}
 
-    let warnings = warnings(&solved.answer, &NAMES);
-    let report = report(args, &settings, &options, &mut solved, &warnings)?;
-    let ended = Ended {
-        names: &NAMES,
-        answer: &solved.answer,
-        seconds: solved.seconds,
-        tolerance: settings.tolerance,
-        warnings: &warnings,
-        output: args.output.as_deref(),
-    };
-    if let Some(mut folder) = folder {
-        ended.stage(&mut folder, &report)?;
-        let residuals = &solved.answer.residuals;
-        if solved.weights.is_none() && !residuals.is_empty() {
-            folder.add("residuals.npy", |out| {
-                export::npy::write(out, &[residuals.len()], residuals)
-            })?;
+/// What was asked for, once it has been looked at.
+struct Job<'a> {
+    args: &'a Diagonalize,
+    settings: Settings,
+    options: SetOptions,
+    folder: Option<Folder>,
+    to_stdout: bool,
+}
+
+impl Job<'_> {
+    fn in_memory<T: Number>(
+        self,
+        set: &MatrixSet<T>,
+        name: String,
+        session: &mut Session<'_>,
+    ) -> Result<Outcome> {
+        let clock = Instant::now();
+        let display = Display::new(session);
+        let answer = followed(self.args, &self.settings, &display, |follower| {
+            diagonalize_with(set, &self.settings, follower)
+        })?;
+        drop(display);
+        let solved = Solved {
+            name,
+            summary: set.summary().clone(),
+            weights: Some(set.weights().to_vec()),
+            answer,
+            seconds: clock.elapsed().as_secs_f64(),
+        };
+        self.conclude(solved, session)
+    }
+
+    fn from_disk<T: Number>(
+        self,
+        file: MatrixFile,
+        memory: Memory,
+        session: &mut Session<'_>,
+    ) -> Result<Outcome> {
+        let name = file.path().display().to_string();
+        // Said before the whole file is read and checked.
+        if matches!(self.settings.method, Method::Pham | Method::Jacobi) {
+            return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
         }
-        let page = solve::render(&Solve {
-            input: &solved.name,
-            set: &solved.summary,
-            weights: solved.weights.as_deref().or(options.weights.as_deref()),
+        if self.settings.stability > 0 {
+            return Err(codiag::Error::Conflict(Conflict::StabilityNotInMemory).into());
+        }
+        let clock = Instant::now();
+        let display = Display::new(session);
+        let watcher = |reading: &Reading| display.reading(reading);
+        let mut set = match T::on_disk(file, memory, &self.options, &watcher) {
+            Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
+            set => set?,
+        };
+        let summary = set.summary().clone();
+        let answer = followed(self.args, &self.settings, &display, |follower| {
+            diagonalize_working(&mut set, &self.settings, follower)
+        })?;
+        drop(set);
+        drop(display);
+        let solved = Solved {
+            name,
+            summary,
+            weights: None,
+            answer,
+            seconds: clock.elapsed().as_secs_f64(),
+        };
+        self.conclude(solved, session)
+    }
+
+    /// Reports and writes.
+    fn conclude<T: Number>(
+        self,
+        mut solved: Solved<T>,
+        session: &mut Session<'_>,
+    ) -> Result<Outcome> {
+        let Self {
+            args,
+            settings,
+            options,
+            folder,
+            to_stdout,
+        } = self;
+        let warnings = warnings(&solved.answer, &NAMES);
+        let report = report(args, &settings, &options, &mut solved, &warnings)?;
+        let ended = Ended {
+            names: &NAMES,
             answer: &solved.answer,
-            method: settings.method.name(),
-            tolerance: settings.tolerance,
             seconds: solved.seconds,
+            tolerance: settings.tolerance,
             warnings: &warnings,
-        });
-        folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
-        folder.publish()?;
+            output: args.output.as_deref(),
+        };
+        if let Some(mut folder) = folder {
+            ended.stage(&mut folder, &report)?;
+            let residuals = &solved.answer.residuals;
+            if solved.weights.is_none() && !residuals.is_empty() {
+                folder.add("residuals.npy", |out| {
+                    export::npy::write(out, &[residuals.len()], residuals)
+                })?;
+            }
+            let page = solve::render(&Solve {
+                input: &solved.name,
+                set: &solved.summary,
+                weights: solved.weights.as_deref().or(options.weights.as_deref()),
+                answer: &solved.answer,
+                method: settings.method.name(),
+                order: settings.order,
+                tolerance: settings.tolerance,
+                seconds: solved.seconds,
+                warnings: &warnings,
+            });
+            folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
+            folder.publish()?;
+        }
+        ended.warn(session)?;
+        if to_stdout {
+            let b = &solved.answer.b;
+            let shape = [b.rows(), b.columns()];
+            write_npy(session, Path::new("-"), &shape, b.as_slice())?;
+        } else if args.json {
+            export::print_json(session.out, &report)?;
+        } else if !session.quiet {
+            let size = size(&solved.summary);
+            let remarks = answer::stability_remark(&solved.answer);
+            ended.summarize((&solved.name, &size), &remarks, session)?;
+        }
+        ended.conclude(session)
     }
-    ended.warn(session)?;
-    if to_stdout {
-        let b = &solved.answer.b;
-        let shape = [b.rows(), b.columns()];
-        write_npy(session, Path::new("-"), &shape, b.as_slice())?;
-    } else if args.json {
-        export::print_json(session.out, &report)?;
-    } else if !session.quiet {
-        let size = size(&solved.summary);
-        ended.summarize((&solved.name, &size), &[], session)?;
-    }
-    ended.conclude(session)
 }
 
 /// 100 matrices of 40 x 40, reduced to 12
-fn size(set: &Summary) -> String {
-    let (matrices, p) = (words::count(set.len, "matrix", "matrices"), set.channels());
+fn size<T: Number>(set: &Summary<T>) -> String {
+    let (matrices, p) = (words::count_matrices::<T>(set.len), set.channels());
     let reduced = if set.reduction.is_some() {
         format!(", reduced to {}", set.dimension())
     } else {
@@ -118,12 +224,12 @@ fn size(set: &Summary) -> String {
 }
 
 /// A solve, and what is told of its set.
-struct Solved {
+struct Solved<T> {
     name: String,
-    summary: Summary,
+    summary: Summary<T>,
     /// Of a set in memory.
     weights: Option<Vec<f64>>,
-    answer: Diagonalization,
+    answer: Diagonalization<T>,
     seconds: f64,
 }
 
@@ -148,67 +254,13 @@ fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
     Ok((file.in_memory() > memory).then_some((file, memory)))
 }
 
-fn in_memory(
-    args: &Diagonalize,
-    settings: &Settings,
-    options: &SetOptions,
-    session: &mut Session<'_>,
-) -> Result<Solved> {
-    let (set, name) = Matrices::of_session(&args.source, session)?.into_set(options)?;
-    let clock = Instant::now();
-    let display = Display::new(session);
-    let answer = followed(args, settings, &display, |follower| {
-        diagonalize_with(&set, settings, follower)
-    })?;
-    Ok(Solved {
-        name,
-        summary: set.summary().clone(),
-        weights: Some(set.weights().to_vec()),
-        answer,
-        seconds: clock.elapsed().as_secs_f64(),
-    })
-}
-
-fn from_disk(
-    args: &Diagonalize,
-    settings: &Settings,
-    options: &SetOptions,
-    file: MatrixFile,
-    memory: Memory,
-    session: &mut Session<'_>,
-) -> Result<Solved> {
-    let name = file.path().display().to_string();
-    // Said before the whole file is read and checked.
-    if matches!(settings.method, Method::Pham | Method::Jacobi) {
-        return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
-    }
-    let clock = Instant::now();
-    let display = Display::new(session);
-    let watcher = |reading: &Reading| display.reading(reading);
-    let mut set = match OnDisk::new_watched(file, memory, options, &watcher) {
-        Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
-        set => set?,
-    };
-    let summary = set.summary().clone();
-    let answer = followed(args, settings, &display, |follower| {
-        diagonalize_working(&mut set, settings, follower)
-    })?;
-    Ok(Solved {
-        name,
-        summary,
-        weights: None,
-        answer,
-        seconds: clock.elapsed().as_secs_f64(),
-    })
-}
-
 /// Solves while progress is shown and checkpoints are written.
-fn followed(
+fn followed<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
     display: &Display<'_>,
-    solve: impl FnOnce(&mut Follower<'_, '_>) -> Result<Diagonalization, codiag::Error>,
-) -> Result<Diagonalization> {
+    solve: impl FnOnce(&mut Follower<'_, '_, T>) -> Result<Diagonalization<T>, codiag::Error>,
+) -> Result<Diagonalization<T>> {
     // A time too long to count is never over.
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
     let path = args.checkpoint.as_deref();
@@ -230,11 +282,11 @@ fn followed(
 }
 
 /// Everything, for report.json.
-fn report(
+fn report<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
     options: &SetOptions,
-    solved: &mut Solved,
+    solved: &mut Solved<T>,
     warnings: &[String],
 ) -> Result<Value> {
     let set = &solved.summary;
@@ -245,6 +297,7 @@ fn report(
             "name": solved.name,
             "files": args.source.input,
             "key": args.source.key,
+            "complex": is_complex::<T>(),
             "matrices": set.len,
             "size": set.channels(),
         }),
@@ -263,6 +316,8 @@ fn report(
             "tol": settings.tolerance,
             "max_iter": settings.max_iterations,
             "restarts": settings.restarts,
+            "stability": settings.stability,
+            "order": settings.order.name(),
             "threads": args.solver.threads,
             "memory": args.memory.map(|memory| memory.0),
         }),

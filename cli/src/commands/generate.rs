@@ -1,12 +1,13 @@
 //! `codiag generate`: sets for trying things out.
 
 use anyhow::{Result, ensure};
+use codiag::Scalar;
 use codiag::signals::simulate;
 use codiag::synthetic::{self, Sensors, Synthetic};
 
 use super::write_npy;
 use crate::args::Generate;
-use crate::words::count;
+use crate::words::count_matrices;
 use crate::{Outcome, Session};
 
 /// Makes a set.
@@ -22,29 +23,52 @@ pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
     if args.eeg {
         return recording(args, session);
     }
-    let (data, n, p, what) = if let Some(sensors) = &args.meg {
+    if let Some(sensors) = &args.meg {
         let choice = match sensors.as_str() {
             "gradiometers" => Sensors::Gradiometers,
             _ => Sensors::Magnetometers,
         };
         let data = synthetic::meg(choice);
         // 100 segments reduced to 40 components each.
-        (data, 100, 40, format!("MEG covariances ({sensors})"))
-    } else {
-        let made = Synthetic::new(args.n, args.p, args.sigma, args.seed);
-        if let Some(path) = &args.mixing {
-            let mixing = &made.mixing;
-            write_npy(session, path, &[args.p, args.p], mixing.as_slice())?;
-        }
-        let what = format!("sigma {}, seed {}", args.sigma, args.seed);
-        (made.data, args.n, args.p, what)
-    };
-    write_npy(session, &args.output, &[n, p, p], &data)?;
+        let what = format!("MEG covariances ({sensors})");
+        return matrices(args, session, (100, 40), &data, &what);
+    }
+    let Generate {
+        n, p, sigma, seed, ..
+    } = *args;
+    if args.complex {
+        return synthetic(args, session, &Synthetic::complex(n, p, sigma, seed));
+    }
+    synthetic(args, session, &Synthetic::new(n, p, sigma, seed))
+}
+
+/// Writes synthetic matrices, and their mixing if it is asked for.
+fn synthetic<T: Scalar>(
+    args: &Generate,
+    session: &mut Session<'_>,
+    made: &Synthetic<T>,
+) -> Result<Outcome> {
+    let (n, p) = (made.n, made.p);
+    if let Some(path) = &args.mixing {
+        write_npy(session, path, &[p, p], made.mixing.as_slice())?;
+    }
+    let what = format!("sigma {}, seed {}", args.sigma, args.seed);
+    matrices(args, session, (n, p), &made.data, &what)
+}
+
+fn matrices<T: Scalar>(
+    args: &Generate,
+    session: &mut Session<'_>,
+    (n, p): (usize, usize),
+    data: &[T],
+    what: &str,
+) -> Result<Outcome> {
+    write_npy(session, &args.output, &[n, p, p], data)?;
     if args.output.as_os_str() != "-" {
-        let matrices = count(n, "matrix", "matrices");
         session.remark(&format!(
-            "{}: {matrices} of {p} x {p}, {what}",
-            args.output.display()
+            "{}: {} of {p} x {p}, {what}",
+            args.output.display(),
+            count_matrices::<T>(n)
         ))?;
     }
     Ok(Outcome::Done)

@@ -6,12 +6,13 @@ mod check;
 mod diagonalize;
 mod generate;
 mod reproduce;
-mod separate;
+pub mod separate;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use clap::CommandFactory;
+use codiag::Scalar;
 
 use crate::args::{Cli, Command};
 use crate::export;
@@ -65,7 +66,12 @@ fn refuse_terminal(session: &Session<'_>) -> Result<()> {
 }
 
 /// Numbers to a .npy file, or to standard output if it is `-`.
-fn write_npy(session: &mut Session<'_>, path: &Path, shape: &[usize], data: &[f64]) -> Result<()> {
+fn write_npy<T: Scalar>(
+    session: &mut Session<'_>,
+    path: &Path,
+    shape: &[usize],
+    data: &[T],
+) -> Result<()> {
     if path.as_os_str() == "-" {
         refuse_terminal(session)?;
         return export::npy::write(session.out, shape, data)

@@ -42,8 +42,13 @@ pub fn sentence(error: &Error) -> String {
             complex,
         } => format!(
             "matrix {matrix} is not {} of the largest entry, and at most 1e-8 is taken as rounding; if it is a \
-             covariance, --symmetrize takes (C + C')/2",
-            asymmetric_entries(*complex, *row, *column, *asymmetry)
+             {}, --symmetrize takes (C + C')/2",
+            asymmetric_entries(*complex, *row, *column, *asymmetry),
+            if *complex {
+                "cross-spectrum"
+            } else {
+                "covariance"
+            }
         ),
         Error::NotPositiveDefinite {
             matrix,
@@ -66,7 +71,11 @@ pub fn sentence(error: &Error) -> String {
         } => format!("the start must be {r} x {p}, got {rows} x {columns}"),
         Error::Start { problem } => match problem {
             StartProblem::NotOrthogonal => {
-                "the start must be orthogonal, as --orthogonal asks, but it is not".to_owned()
+                "the start must be orthogonal (if complex, unitary), as --orthogonal asks, but it is not"
+                    .to_owned()
+            }
+            StartProblem::Complex => {
+                "the start must be real, as the matrices are, but it is complex".to_owned()
             }
             problem => {
                 format!("the start must be finite and invertible, but it is {problem}")
@@ -214,18 +223,16 @@ fn contradiction(conflict: Conflict) -> String {
              frobenius"
                 .to_owned()
         }
-        Conflict::LeastSquaresComplex => {
-            "--criterion least-squares is for real matrices: these are complex".to_owned()
-        }
-        Conflict::LeastSquaresReduced => {
-            "--criterion least-squares is not for a set reduced by --rank, whose matrices are not \
-             those of the channels"
-                .to_owned()
-        }
         Conflict::PairsNotInMemory => {
             "--method pham and jacobi would read the file p²/2 times in each iteration: choose newton or \
              quasi-newton, or leave out --memory"
                 .to_owned()
+        }
+        Conflict::OrderUntried => {
+            "--order stability needs trials: add --stability 20, or --restarts".to_owned()
+        }
+        Conflict::StabilityNotInMemory => {
+            "--stability is only for matrices in memory: leave out --memory, or try --restarts".to_owned()
         }
         other => other.to_string(),
     }

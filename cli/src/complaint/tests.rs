@@ -212,8 +212,9 @@ fn every_error_is_said_in_the_programs_words() {
         (Conflict::OrthogonalPham, "--method pham"),
         (Conflict::OrthogonalReduced, "--rank"),
         (Conflict::OrthogonalLeastSquares, "--criterion frobenius"),
-        (Conflict::LeastSquaresReduced, "--rank"),
         (Conflict::PairsNotInMemory, "--memory"),
+        (Conflict::OrderUntried, "--stability 20"),
+        (Conflict::StabilityNotInMemory, "--memory"),
     ]
     .map(|(conflict, part)| (Error::Conflict(conflict), vec![part]));
     let examples = examples().into_iter().map(|(e, parts)| (e, parts.to_vec()));

@@ -1,24 +1,28 @@
-//! Writing .npy: float64, little endian, C order.
+//! Writing .npy: float64 or complex128, little endian, C order.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use codiag::Matrix;
+use codiag::{Matrix, Scalar};
 
 /// Writes an array, whose numbers come in C order.
-pub fn write(out: &mut dyn Write, shape: &[usize], data: &[f64]) -> io::Result<()> {
+pub fn write<T: Scalar>(out: &mut dyn Write, shape: &[usize], data: &[T]) -> io::Result<()> {
     debug_assert_eq!(shape.iter().product::<usize>(), data.len());
-    out.write_all(&header(shape))?;
+    out.write_all(&header::<T>(shape))?;
     for numbers in data.chunks(1 << 13) {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let parts = numbers
+            .iter()
+            .flat_map(|x| [x.real(), x.imaginary()].into_iter().take(T::PLANES));
+        let bytes: Vec<u8> = parts.flat_map(f64::to_le_bytes).collect();
         out.write_all(&bytes)?;
     }
     Ok(())
 }
 
-fn header(shape: &[usize]) -> Vec<u8> {
+fn header<T: Scalar>(shape: &[usize]) -> Vec<u8> {
+    let numbers = if T::PLANES == 2 { "<c16" } else { "<f8" };
     let mut header = format!(
-        "{{'descr': '<f8', 'fortran_order': False, 'shape': {}, }}",
+        "{{'descr': '{numbers}', 'fortran_order': False, 'shape': {}, }}",
         codiag::npy::tuple(shape)
     );
     // The numbers begin at a multiple of 64 bytes, so that they can be mapped into memory.
@@ -41,7 +45,7 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub fn new(file: &'a mut File, shape: (usize, usize)) -> io::Result<Self> {
-        let header = header(&[shape.0, shape.1]);
+        let header = header::<f64>(&[shape.0, shape.1]);
         file.write_all(&header)?;
         let first = header.len() as u64;
         file.set_len(first + (shape.0 * shape.1 * 8) as u64)?;
@@ -67,6 +71,33 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
+    /// The same of a file that was written before.
+    pub fn reopen(file: &'a mut File, shape: (usize, usize)) -> Self {
+        Self {
+            file,
+            first: header::<f64>(&[shape.0, shape.1]).len() as u64,
+            columns: shape.1,
+        }
+    }
+
+    /// Writes a whole row.
+    pub fn write_row(&mut self, row: usize, numbers: &[f64]) -> io::Result<()> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.seek(row, 0)?;
+        self.file.write_all(&bytes)
+    }
+
+    /// Reads a part of a row, from a column on.
+    pub fn read_part(&mut self, row: usize, column: usize, out: &mut [f64]) -> io::Result<()> {
+        let mut bytes = vec![0; out.len() * 8];
+        self.seek(row, column)?;
+        self.file.read_exact(&mut bytes)?;
+        let (eights, _) = bytes.as_chunks::<8>();
+        let numbers = eights.iter().map(|x| f64::from_le_bytes(*x));
+        out.iter_mut().zip(numbers).for_each(|(out, x)| *out = x);
+        Ok(())
+    }
+
     /// Reads a row again.
     pub fn row(&mut self, a: usize) -> io::Result<Vec<f64>> {
         let mut bytes = vec![0; self.columns * 8];
@@ -78,7 +109,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Writes a matrix.
-pub fn matrix(out: &mut dyn Write, matrix: &Matrix) -> io::Result<()> {
+pub fn matrix<T: Scalar>(out: &mut dyn Write, matrix: &Matrix<T>) -> io::Result<()> {
     write(out, &[matrix.rows(), matrix.columns()], matrix.as_slice())
 }
 
@@ -115,5 +146,15 @@ mod tests {
         let header = Header::read(&mut reader).unwrap();
         assert_eq!(header.shape, [2, 3, 4]);
         assert_eq!(header.read_numbers(&mut reader, 24, 0).unwrap(), numbers);
+    }
+    #[test]
+    fn complex_numbers_are_written_part_by_part() {
+        let numbers = [codiag::c64::new(1.5, -2.0), codiag::c64::new(0.0, 3.0)];
+        let mut bytes = Vec::new();
+        super::write(&mut bytes, &[2], &numbers).unwrap();
+        let mut reader = &bytes[..];
+        let header = Header::read(&mut reader).unwrap();
+        assert!(header.numbers.is_complex());
+        assert_eq!(header.read_complex(&mut reader, 2, 0).unwrap(), numbers);
     }
 }

@@ -12,12 +12,7 @@ const FEWEST: usize = 4;
 /// The head, the nose at the top, with one dot per channel: red is positive, blue negative. None if too
 /// few channels have a place.
 pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Option<String> {
-    let known: Vec<([f64; 2], f64)> = positions
-        .iter()
-        .zip(values)
-        .filter_map(|(place, value)| Some(((*place)?, *value)))
-        .filter(|(place, value)| place.iter().all(|x| x.is_finite()) && value.is_finite())
-        .collect();
+    let known = gathered(values, positions);
     let largest = known.iter().fold(0.0_f64, |m, (_, v)| m.max(v.abs()));
     let places = within_the_head(&known)?;
     let value = |row: usize, column: usize| {
@@ -53,6 +48,46 @@ pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Opti
     ))
 }
 
+/// The largest size of a value that has a place.
+pub fn largest(values: &[f64], positions: &[Option<[f64; 2]>]) -> f64 {
+    gathered(values, positions)
+        .iter()
+        .fold(0.0_f64, |m, (_, v)| m.max(v.abs()))
+}
+
+/// Values with places, each place once: of several channels at one place, as gradiometers are, the root of the
+/// sum of squares.
+fn gathered(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f64)> {
+    let mut known: Vec<([f64; 2], f64)> = Vec::new();
+    for (place, value) in positions.iter().zip(values) {
+        let Some(place) = place.filter(|place| place.iter().all(|x| x.is_finite())) else {
+            continue;
+        };
+        if !value.is_finite() {
+            continue;
+        }
+        match known.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, sum)) => *sum = sum.hypot(*value),
+            None => known.push((place, *value)),
+        }
+    }
+    known
+}
+
+/// What the colours of a map mean: from minus the largest value to it, in a unit.
+pub fn colour_bar(largest: f64, unit: &str) -> String {
+    let picture = heat::data(1, 64, |_, column| (2.0 * column as f64 + 1.0) / 64.0 - 1.0);
+    let label = format!("{} {unit}", crate::words::small(largest));
+    let label = super::escape(label.trim());
+    format!(
+        "<svg class=\"topography-bar\" viewBox=\"0 0 200 26\" font-size=\"11\" role=\"img\" aria-label=\"from \
+         minus {label} to {label}\"><image href=\"{picture}\" x=\"50\" y=\"2\" width=\"100\" height=\"7\" \
+         preserveAspectRatio=\"none\"/><rect class=\"frame\" x=\"50\" y=\"2\" width=\"100\" height=\"7\"/>\
+         <text class=\"soft\" x=\"50\" y=\"22\" text-anchor=\"middle\">−{label}</text>\
+         <text class=\"soft\" x=\"150\" y=\"22\" text-anchor=\"middle\">{label}</text></svg>"
+    )
+}
+
 /// The places moved and scaled into a circle of radius 1.
 fn within_the_head(known: &[([f64; 2], f64)]) -> Option<Vec<[f64; 2]>> {
     if known.len() < FEWEST {
@@ -86,6 +121,13 @@ mod tests {
         assert!(drawn.contains("cx=\"0.658\" cy=\"0.658\"") && drawn.contains("a &lt; b"));
         assert!(draw(&[1.0; 3], &square[..3], "").is_none());
         assert!(draw(&[1.0; 4], &[square[0]; 4], "").is_none());
+        // Two at one place are one dot, of their root sum of squares.
+        let twice = [square[0], square[0], square[1], square[2], square[3]];
+        let values = [3.0, -4.0, 1.0, 1.0, 1.0];
+        let drawn = draw(&values, &twice, "").unwrap();
+        assert_eq!(drawn.matches("class=\"ink\"").count(), 4);
+        assert_eq!(largest(&values, &twice), 5.0);
+        assert!(colour_bar(5.0, "fT").contains(">5.00 fT<"));
         assert!(draw(&[1.0; 4], &[None; 4], "").is_none());
     }
 }

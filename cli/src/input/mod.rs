@@ -1,9 +1,14 @@
 //! From files to matrices. They come one after the other, so that a large file is read once and is
 //! never in memory beside the set made from it.
 
+mod file;
+pub mod filter;
+mod mat;
 mod order;
 pub mod recording;
 mod text;
+
+pub use file::{list_file, matrix_file, start_file};
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -11,26 +16,73 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
-use codiag::{Matrix, MatrixSet, SetOptions};
+use codiag::{Matrix, MatrixSet, Scalar, SetOptions, c64};
 
 use crate::args::Source;
+use crate::number::Either;
 use crate::session::{Interrupted, Session};
-use codiag::npy::{self, Header};
+use codiag::npy::Header;
+
+/// Matrices about to be read, of the numbers that are in the files.
+pub type Input<'a> = Either<Matrices<'a>, Matrices<'a, c64>>;
+
+/// Opens what the arguments name, `-` being the session's input; Ctrl-C ends the reading.
+pub fn of_session<'a>(source: &Source, session: &'a mut Session<'_>) -> Result<Input<'a>> {
+    let interrupted = session.interruption();
+    let mut input = open(source, &mut session.input)?;
+    match &mut input {
+        Either::Real(matrices) => matrices.interrupted = Some(interrupted),
+        Either::Complex(matrices) => matrices.interrupted = Some(interrupted),
+    }
+    Ok(input)
+}
+
+/// Opens what the arguments name; `stdin` is what `-` means.
+pub fn open<'a>(source: &Source, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
+    let [path] = &source.input[..] else {
+        return from_files("the list of files".to_owned(), source.input.clone());
+    };
+    let name = path.display().to_string();
+    if path.as_os_str() == "-" {
+        return from_stream("standard input".to_owned(), stdin, source.key.as_deref());
+    }
+    let place = std::fs::metadata(path).map_err(|e| cannot("read", path, e))?;
+    if place.is_dir() {
+        let files = order::matrices_in(path)?;
+        return from_files(name, files);
+    }
+    match extension(path).as_str() {
+        "npy" => {
+            let file = BufReader::with_capacity(1 << 20, open_file(path)?);
+            from_npy(name.clone(), Box::new(file), Some(place.len())).context(name)
+        }
+        "npz" => from_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
+        "mat" => {
+            let bytes = std::fs::read(path).map_err(|e| cannot("read", path, e))?;
+            from_mat(&name, &bytes, source.key.as_deref()).context(name)
+        }
+        "csv" | "txt" | "tsv" => from_files(name, vec![path.clone()]),
+        _ => bail!("{name}: expected a .npy, .npz, .mat or .csv file, a folder of them, or -"),
+    }
+}
+
+/// Matrices that come one after the other.
+type Stream<'a, T> = Box<dyn FnMut(usize) -> Option<Result<Vec<T>>> + 'a>;
 
 /// Matrices about to be read.
-pub struct Matrices<'a> {
+pub struct Matrices<'a, T = f64> {
     /// The file or folder, for messages.
     pub name: String,
     /// The size p.
     pub p: usize,
     files: Vec<PathBuf>,
     next: usize,
-    stream: Box<dyn FnMut(usize) -> Option<Result<Vec<f64>>> + 'a>,
+    stream: Stream<'a, T>,
     interrupted: Option<&'a AtomicBool>,
 }
 
-impl Iterator for Matrices<'_> {
-    type Item = Result<Vec<f64>>;
+impl<T: Scalar> Iterator for Matrices<'_, T> {
+    type Item = Result<Vec<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let interrupted = |flag: &AtomicBool| flag.load(Ordering::SeqCst);
@@ -44,40 +96,7 @@ impl Iterator for Matrices<'_> {
     }
 }
 
-impl<'a> Matrices<'a> {
-    /// Opens what the arguments name, `-` being the session's input; Ctrl-C ends the reading.
-    pub fn of_session(source: &Source, session: &'a mut Session<'_>) -> Result<Self> {
-        let interrupted = session.interruption();
-        let mut matrices = Self::open(source, &mut session.input)?;
-        matrices.interrupted = Some(interrupted);
-        Ok(matrices)
-    }
-
-    /// Opens what the arguments name; `stdin` is what `-` means.
-    pub fn open(source: &Source, stdin: &'a mut dyn Read) -> Result<Self> {
-        let [path] = &source.input[..] else {
-            return Self::from_files("the list of files".to_owned(), source.input.clone());
-        };
-        let name = path.display().to_string();
-        if path.as_os_str() == "-" {
-            return Self::from_stream("standard input".to_owned(), stdin, source.key.as_deref());
-        }
-        let place = std::fs::metadata(path).map_err(|e| cannot("read", path, e))?;
-        if place.is_dir() {
-            let files = order::matrices_in(path)?;
-            return Self::from_files(name, files);
-        }
-        match extension(path).as_str() {
-            "npy" => {
-                let file = BufReader::with_capacity(1 << 20, open(path)?);
-                Self::from_npy(name.clone(), Box::new(file), Some(place.len())).context(name)
-            }
-            "npz" => Self::from_npz(&name, open(path)?, source.key.as_deref()).context(name),
-            "csv" | "txt" | "tsv" => Self::from_files(name, vec![path.clone()]),
-            _ => bail!("{name}: expected a .npy, .npz or .csv file, a folder of them, or -"),
-        }
-    }
-
+impl<T: Scalar> Matrices<'_, T> {
     /// The file or the array in which matrix `index` is.
     pub fn name_of(&self, index: usize) -> String {
         match self.files.get(index) {
@@ -87,7 +106,7 @@ impl<'a> Matrices<'a> {
     }
 
     /// The set. Bad matrices are named by their file.
-    pub fn into_set(mut self, options: &SetOptions) -> Result<(MatrixSet, String)> {
+    pub fn into_set(mut self, options: &SetOptions) -> Result<(MatrixSet<T>, String)> {
         let mut failure = None;
         let p = self.p;
         let matrices = std::iter::from_fn(|| match self.next()? {
@@ -115,161 +134,173 @@ impl<'a> Matrices<'a> {
         })?;
         Ok((set, self.name))
     }
+}
 
-    fn from_stream(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> Result<Self> {
-        let mut magic = Vec::new();
-        (&mut *stdin).take(6).read_to_end(&mut magic)?;
-        ensure!(!magic.is_empty(), "{name}: there is nothing in it");
-        let zipped = magic.starts_with(b"PK");
-        let array = magic == b"\x93NUMPY";
-        let mut whole = Cursor::new(magic).chain(stdin);
-        if array {
-            return Self::from_npy(name.clone(), Box::new(whole), None).context(name);
-        }
-        if zipped {
-            let mut bytes = Vec::new();
-            whole.read_to_end(&mut bytes)?;
-            return Self::from_npz(&name, Cursor::new(bytes), key).context(name);
-        }
-        bail!("{name}: expected the bytes of a .npy or .npz file")
+fn from_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> Result<Input<'a>> {
+    let mut magic = Vec::new();
+    (&mut *stdin).take(6).read_to_end(&mut magic)?;
+    ensure!(!magic.is_empty(), "{name}: there is nothing in it");
+    let zipped = magic.starts_with(b"PK");
+    let array = magic == b"\x93NUMPY";
+    let mat = magic == b"MATLAB";
+    let mut whole = Cursor::new(magic).chain(stdin);
+    if array {
+        return from_npy(name.clone(), Box::new(whole), None).context(name);
     }
-
-    fn from_npy(name: String, mut reader: Box<dyn Read + 'a>, size: Option<u64>) -> Result<Self> {
-        let header = Header::read(&mut reader)?;
-        let (n, p) = header.matrices()?;
-        let (bytes, square) = (header.bytes()?, p * p);
-        // Said before reading gigabytes in vain.
-        if let Some(size) = size
-            && size < bytes
-        {
-            let width = bytes / (n * square) as u64;
-            return Err(header.truncated((size / width) as usize).into());
-        }
-        let stream: Box<dyn FnMut(usize) -> Option<Result<Vec<f64>>> + 'a> = if header.fortran_order
-        {
-            // The first index runs fastest: nothing is whole before all is read.
-            let all = header.read_numbers(&mut reader, n * square, 0)?;
-            Box::new(move |i| {
-                let entry = |k: usize| all[i + n * (k / p + p * (k % p))];
-                (i < n).then(|| Ok((0..square).map(entry).collect()))
-            })
-        } else {
-            Box::new(move |i| {
-                (i < n).then(|| Ok(header.read_numbers(&mut reader, square, i * square)?))
-            })
-        };
-        Ok(Self {
-            name,
-            p,
-            files: Vec::new(),
-            next: 0,
-            interrupted: None,
-            stream,
-        })
-    }
-
-    fn from_npz(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result<Self> {
-        let mut archive = zip::ZipArchive::new(file).context("this is not an .npz file")?;
-        let keys: Vec<String> = archive
-            .file_names()
-            .filter_map(|name| Some(name.ok()?.strip_suffix(".npy")?.to_owned()))
-            .collect();
-        let chosen = match (key, &keys[..]) {
-            (Some(key), _) if keys.iter().any(|k| k == key) => key.to_owned(),
-            (None, [only]) => only.clone(),
-            (_, []) => bail!("there is no array in it"),
-            (Some(key), _) => bail!("there is no array {key:?}, only {}", keys.join(", ")),
-            (None, _) => bail!(
-                "there are several arrays: choose one by --key {}",
-                keys.join("|")
-            ),
-        };
-        // The archive lends its entries, so this one is unpacked whole.
+    if zipped {
         let mut bytes = Vec::new();
-        archive
-            .by_name(&format!("{chosen}.npy"))
-            .and_then(|mut entry| Ok(entry.read_to_end(&mut bytes)?))
-            .with_context(|| format!("the array {chosen:?} cannot be unpacked"))?;
-        Self::from_npy(
-            format!("{name}[{chosen}]"),
-            Box::new(Cursor::new(bytes)),
-            None,
-        )
+        whole.read_to_end(&mut bytes)?;
+        return from_npz(&name, Cursor::new(bytes), key).context(name);
     }
-
-    fn from_files(name: String, files: Vec<PathBuf>) -> Result<Self> {
-        let first = square(&files[0])?;
-        let p = first.rows();
-        let (mut first, rest) = (Some(first), files.clone());
-        let stream = move |i: usize| {
-            let path = rest.get(i)?;
-            let matrix = match first.take() {
-                Some(first) => Ok(first),
-                // The iterator adds the name of the file.
-                None => read_matrix(path).and_then(|m| check_square(m, Some(p))),
-            };
-            Some(matrix.map(Matrix::into_vec))
-        };
-        Ok(Self {
-            name,
-            p,
-            files,
-            next: 0,
-            interrupted: None,
-            stream: Box::new(stream),
-        })
+    if mat {
+        let mut bytes = Vec::new();
+        whole.read_to_end(&mut bytes)?;
+        return from_mat(&name, &bytes, key).context(name);
     }
+    bail!("{name}: expected the bytes of a .npy, .npz or .mat file")
 }
 
-/// Reads a matrix from a .npy or a text file, and names the file in every error.
-pub fn matrix_file(path: &Path) -> Result<Matrix> {
-    read_matrix(path).with_context(|| path.display().to_string())
-}
-
-/// Reads a list of numbers from a .npy or a text file.
-pub fn list_file(path: &Path) -> Result<Vec<f64>> {
-    let read = || match extension(path).as_str() {
-        "npy" => {
-            let mut reader = BufReader::new(open_quietly(path)?);
-            let header = Header::read(&mut reader)?;
-            Ok(header.read_numbers(&mut reader, header.count()?, 0)?)
-        }
-        _ => text::list(&std::fs::read_to_string(path).map_err(unreadable)?),
-    };
-    read().with_context(|| path.display().to_string())
-}
-
-fn read_matrix(path: &Path) -> Result<Matrix> {
-    if extension(path) != "npy" {
-        return text::matrix(&std::fs::read_to_string(path).map_err(unreadable)?);
-    }
-    let mut reader = BufReader::new(open_quietly(path)?);
+fn from_npy<'a>(
+    name: String,
+    mut reader: Box<dyn Read + 'a>,
+    size: Option<u64>,
+) -> Result<Input<'a>> {
     let header = Header::read(&mut reader)?;
-    let [rows, columns] = header.shape[..] else {
-        bail!(
-            "expected a matrix, got an array of shape {}",
-            npy::tuple(&header.shape)
-        );
-    };
-    let data = header.read_numbers(&mut reader, header.count()?, 0)?;
-    let fortran = header.fortran_order;
-    let entry = |a: usize, b: usize| {
-        data[if fortran {
-            a + rows * b
-        } else {
-            a * columns + b
-        }]
-    };
-    Ok(Matrix::from_fn(rows, columns, entry))
+    let (n, p) = header.matrices()?;
+    let bytes = header.bytes()?;
+    // Said before reading gigabytes in vain.
+    if let Some(size) = size
+        && size < bytes
+    {
+        let width = bytes / (n * p * p) as u64;
+        return Err(header.truncated((size / width) as usize).into());
+    }
+    Ok(if header.numbers.is_complex() {
+        Either::Complex(of_array(name, header, reader)?)
+    } else {
+        Either::Real(of_array(name, header, reader)?)
+    })
 }
 
-fn square(path: &Path) -> Result<Matrix> {
-    read_matrix(path)
+/// The matrices of an array whose header has been read, and found to be one of matrices.
+fn of_array<'a, T: Scalar>(
+    name: String,
+    header: Header,
+    mut reader: Box<dyn Read + 'a>,
+) -> Result<Matrices<'a, T>> {
+    let (n, p) = header.matrices()?;
+    let square = p * p;
+    let stream: Stream<'a, T> = if header.fortran_order {
+        // The first index runs fastest: nothing is whole before all is read.
+        let all: Vec<T> = header.read_scalars(&mut reader, n * square, 0)?;
+        Box::new(move |i| {
+            let entry = |k: usize| all[i + n * (k / p + p * (k % p))];
+            (i < n).then(|| Ok((0..square).map(entry).collect()))
+        })
+    } else {
+        Box::new(move |i| {
+            (i < n).then(|| Ok(header.read_scalars(&mut reader, square, i * square)?))
+        })
+    };
+    Ok(Matrices {
+        name,
+        p,
+        files: Vec::new(),
+        next: 0,
+        interrupted: None,
+        stream,
+    })
+}
+
+fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result<Input<'a>> {
+    let mut archive = zip::ZipArchive::new(file).context("this is not an .npz file")?;
+    let keys: Vec<String> = archive
+        .file_names()
+        .filter_map(|name| Some(name.ok()?.strip_suffix(".npy")?.to_owned()))
+        .collect();
+    let chosen = match (key, &keys[..]) {
+        (Some(key), _) if keys.iter().any(|k| k == key) => key.to_owned(),
+        (None, [only]) => only.clone(),
+        (_, []) => bail!("there is no array in it"),
+        (Some(key), _) => bail!("there is no array {key:?}, only {}", keys.join(", ")),
+        (None, _) => bail!(
+            "there are several arrays: choose one by --key {}",
+            keys.join("|")
+        ),
+    };
+    // The archive lends its entries, so this one is unpacked whole.
+    let mut bytes = Vec::new();
+    archive
+        .by_name(&format!("{chosen}.npy"))
+        .and_then(|mut entry| Ok(entry.read_to_end(&mut bytes)?))
+        .with_context(|| format!("the array {chosen:?} cannot be unpacked"))?;
+    let array = format!("{name}[{chosen}]");
+    from_npy(array, Box::new(Cursor::new(bytes)), None)
+}
+
+fn from_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
+    let (chosen, stack) = mat::Stack::choose(mat::read(bytes)?, key)?;
+    let name = format!("{name}[{chosen}]");
+    Ok(if stack.is_complex() {
+        Either::Complex(of_stack(name, stack))
+    } else {
+        Either::Real(of_stack(name, stack))
+    })
+}
+
+fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
+    let (n, p) = (stack.n, stack.p);
+    let stream = move |i: usize| (i < n).then(|| Ok(stack.matrix(i)));
+    Matrices {
+        name,
+        p,
+        files: Vec::new(),
+        next: 0,
+        interrupted: None,
+        stream: Box::new(stream),
+    }
+}
+
+/// Matrices of one file each: complex, all of them, if one is.
+fn from_files<'a>(name: String, files: Vec<PathBuf>) -> Result<Input<'a>> {
+    for path in &files {
+        if file::is_complex(path)? {
+            return Ok(Either::Complex(of_files(name, files)?));
+        }
+    }
+    Ok(Either::Real(of_files(name, files)?))
+}
+
+fn of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices<'a, T>> {
+    let first = square(&files[0])?;
+    let p = first.rows();
+    let (mut first, rest) = (Some(first), files.clone());
+    let stream = move |i: usize| {
+        let path = rest.get(i)?;
+        let matrix = match first.take() {
+            Some(first) => Ok(first),
+            // The iterator adds the name of the file.
+            None => file::read_matrix(path).and_then(|m| check_square(m, Some(p))),
+        };
+        Some(matrix.map(Matrix::into_vec))
+    };
+    Ok(Matrices {
+        name,
+        p,
+        files,
+        next: 0,
+        interrupted: None,
+        stream: Box::new(stream),
+    })
+}
+
+fn square<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
+    file::read_matrix(path)
         .and_then(|matrix| check_square(matrix, None))
         .with_context(|| path.display().to_string())
 }
 
-fn check_square(matrix: Matrix, p: Option<usize>) -> Result<Matrix> {
+fn check_square<T: Scalar>(matrix: Matrix<T>, p: Option<usize>) -> Result<Matrix<T>> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     ensure!(
         rows == columns && rows > 0,
@@ -289,7 +320,7 @@ fn extension(path: &Path) -> String {
     extension.to_string_lossy().to_lowercase()
 }
 
-fn open(path: &Path) -> Result<File> {
+fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(|e| cannot("read", path, e))
 }
 

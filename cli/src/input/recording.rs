@@ -173,6 +173,12 @@ pub struct Info {
     /// One number per channel, equal for channels of one kind: each kind is divided by its root mean
     /// square.
     pub groups: Vec<usize>,
+    /// One type per channel, such as "mag" or "eeg": each has its own map, and its own unit.
+    pub types: Vec<String>,
+    /// The command that was typed, if it was not this one.
+    pub command: Option<String>,
+    /// The file of the cleaned recording, if somebody else writes it.
+    pub cleaned: Option<String>,
     /// Spans of samples to be left out, each with its first sample and the one after its last.
     pub bad: Vec<[usize; 2]>,
     /// Channels that show blinks or heartbeats: rows of `reference_file`, a .npy of as many samples as
@@ -191,6 +197,14 @@ pub struct ReferenceChannel {
 }
 
 impl ReferenceChannel {
+    /// A channel that shows what it is said to.
+    pub fn new(name: &str, kind: ArtefactKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.name().to_owned(),
+        }
+    }
+
     /// By its name, if that says what it shows.
     fn by_name(name: &str) -> Option<Self> {
         let capitals = name.to_uppercase();
@@ -201,10 +215,7 @@ impl ReferenceChannel {
         } else {
             return None;
         };
-        Some(Self {
-            name: name.to_owned(),
-            kind: kind.name().to_owned(),
-        })
+        Some(Self::new(name, kind))
     }
 
     pub fn artefact(&self) -> Option<ArtefactKind> {
@@ -249,6 +260,7 @@ impl Info {
             ("names", self.names.len()),
             ("positions", self.positions.len()),
             ("groups", self.groups.len()),
+            ("types", self.types.len()),
         ] {
             ensure!(
                 count == 0 || count == channels,

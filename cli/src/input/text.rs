@@ -1,26 +1,52 @@
 //! Matrices and lists of numbers as text: commas, semicolons, tabs or blanks between the numbers,
-//! one row per line, `#` begins a comment.
+//! one row per line, `#` begins a comment. Complex numbers are written as 1.5-2j, or (1.5-2j).
 
-use anyhow::{Context, Result, ensure};
-use codiag::Matrix;
+use anyhow::{Result, bail, ensure};
+use codiag::{Matrix, Scalar, c64};
+
+/// The fields of each line.
+fn lines(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+    text.lines().map(|line| {
+        let line = line.split('#').next().unwrap_or_default();
+        line.split([',', ';', '\t', ' ', '\u{feff}', '\r'])
+            .filter(|field| !field.is_empty())
+    })
+}
+
+/// Whether there is a complex number in a text: none of a real one ends in i or j.
+pub fn is_complex(text: &str) -> bool {
+    let imaginary = |field: &str| field.trim_end_matches(')').ends_with(['i', 'j']);
+    lines(text).any(|mut fields| fields.any(|field| imaginary(field) && number(field).is_some()))
+}
+
+/// A number, which may be complex.
+fn number(field: &str) -> Option<c64> {
+    if let Ok(real) = field.parse::<f64>() {
+        return Some(c64::new(real, 0.0));
+    }
+    let inner = field
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
+    inner.unwrap_or(field).parse().ok()
+}
 
 /// The rows of numbers of a text, each with the number of its line.
-fn rows(text: &str) -> Result<Vec<(usize, Vec<f64>)>> {
+fn rows<T: Scalar>(text: &str) -> Result<Vec<(usize, Vec<T>)>> {
     let mut rows = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default();
-        let numbers = line
-            .split([',', ';', '\t', ' ', '\u{feff}', '\r'])
-            .filter(|field| !field.is_empty())
-            .map(|field| {
-                field
-                    .parse::<f64>()
-                    .ok()
-                    .with_context(|| format!("line {}: {field:?} is not a number", index + 1))
-            })
-            .collect::<Result<Vec<f64>>>()?;
+    for (index, fields) in lines(text).enumerate() {
+        let line = index + 1;
+        let mut numbers = Vec::new();
+        for field in fields {
+            match number(field) {
+                Some(x) if T::PLANES == 2 || x.im == 0.0 => numbers.push(T::from_parts(x.re, x.im)),
+                Some(_) => {
+                    bail!("line {line}: {field:?} is complex, where real numbers are needed")
+                }
+                None => bail!("line {line}: {field:?} is not a number"),
+            }
+        }
         if !numbers.is_empty() {
-            rows.push((index + 1, numbers));
+            rows.push((line, numbers));
         }
     }
     ensure!(!rows.is_empty(), "there are no numbers in it");
@@ -28,7 +54,7 @@ fn rows(text: &str) -> Result<Vec<(usize, Vec<f64>)>> {
 }
 
 /// A matrix, one row per line.
-pub fn matrix(text: &str) -> Result<Matrix> {
+pub fn matrix<T: Scalar>(text: &str) -> Result<Matrix<T>> {
     let rows = rows(text)?;
     let columns = rows[0].1.len();
     for (line, row) in &rows {
@@ -43,7 +69,7 @@ pub fn matrix(text: &str) -> Result<Matrix> {
     Ok(Matrix::from_rows(count, columns, data))
 }
 
-/// All numbers, in reading order.
+/// All numbers, which must be real, in reading order.
 pub fn list(text: &str) -> Result<Vec<f64>> {
     Ok(rows(text)?.into_iter().flat_map(|(_, row)| row).collect())
 }
@@ -55,7 +81,7 @@ mod tests {
     #[test]
     fn separators_comments_and_blank_lines() {
         let text = "# made by hand\n1, 2;3\n\n4\t5 6 # the last\r\n";
-        let read = matrix(text).unwrap();
+        let read: Matrix = matrix(text).unwrap();
         assert_eq!((read.rows(), read.columns()), (2, 3));
         assert_eq!(read.as_slice(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(list("1\n2\n").unwrap(), [1.0, 2.0]);
@@ -63,12 +89,36 @@ mod tests {
 
     #[test]
     fn the_line_at_fault_is_named() {
-        let complaint = |text| matrix(text).unwrap_err().to_string();
+        let complaint = |text| matrix::<f64>(text).unwrap_err().to_string();
         assert_eq!(complaint("1,2\n3,x\n"), "line 2: \"x\" is not a number");
         assert_eq!(
             complaint("1,2\n3\n"),
             "line 2 has 1 numbers, the first has 2"
         );
         assert_eq!(complaint("# nothing\n"), "there are no numbers in it");
+    }
+    #[test]
+    fn complex_numbers_as_numpy_and_others_write_them() {
+        let text = "2, 1.5-2j\n1.5+2i;(3e-1+-4e+2j)\n-j\tinf-nanj\n";
+        assert!(is_complex(text));
+        let read: Matrix<c64> = matrix(text).unwrap();
+        let of = |re, im| c64::new(re, im);
+        assert_eq!(
+            read.as_slice()[..5],
+            [
+                of(2.0, 0.0),
+                of(1.5, -2.0),
+                of(1.5, 2.0),
+                of(0.3, -400.0),
+                of(0.0, -1.0)
+            ]
+        );
+        assert!(read[(2, 1)].re.is_infinite() && read[(2, 1)].im.is_nan());
+        assert!(!is_complex("1, 2 # i and j\ninf,hi\n"));
+        let complaint = list("1\n2-1j\n").unwrap_err().to_string();
+        assert_eq!(
+            complaint,
+            "line 2: \"2-1j\" is complex, where real numbers are needed"
+        );
     }
 }

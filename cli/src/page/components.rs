@@ -1,26 +1,26 @@
 //! What the components of an answer are in each matrix: a map, and a table.
 
-use codiag::Diagonalization;
+use codiag::{Diagonalization, Order, Scalar};
 use maud::{Markup, html};
 
 use super::solve::{MOST_BARS, left_out};
-use super::{heat_map, sparkline, table};
+use super::{heat_map, sparkline, stability, table};
 use crate::words::{self, small};
 
 /// Components shown with their own line.
 const SHOWN: usize = 40;
 
 /// The diagonal entries of all components in all matrices, in a unit of each component's own.
-struct Entries<'a> {
-    answer: &'a Diagonalization,
+struct Entries<'a, T> {
+    answer: &'a Diagonalization<T>,
     /// The mean power of each component or, where powers may be negative, their root mean square.
     units: Vec<f64>,
     /// Whether all powers are positive, so that factors of them can be compared.
     positive: bool,
 }
 
-impl<'a> Entries<'a> {
-    fn new(answer: &'a Diagonalization, weights: Option<&[f64]>) -> Self {
+impl<'a, T: Scalar> Entries<'a, T> {
+    fn new(answer: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
         let powers = &answer.powers;
         let positive = answer.criterion.requires_definite();
         let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
@@ -84,13 +84,19 @@ impl<'a> Entries<'a> {
                 td { (small(low)) }
                 td { (small(high)) }
                 td { (small(last)) }
+                (stability::cell(self.answer, c))
             }
         }
     }
 }
 
 /// The section of the page.
-pub fn components(answer: &Diagonalization, weights: Option<&[f64]>) -> Markup {
+pub fn components<T: Scalar>(
+    answer: &Diagonalization<T>,
+    weights: Option<&[f64]>,
+    order: Order,
+) -> Markup {
+    let by_stability = order == Order::Stability;
     let entries = Entries::new(answer, weights);
     let (n, r) = (entries.matrices(), answer.powers.columns());
     if n == 0 {
@@ -121,9 +127,16 @@ pub fn components(answer: &Diagonalization, weights: Option<&[f64]>) -> Markup {
     } else {
         "diagonal entry over the set"
     };
-    let headings: [&[&str]; 5] = [&["component"], &[over], &["least"], &["most"], last];
+    let over: &[&str] = &[over];
+    let mut headings: Vec<&[&str]> = vec![&["component"], over, &["least"], &["most"], last];
+    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
     html! {
-        @if entries.positive {
+        @if by_stability {
+            p {
+                "Components come in the order of their stability. Below, one row per component, one column per \
+                 matrix; red is above the component's mean (or positive), blue below."
+            }
+        } @else if entries.positive {
             p {
                 "Components come in the order of how much their power varies over the set: the first are the \
                  best told apart. Below, one row per component, one column per matrix; red is above the component's \
@@ -136,6 +149,7 @@ pub fn components(answer: &Diagonalization, weights: Option<&[f64]>) -> Markup {
                  component's root mean square, which is the unit of the table."
             }
         }
+        (stability::explanation(answer))
         div.heat-wide { (map) }
         (table(None, &headings, &rows))
         @if r > SHOWN {

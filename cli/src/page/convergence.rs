@@ -1,6 +1,6 @@
 //! How a solve went: what the pages of `diagonalize` and `separate` both tell.
 
-use codiag::{Diagonalization, Record};
+use codiag::{Diagonalization, Record, Scalar};
 use maud::{Markup, html};
 
 use super::drawing;
@@ -12,7 +12,7 @@ use crate::words::{count, small};
 const FLOOR: f64 = 1e-17;
 
 /// The status, and what it means.
-pub fn verdict(answer: &Diagonalization, tolerance: f64) -> Markup {
+pub fn verdict<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
     let converged = answer.status.converged();
     let (norm, tolerance) = (small(answer.gradient_norm), small(tolerance));
     html! {
@@ -31,7 +31,7 @@ pub fn verdict(answer: &Diagonalization, tolerance: f64) -> Markup {
 }
 
 /// Loss and gradient norm over the iterations, and how other starts ended.
-pub fn convergence(answer: &Diagonalization, tolerance: f64) -> Markup {
+pub fn convergence<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
     let history = &answer.history;
     if history.len() < 2 {
         return html! { p { "The start was the answer already: there was nothing to iterate." } };

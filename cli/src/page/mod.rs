@@ -3,10 +3,12 @@
 
 mod components;
 mod convergence;
+mod maps;
 pub mod paper;
 pub mod separate;
 pub mod solve;
 mod source;
+pub mod stability;
 mod style;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -1,14 +1,16 @@
 //! The report of `codiag separate`.
 
-use codiag::signals::{Contrast, Separated};
+use codiag::Order;
+use codiag::signals::{Artefact, Contrast, Evidence, Separated, Thresholds};
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
-use super::{facts, page, section, source, sparkline, table, warnings};
+use super::{facts, maps, page, section, source, sparkline, stability, table, warnings};
+use crate::commands::separate::Methods;
 use crate::sources::{SourceView, looks_like};
 use crate::words::{self, small};
 
-/// Sources shown with figures of their own.
+/// Sources shown with figures of their own, beside those that look like artefacts or were excluded.
 const SHOWN: usize = 24;
 /// Channels that are named as the strongest.
 const STRONGEST: usize = 3;
@@ -22,8 +24,15 @@ pub struct Page<'a> {
     pub names: &'a [String],
     /// One per channel, where it is known.
     pub positions: &'a [Option<[f64; 2]>],
+    /// One per channel, empty where it is not known: each type has its own maps and units.
+    pub types: &'a [String],
+    pub methods: &'a Methods,
+    pub thresholds: &'a Thresholds,
+    /// The file of the recording without the sources excluded.
+    pub cleaned: &'a str,
     /// What sources are told apart by.
     pub contrast: &'a Contrast,
+    pub order: Order,
     pub found: &'a Separated,
     pub views: &'a [SourceView],
     pub tolerance: f64,
@@ -61,11 +70,14 @@ pub fn render(told: &Page<'_>) -> String {
             ("time", words::seconds(told.seconds)),
         ]))
         (warnings(told.warnings))
+        @if let Some(grid) = maps::grid(told) { (section("At a glance", &grid)) }
         (section("What looks like an artefact", &artefacts(told)))
+        @if told.rate.is_some() { (section("Scores", &scores(told))) }
         (section("All sources", &all_sources(told)))
         (section("One by one", &one_by_one(told)))
         (section("Convergence", &convergence(answer, told.tolerance)))
-        (section("The files", &files(told.contrast)))
+        (section("Methods, in words", &methods(told.methods)))
+        (section("The files", &files(told)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". Sources are s = B x, in units of their own standard deviation; \
              patterns are the columns of A, in the units of the recording. " (literature(told.contrast))
@@ -83,8 +95,17 @@ fn literature(contrast: &Contrast) -> &'static str {
     }
 }
 
-fn files(contrast: &Contrast) -> Markup {
-    let diagonals = match contrast {
+fn methods(methods: &Methods) -> Markup {
+    html! {
+        p { (methods.text) }
+        ul.small {
+            @for reference in &methods.references { li { (reference) } }
+        }
+    }
+}
+
+fn files(told: &Page<'_>) -> Markup {
+    let diagonals = match told.contrast {
         Contrast::Lags(_) => "the autocorrelation of each source (columns) at each lag (rows)",
         Contrast::Cumulants { .. } => {
             "the diagonal entries of each source (columns) in each cumulant matrix (rows)"
@@ -97,7 +118,7 @@ fn files(contrast: &Contrast) -> Markup {
             " B, one filter per row; " code { "patterns.npy" } " A, one pattern per column (B A = I); "
             code { "diagonals.npy" } " " (diagonals) "; "
             code { "report.json" } " all numbers and settings of this page; " code { "history.csv" }
-            " one row per iteration; " code { "cleaned.npy" }
+            " one row per iteration; " code { (told.cleaned) }
             ", if sources were excluded, the recording without them."
         }
     }
@@ -150,10 +171,72 @@ fn artefacts(told: &Page<'_>) -> Markup {
         }
         @if !told.excluded.is_empty() {
             p {
-                code { "cleaned.npy" } " is the recording without source "
+                code { (told.cleaned) } " is the recording without source "
                 (numbers(told.excluded.iter().copied(), ", ")) "."
             }
         }
+    }
+}
+
+/// What a column of scores is called: in two lines, a kind and what shows it.
+fn scored_by(score: &Artefact) -> [String; 2] {
+    let by = match &score.evidence {
+        Evidence::Correlation(name) => format!("with {name}"),
+        Evidence::Phase(name) => format!("phase, {name}"),
+        _ => "by form".to_owned(),
+    };
+    [score.kind.name().to_owned(), by]
+}
+
+/// Every source's score for every kind.
+fn scores(told: &Page<'_>) -> Markup {
+    let Some(widest) = told
+        .views
+        .iter()
+        .map(|view| &view.scores)
+        .max_by_key(|scores| scores.len())
+    else {
+        return html! {};
+    };
+    let columns: Vec<[String; 2]> = widest.iter().map(scored_by).collect();
+    let cell = |view: &SourceView, column: &[String; 2]| {
+        let score = view.scores.iter().find(|score| scored_by(score) == *column);
+        html! {
+            @match score {
+                Some(score) if score.score >= told.thresholds.of(score) => {
+                    td title=(score.reason) { strong { (format!("{:.2}", score.score)) } }
+                }
+                Some(score) => { td.soft title=(score.reason) { (format!("{:.2}", score.score)) } }
+                None => { td {} }
+            }
+        }
+    };
+    let names: Vec<[&str; 2]> = columns
+        .iter()
+        .map(|[kind, by]| [kind.as_str(), by.as_str()])
+        .collect();
+    let mut headings: Vec<&[&str]> = vec![&["source"]];
+    headings.extend(names.iter().map(|name| &name[..]));
+    let rows = html! {
+        tbody {
+            tr {
+                td.soft { "threshold" }
+                @for score in widest { td.soft { (format!("{:.2}", told.thresholds.of(score))) } }
+            }
+            @for (k, view) in told.views.iter().enumerate() {
+                tr {
+                    td { (k) }
+                    @for column in &columns { (cell(view, column)) }
+                }
+            }
+        }
+    };
+    html! {
+        p {
+            "From 0 to 1; what reaches its threshold (" code { "--thresholds" } ") is in bold. Where a reference channel \
+             shows a kind, the form of a source does not decide about it."
+        }
+        (table(None, &headings, &rows))
     }
 }
 
@@ -207,6 +290,8 @@ fn all_sources(told: &Page<'_>) -> Markup {
     let mut headings: Vec<&[&str]> = vec![&["source"]];
     headings.extend(by.curve);
     headings.extend([&["share of", "variance"][..], by.number]);
+    let answer = &told.found.diagonalization;
+    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
     headings.extend([&["rival"][..], &["margin"], &["looks like"]]);
     let rows = html! {
         tbody {
@@ -215,9 +300,11 @@ fn all_sources(told: &Page<'_>) -> Markup {
     };
     html! {
         p {
-            "Sources come in the order of " (by.order) ". The rival of a source is the one that is hardest to tell \
+            "Sources come in the order of "
+            (if told.order == Order::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
              from it; " (by.rivals)
         }
+        (stability::explanation(answer))
         (table(None, &headings, &rows))
     }
 }
@@ -250,6 +337,7 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             @if drawn { td { (sparkline(curve.iter().copied(), 160.0, 24.0)) } }
             td { (percent(found.variance_shares[k])) }
             td { (number) }
+            (stability::cell(&found.diagonalization, k))
             td { @if let Some(rival) = rival { (rival.source) } }
             td { @if let Some(rival) = rival { (small(rival.margin)) } }
             td { @if let Some(artefact) = view.artefacts.first() { (looks_like(artefact)) } }
@@ -257,43 +345,59 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
     }
 }
 
+/// Whether a source has figures of its own.
+fn shown(told: &Page<'_>, k: usize) -> bool {
+    k < SHOWN || !told.views[k].artefacts.is_empty() || told.excluded.contains(&k)
+}
+
 fn one_by_one(told: &Page<'_>) -> Markup {
+    let left = (0..told.views.len()).filter(|k| !shown(told, *k)).count();
     html! {
-        @for (k, view) in told.views.iter().enumerate().take(SHOWN) {
-            div.source {
+        @for (k, view) in told.views.iter().enumerate().filter(|(k, _)| shown(told, *k)) {
+            div.source id=(format!("source-{k}")) {
                 h3 {
                     "Source " (k)
                     @if let Some(artefact) = view.artefacts.first() {
                         span.badge.bad { (looks_like(artefact)) }
                     }
+                    (stability::badge(&told.found.diagonalization, k))
                 }
-                p.soft.small { (strongest(told, k)) }
+                p.soft.small { (percent(told.found.variance_shares[k])) " of the variance; " (strongest(told, k)) }
                 div.panels { (source::figures(told, k, view)) }
             }
         }
-        @if told.views.len() > SHOWN {
-            p { "The other " (told.views.len() - SHOWN) " are in sources.npy and patterns.npy." }
+        @if left > 0 {
+            p { "The other " (left) " are in sources.npy and patterns.npy." }
         }
     }
 }
 
+/// The channels at which a source is strongest, of each type apart: volts and teslas do not compare.
 fn strongest(told: &Page<'_>, k: usize) -> String {
     let a = told.found.patterns();
-    let mut order: Vec<usize> = (0..a.rows()).collect();
-    order.sort_by(|x, y| a[(*y, k)].abs().total_cmp(&a[(*x, k)].abs()));
-    let names: Vec<&str> = order
+    let mut kinds: Vec<&str> = told.types.iter().map(String::as_str).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kinds = if kinds.is_empty() { vec![""] } else { kinds };
+    let parts: Vec<String> = kinds
         .iter()
-        .take(STRONGEST)
-        .map(|c| told.names[*c].as_str())
+        .map(|kind| {
+            let of_kind = |c: &usize| told.types.get(*c).is_none_or(|own| own == kind);
+            let mut order: Vec<usize> = (0..a.rows()).filter(of_kind).collect();
+            order.sort_by(|x, y| a[(*y, k)].abs().total_cmp(&a[(*x, k)].abs()));
+            let names: Vec<&str> = order
+                .iter()
+                .take(STRONGEST)
+                .map(|c| told.names[*c].as_str())
+                .collect();
+            let several = if names.len() == 1 { "" } else { "s" };
+            let kind = if kind.is_empty() {
+                String::new()
+            } else {
+                format!("{kind} ")
+            };
+            format!("{kind}channel{several} {}", names.join(", "))
+        })
         .collect();
-    let share = percent(told.found.variance_shares[k]);
-    let channels = if names.len() == 1 {
-        "channel"
-    } else {
-        "channels"
-    };
-    format!(
-        "{share} of the variance; strongest at {channels} {}",
-        names.join(", ")
-    )
+    format!("strongest at {}", parts.join("; "))
 }

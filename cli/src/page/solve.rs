@@ -1,7 +1,7 @@
 //! The report of `codiag diagonalize`.
 
 use codiag::working::Summary;
-use codiag::{Criterion, Diagonalization, Matrix};
+use codiag::{Criterion, Diagonalization, Matrix, Order, Scalar};
 use maud::{Markup, html};
 
 use super::components::components;
@@ -9,28 +9,31 @@ use super::convergence::{convergence, verdict};
 use super::{drawing, facts, heat_map, page, section, warnings};
 use crate::figure::chart::{Chart, Curve};
 use crate::figure::scale::Scale;
+use crate::number::{adjoint, is_complex};
 use crate::words::{self, small};
 
 /// Bars that fit side by side.
 pub(super) const MOST_BARS: usize = 500;
 
 /// What the page tells of.
-pub struct Solve<'a> {
+pub struct Solve<'a, T> {
     pub input: &'a str,
-    pub set: &'a Summary,
+    pub set: &'a Summary<T>,
     /// Equal weights if None; they need not sum to 1.
     pub weights: Option<&'a [f64]>,
-    pub answer: &'a Diagonalization,
+    pub answer: &'a Diagonalization<T>,
     pub method: &'a str,
+    pub order: Order,
     pub tolerance: f64,
     pub seconds: f64,
     pub warnings: &'a [String],
 }
 
 /// The page.
-pub fn render(solve: &Solve<'_>) -> String {
+pub fn render<T: Scalar>(solve: &Solve<'_, T>) -> String {
     let answer = solve.answer;
     let p = solve.set.channels();
+    let numbers = if is_complex::<T>() { ", complex" } else { "" };
     let body = html! {
         header {
             h1 { "Joint diagonalization of " (solve.input) }
@@ -38,7 +41,7 @@ pub fn render(solve: &Solve<'_>) -> String {
         }
         (facts(&[
             ("matrices", solve.set.len.to_string()),
-            ("size", format!("{p} × {p}")),
+            ("size", format!("{p} × {p}{numbers}")),
             ("components", answer.b.rows().to_string()),
             ("criterion", answer.criterion.name().to_owned()),
             ("method", solve.method.to_owned()),
@@ -51,10 +54,10 @@ pub fn render(solve: &Solve<'_>) -> String {
         (section("Convergence", &convergence(answer, solve.tolerance)))
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
-        (section("Components", &components(answer, solve.weights)))
-        (section("The files", &files()))
+        (section("Components", &components(answer, solve.weights, solve.order)))
+        (section("The files", &files::<T>(answer.criterion)))
         footer {
-            "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning(answer.criterion))
+            "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning::<T>(answer.criterion))
         }
     };
     page(&format!("codiag: {}", solve.input), &body)
@@ -68,29 +71,51 @@ fn loss_name(criterion: Criterion) -> &'static str {
 }
 
 /// What the loss is, and who proposed it.
-fn meaning(criterion: Criterion) -> &'static str {
+fn meaning<T: Scalar>(criterion: Criterion) -> String {
+    let (image, orthogonal) = (
+        adjoint::<T>(),
+        if is_complex::<T>() {
+            "unitary"
+        } else {
+            "orthogonal"
+        },
+    );
     match criterion {
         Criterion::Frobenius => {
-            "The loss is the share of the energy Σ w ‖C‖² that is off the diagonals of D = B C Bᵀ, over \
-             orthogonal B: zero when every D is diagonal, at most 1. Cardoso & Souloumiac (1996)."
+            format!(
+                "The loss is the share of the energy Σ w ‖C‖² that is off the diagonals of D = B C B{image}, over \
+                 {orthogonal} B: zero when every D is diagonal, at most 1. Cardoso & Souloumiac (1996)."
+            )
         }
         Criterion::LeastSquares => {
-            "The loss is the share of the energy Σ w ‖C‖² that the best fit of A Λ Aᵀ to each C leaves, Λ \
-             diagonal and B the inverse of A. Yeredor (2002); Tichavský & Yeredor (2009)."
+            format!(
+                "The loss is the share of the energy Σ w ‖C‖² that the best fit of A Λ A{image} to each C leaves, Λ \
+                 diagonal and B the inverse of A. Yeredor (2002); Tichavský & Yeredor (2009)."
+            )
         }
         _ => {
-            "The loss is ½ Σ w (Σ log diag D − log det D) for D = B C Bᵀ: zero when every D is diagonal. \
-             Pham (2001); Ablin, Cardoso & Gramfort (2019)."
+            format!(
+                "The loss is ½ Σ w (Σ log diag D − log det D) for D = B C B{image}: zero when every D is diagonal. \
+                 Pham (2001); Ablin, Cardoso & Gramfort (2019)."
+            )
         }
     }
 }
 
-fn files() -> Markup {
+fn files<T: Scalar>(criterion: Criterion) -> Markup {
+    let power = match criterion {
+        Criterion::LeastSquares => {
+            html! { " the fitted power (the diagonal entry of Λ) of each component (columns) in each matrix (rows); " }
+        }
+        _ => {
+            html! { " the power (the diagonal entry of B C B" (adjoint::<T>()) ") of each component (columns) in each matrix (rows); " }
+        }
+    };
     html! {
         p {
             code { "B.npy" } " holds the filters, one per row; " code { "A.npy" }
             " the patterns, one per column (B A = I); " code { "diagonals.npy" }
-            " the power (the diagonal entry of B C Bᵀ) of each component (columns) in each matrix (rows); " code { "report.json" }
+            (power) code { "report.json" }
             " all numbers and settings of this page; " code { "history.csv" } " one row per iteration."
         }
     }
@@ -103,7 +128,7 @@ pub(super) fn left_out() -> Markup {
 }
 
 /// The mean in the channels, and in the components.
-fn before_and_after(solve: &Solve<'_>) -> Markup {
+fn before_and_after<T: Scalar>(solve: &Solve<'_, T>) -> Markup {
     let mean = &solve.set.mean;
     let reduction = solve.set.reduction.as_ref();
     // The mean may be reduced: its patterns bring it back to the channels.
@@ -111,43 +136,53 @@ fn before_and_after(solve: &Solve<'_>) -> Markup {
     let before = before.as_ref().unwrap_or(mean);
     let after = congruence(&solve.answer.b, before);
     // A mean that need not be positive definite has no correlations.
-    let (shown, unit): (fn(&Matrix, &str) -> Markup, _) =
+    let (shown, unit): (fn(&Matrix<T>, &str) -> Markup, _) =
         if solve.answer.criterion.requires_definite() {
             (correlations, "As correlations, so that units do not matter")
         } else {
             (shares, "As shares of the largest entry")
         };
+    let colours = if is_complex::<T>() {
+        "the colour is the magnitude of a complex number, and no colour is zero"
+    } else {
+        "red is positive, blue negative, no colour is zero"
+    };
     html! {
-        p { (unit) ": red is positive, blue negative, no colour is zero." }
+        p { (unit) ": " (colours) "." }
         div.panels.two.heat-pair {
             (shown(before, "Before: the mean of the matrices"))
-            (shown(&after, "After: the mean of B C Bᵀ"))
+            (shown(&after, &format!("After: the mean of B C B{}", adjoint::<T>())))
         }
     }
 }
 
-/// M C Mᵀ.
-fn congruence(m: &Matrix, c: &Matrix) -> Matrix {
-    &(m * c) * &m.transpose()
+/// M C Mᴴ.
+fn congruence<T: Scalar>(m: &Matrix<T>, c: &Matrix<T>) -> Matrix<T> {
+    &(m * c) * &m.adjoint()
+}
+
+/// What is drawn of a number: itself, or the magnitude of a complex one.
+fn drawn<T: Scalar>(x: T) -> f64 {
+    if is_complex::<T>() { x.abs() } else { x.real() }
 }
 
 /// Entries as shares of the largest.
-fn shares(m: &Matrix, caption: &str) -> Markup {
-    let size = |x: &f64| x.abs();
+fn shares<T: Scalar>(m: &Matrix<T>, caption: &str) -> Markup {
+    let size = |x: &T| x.abs();
     let largest = m
         .as_slice()
         .iter()
         .map(size)
         .fold(f64::MIN_POSITIVE, f64::max);
-    let share = |a: usize, b: usize| m[(a, b)] / largest;
+    let share = |a: usize, b: usize| drawn(m[(a, b)]) / largest;
     relative(m.rows(), caption, "largest entry off the diagonal", share)
 }
 
-fn correlations(m: &Matrix, caption: &str) -> Markup {
+fn correlations<T: Scalar>(m: &Matrix<T>, caption: &str) -> Markup {
     let scale: Vec<f64> = (0..m.rows())
-        .map(|a| m[(a, a)].max(f64::MIN_POSITIVE).sqrt())
+        .map(|a| m[(a, a)].real().max(f64::MIN_POSITIVE).sqrt())
         .collect();
-    let correlation = |a: usize, b: usize| m[(a, b)] / (scale[a] * scale[b]);
+    let correlation = |a: usize, b: usize| drawn(m[(a, b)]) / (scale[a] * scale[b]);
     relative(
         m.rows(),
         caption,
@@ -172,7 +207,7 @@ fn relative(p: usize, caption: &str, off: &str, value: impl Fn(usize, usize) -> 
     }
 }
 
-fn residuals(answer: &Diagonalization) -> Markup {
+fn residuals<T: Scalar>(answer: &Diagonalization<T>) -> Markup {
     let n = answer.residuals.len();
     if n == 0 {
         return left_out();

@@ -3,11 +3,10 @@
 use codiag::signals::{Contrast, Piece, Spectrum};
 use maud::{Markup, html};
 
+use super::maps;
 use super::separate::Page;
-use super::verbatim;
 use crate::figure::chart::{Chart, Curve};
 use crate::figure::scale::{Scale, Unit};
-use crate::figure::topography;
 use crate::sources::{HISTOGRAM, SourceView};
 
 /// Hertz above which spectra are not shown.
@@ -186,10 +185,17 @@ fn told_by(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
         Contrast::Lags(lags) => autocorrelation(told, &lags.lags, values),
         Contrast::Cumulants { .. } => distribution(view),
         Contrast::Bands(bands) => {
+            // The mean over segments, if there are several.
+            let count = bands.bands.len();
+            let segments = (powers.rows() / count).max(1) as f64;
+            let mut means = vec![0.0; count];
+            values
+                .enumerate()
+                .for_each(|(i, x)| means[i % count] += x / segments);
             let middles = bands.bands.iter().map(|(low, high)| 0.5 * (low + high));
             let top = bands.bands.iter().fold(0.0_f64, |m, band| m.max(band.1));
             let axis = (Scale::linear(0.0, top, 6), "hertz".to_owned());
-            power("Power over the bands", axis, middles.zip(values).collect())
+            power("Power over the bands", axis, middles.zip(means).collect())
         }
         _ => {
             let pieces = told.found.segments.iter();
@@ -266,9 +272,8 @@ fn distribution(view: &SourceView) -> Markup {
 fn pattern(told: &Page<'_>, k: usize) -> Markup {
     let a = told.found.patterns();
     let values: Vec<f64> = (0..a.rows()).map(|c| a[(c, k)]).collect();
-    if let Some(head) = topography::draw(&values, told.positions, &format!("Pattern of source {k}"))
-    {
-        return html! { figure { (verbatim(head)) } };
+    if let Some(drawn) = maps::of_source(told, k) {
+        return drawn;
     }
     let largest = values.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
     let points = values

@@ -48,6 +48,13 @@ white-space:nowrap;background:var(--panel);color:var(--soft)}
 .source h3{font-size:1.05rem;margin:.2rem 0}.source .badge{margin-left:.5rem}
 .panels .span2{grid-column:span 2}
 .topography{max-width:13.5rem;margin:0 auto}.topography image{image-rendering:auto}
+.topography~.topography-bar{display:block;max-width:13.5rem;margin:.1rem auto 0}
+figure>.topography{display:block}figure>.topography~figcaption{text-align:center;margin:.1rem auto 0}
+.grid-of-maps{display:grid;grid-template-columns:repeat(auto-fill,minmax(7.2rem,1fr));gap:.7rem;font-size:.82rem}
+.grid-of-maps a{display:block;text-align:center;text-decoration:none;color:var(--ink);border-radius:8px;padding:.35rem .2rem;
+border:1px solid transparent;break-inside:avoid}
+.grid-of-maps a.flagged{border-color:var(--bad)}.grid-of-maps .badge{font-size:.74rem;padding:.02rem .4rem}
+.grid-of-maps .topography{display:block;max-width:6.4rem}
 .claim{border-left:3px solid var(--line);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
 .claim p{margin:.25rem 0}
 .warning{background:var(--bad-back);color:var(--bad);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0;max-width:50rem}

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::{
     Diagonalization, Matrix, MatrixSet, Method, Record, SetOptions, Settings, Start, Status,
@@ -13,7 +13,8 @@ use codiag::{
 use serde::Serialize;
 
 use crate::args::{Reproduce, Source};
-use crate::input::Matrices;
+use crate::input;
+use crate::number::Either;
 use crate::session::Interrupted;
 use crate::words::{median, two_digits};
 
@@ -50,7 +51,15 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
             input: vec![path.clone()],
             key: None,
         };
-        Matrices::open(&source, &mut std::io::empty())?.into_set(&SetOptions::default())?
+        match input::open(&source, &mut std::io::empty())? {
+            Either::Real(matrices) => matrices.into_set(&SetOptions::default())?,
+            Either::Complex(matrices) => {
+                bail!(
+                    "{}: the paper's experiments are on real matrices, and these are complex",
+                    matrices.name
+                )
+            }
+        }
     } else {
         let data = synthetic::meg(Sensors::Magnetometers);
         let p = 40;

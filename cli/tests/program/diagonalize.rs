@@ -329,3 +329,51 @@ fn any_symmetric_set_by_the_frobenius_criterion() {
         .code(2)
         .stderr(contains("--criterion frobenius has the methods"));
 }
+
+#[test]
+fn any_symmetric_set_by_least_squares() {
+    let place = Place::with_set();
+    let mut data = place.array("covs.npy").data;
+    // No longer positive definite.
+    for matrix in data.chunks_exact_mut(25) {
+        (0..5).for_each(|a| matrix[a * 6] -= 1.0);
+    }
+    place.write("symmetric.npy", Array::of("(20, 5, 5)", &data));
+    place
+        .codiag(
+            "diagonalize symmetric.npy --criterion least-squares --restarts 1 --checkpoint b.npy -o result",
+        )
+        .assert()
+        .success()
+        .stdout(contains("of the energy"));
+    let report = place.json("result/report.json");
+    assert_eq!(report["settings"]["criterion"], "least-squares");
+    assert_eq!(report["start_losses"].as_array().map(Vec::len), Some(2));
+    // The columns of A have unit norm.
+    let a = place.array("result/A.npy").data;
+    for c in 0..5 {
+        let norm: f64 = (0..5).map(|k| a[k * 5 + c].powi(2)).sum();
+        assert!((norm - 1.0).abs() < 1e-12);
+    }
+    let page = std::fs::read_to_string(place.path("result/report.html")).unwrap();
+    for words in [
+        "share of the energy",
+        "Yeredor (2002)",
+        "the diagonal entry of Λ",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("log det") && !page.contains("NaN"));
+    // From its checkpoint there is nothing left to do, from disk too.
+    for rest in ["", "--memory 3MB"] {
+        let again = format!(
+            "diagonalize symmetric.npy --criterion least-squares --start b.npy -o again {rest}"
+        );
+        place.codiag(&again).assert().success();
+        assert_eq!(place.json("again/report.json")["iterations"], 0);
+    }
+    for method in ["acdc", "uwedge", "ffdiag"] {
+        let by = format!("diagonalize symmetric.npy --criterion least-squares --method {method}");
+        place.codiag(&by).assert().success();
+    }
+}

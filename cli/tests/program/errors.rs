@@ -93,8 +93,8 @@ fn wrong_shapes_and_numbers() {
         ("big", Array::of("(1000, 5000, 5000)", &[]), &["truncated"]),
         (
             "complex",
-            Array::bytes("<c16", false, "(1, 1, 1)", &[0; 16]),
-            &["complex", "real"],
+            Array::bytes("<c32", false, "(1, 1, 1)", &[0; 32]),
+            &["<c32", "cannot be read"],
         ),
         (
             "words",

@@ -45,6 +45,70 @@ fn fortran_order_and_big_endian() {
     same_answer(&place, "f.npy");
 }
 
+/// An uncompressed .mat of version 5 with one array of doubles, the first index running fastest.
+fn mat(name: &str, dims: [usize; 3], entry: impl Fn(usize, usize, usize) -> f64) -> Vec<u8> {
+    let element = |kind: u32, content: &[u8]| {
+        let mut out = [kind.to_le_bytes(), (content.len() as u32).to_le_bytes()].concat();
+        out.extend(content);
+        out.resize(out.len().next_multiple_of(8), 0);
+        out
+    };
+    let numbers: Vec<u8> = (0..dims.iter().product())
+        .map(|k| entry(k % dims[0], k / dims[0] % dims[1], k / dims[0] / dims[1]))
+        .flat_map(f64::to_le_bytes)
+        .collect();
+    let sizes: Vec<u8> = dims
+        .iter()
+        .flat_map(|size| (*size as u32).to_le_bytes())
+        .collect();
+    let parts = [
+        element(6, &[6, 0, 0, 0, 0, 0, 0, 0]),
+        element(5, &sizes),
+        element(1, name.as_bytes()),
+        element(9, &numbers),
+    ];
+    let mut file = b"MATLAB 5.0 MAT-file".to_vec();
+    file.resize(124, b' ');
+    file.extend([0, 1, b'I', b'M']);
+    file.extend(element(14, &parts.concat()));
+    file
+}
+
+#[test]
+fn a_mat_file_with_the_matrices_last_or_first() {
+    let place = Place::with_set();
+    let covs = place.array("covs.npy").data;
+    let last = mat("C", [5, 5, 20], |a, b, i| covs[i * 25 + a * 5 + b]);
+    place.write("last.mat", &last);
+    place.write(
+        "first.mat",
+        mat("C", [20, 5, 5], |i, a, b| covs[i * 25 + a * 5 + b]),
+    );
+    same_answer(&place, "last.mat");
+    same_answer(&place, "first.mat --key C");
+    place
+        .codiag("check -")
+        .write_stdin(last)
+        .assert()
+        .success()
+        .stdout(contains("20 matrices of 5 x 5"));
+    place.write(
+        "cube.mat",
+        mat("C", [5, 5, 5], |a, b, i| covs[i * 25 + a * 5 + b]),
+    );
+    place
+        .codiag("diagonalize cube.mat")
+        .assert()
+        .code(2)
+        .stderr(contains("cube.mat").and(contains("p x p x n or n x p x p")));
+    place.write("new.mat", b"\x89HDF\r\n\x1a\n");
+    place
+        .codiag("diagonalize new.mat")
+        .assert()
+        .code(2)
+        .stderr(contains("version 7.3").and(contains("-v7")));
+}
+
 #[test]
 fn single_precision_and_integers() {
     let place = Place::with_set();

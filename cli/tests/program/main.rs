@@ -2,6 +2,7 @@
 
 mod browser;
 mod check;
+mod complex;
 mod diagonalize;
 mod errors;
 mod from_disk;
@@ -12,6 +13,7 @@ mod mutated;
 mod readme;
 mod reproduce;
 mod separate;
+mod stability;
 
 use std::path::{Path, PathBuf};
 

@@ -299,6 +299,112 @@ fn channels_named_for_the_eyes_are_compared_and_left_alone() {
     assert_eq!(cleaned.data[8 * made.samples..], data[8 * made.samples..]);
 }
 
+/// Channels that are picked, filtered and named as references, and what the report says of it.
+#[test]
+fn a_recording_is_picked_filtered_and_compared() {
+    let made = eeg_with_blinks(12, 6, 60.0, 2);
+    let place = Place::new();
+    let drifting: Vec<f64> = made
+        .data
+        .iter()
+        .enumerate()
+        .map(|(t, x)| x + 200.0 * (t as f64 / 2000.0).sin())
+        .collect();
+    place.write(
+        "recording.npy",
+        Array::of(&format!("(12, {})", made.samples), &drifting),
+    );
+    let names: Vec<String> = (0..12).map(|c| format!("E{c}")).collect();
+    place.write("names.txt", names.join("\n"));
+    let run = |options: &str| {
+        let all = format!("separate recording.npy --rate 250 --components 6 {options} -o r");
+        place.codiag(&all).assert().success()
+    };
+    run("").stderr(contains("drifts over several seconds are").and(contains("--highpass 1")));
+    run("--highpass 1 --lowpass 60 --names names.txt --bads E11 --eog E0 --exclude 0")
+        .stderr(contains("drifts").not())
+        .stdout(contains("its correlation with E0 is"));
+    let report = place.json("r/report.json");
+    assert_eq!(report["input"]["channels"], 11);
+    assert_eq!(report["settings"]["highpass"], 1.0);
+    assert_eq!(report["settings"]["segments"], "auto");
+    assert_eq!(report["settings"]["scale"], "none");
+    assert_eq!(report["settings"]["thresholds"]["correlation"], 0.4);
+    let scores = report["sources"][0]["scores"].as_array().unwrap();
+    assert_eq!((scores.len(), &scores[4]["reference"]), (5, &"E0".into()));
+    let methods = report["methods"].as_str().unwrap();
+    for words in [
+        "11 channels",
+        "between 1 and 60 Hz",
+        "Pham & Cardoso 2001",
+        "with E0",
+        "0 was removed",
+    ] {
+        assert!(methods.contains(words), "{words}: {methods}");
+    }
+    let cited = report["references"].as_array().unwrap();
+    assert!(
+        cited
+            .iter()
+            .any(|r| r.as_str().unwrap().contains("nonstationary sources"))
+    );
+    // The recording itself is not filtered, and the channel that is bad is as it was.
+    let cleaned = place.array("r/cleaned.npy");
+    let last = 11 * made.samples;
+    assert_eq!(cleaned.data[last..], drifting[last..]);
+    let mean = |x: &[f64]| x[..1000].iter().sum::<f64>() / 1000.0;
+    assert!(
+        (mean(&cleaned.data[last - made.samples..]) / mean(&drifting[last - made.samples..]) - 1.0)
+            .abs()
+            < 0.2
+    );
+    run("--picks 0,1,2,3,4,5,6 --segment-length 500ms --thresholds blink=1.1");
+    let report = place.json("r/report.json");
+    assert_eq!(report["input"]["channels"], 7);
+    assert_eq!(report["segments"][1][0], serde_json::json!([125, 250]));
+    assert!(
+        !report
+            .to_string()
+            .contains("\"artefacts\":[{\"by\":\"form\",\"kind\":\"blink\"")
+    );
+    run("--bands 1-8,8-20,20-60 --segment-length 15s");
+    assert_eq!(place.array("r/diagonals.npy").shape, [12, 6]);
+}
+
+/// Every source that is flagged has its figures, however many there are before it.
+#[test]
+fn flagged_sources_are_shown_wherever_they_stand() {
+    let made = nonstationary(30, 100, 200, 4);
+    let place = Place::new();
+    let mut data = made.data.clone();
+    // A steady hum on all channels is the source that varies least.
+    for (c, row) in data.chunks_exact_mut(made.samples).enumerate() {
+        for (t, x) in row.iter_mut().enumerate() {
+            *x += (c as f64 - 9.0) * (std::f64::consts::TAU * 0.2 * t as f64).sin();
+        }
+    }
+    place.write(
+        "recording.npy",
+        Array::of(&format!("(30, {})", made.samples), &data),
+    );
+    place
+        .codiag("separate recording.npy --rate 250 --segments 100 -o r")
+        .assert()
+        .success()
+        .stdout(contains("looks like line noise"));
+    let report = place.json("r/report.json");
+    let sources = report["sources"].as_array().unwrap();
+    let hum = sources
+        .iter()
+        .position(|source| source["artefacts"][0]["kind"] == "line noise")
+        .unwrap();
+    assert!(hum > 24, "{hum}");
+    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    assert!(page.contains(&format!("id=\"source-{hum}\"")));
+    assert_eq!(page.matches("id=\"source-").count(), 25);
+    assert!(page.contains("The other 5 are in sources.npy"));
+}
+
 /// What a caller that knows more than numbers hands over.
 #[test]
 fn names_places_and_bad_spans_come_from_the_info_file() {
@@ -330,7 +436,11 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
         .success()
         .stdout(contains("subject <1>").and(contains("its correlation with EOG 061 is")));
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
-    assert_eq!(page.matches("class=\"topography\"").count(), 6);
+    // Each at a glance, and one by one.
+    assert_eq!(page.matches("class=\"topography\"").count(), 12);
+    assert!(page.contains("with EOG 061") && page.contains("Methods, in words"));
+    let report = place.json("r/report.json");
+    assert_eq!(report["settings"]["scale"], "types");
     assert!(
         page.contains("Sources of subject &lt;1&gt;") && page.contains("strongest at channels")
     );
@@ -351,14 +461,14 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
 }
 
 /// What is asked for, and what is said of it.
-const COMPLAINTS: [(&str, &str); 27] = [
+const COMPLAINTS: [(&str, &str); 34] = [
     ("nowhere.npy", "nowhere.npy: cannot be read: no such file"),
     (
         "recording.fif",
         "recording.fif: expected a recording as .npy or .csv",
     ),
     (
-        "recording.npy",
+        "recording.npy --segments 100",
         "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11: take fewer",
     ),
     (
@@ -386,6 +496,34 @@ const COMPLAINTS: [(&str, &str); 27] = [
         "--shrinkage must be a number between 0 and 1",
     ),
     ("recording.npy --bands 1-4", "--bands needs --rate"),
+    (
+        "recording.npy --segment-length 1.5",
+        "expected a whole number of samples, or a time such as 0.25s",
+    ),
+    (
+        "recording.npy --segment-length 0.25s",
+        "--segment-length must be a number of samples where the rate",
+    ),
+    (
+        "recording.npy --picks Cz",
+        "--picks names the channel \"Cz\", which is not there: they have no names (--names), but numbers from 0 to 9",
+    ),
+    (
+        "recording.npy --bads 10",
+        "--bads names the channel \"10\", which is not there",
+    ),
+    (
+        "recording.npy --rate 100 --highpass 50",
+        "--highpass must be above 0 and below half the rate, 50 Hz, got 50",
+    ),
+    (
+        "recording.npy --rate 100 --highpass 20 --lowpass 10",
+        "--highpass must be below --lowpass",
+    ),
+    (
+        "recording.npy --rate 100 --thresholds sneeze=1",
+        "expected scores such as blink=0.7,heartbeat=0.3",
+    ),
     (
         "recording.npy --bands 4-1 --rate 100",
         "--bands must be pairs of rising frequencies",
@@ -489,7 +627,10 @@ fn an_iteration_limit_is_said_and_leaves_the_best_so_far() {
         .assert()
         .code(1)
         .stdout("")
-        .stderr(contains("start again from filters.npy with --start"));
+        .stderr(
+            contains("start again from filters.npy with --start")
+                .and(contains("--shrinkage auto make surer matrices")),
+        );
     assert!(place.files("r").contains(&"sources.npy".to_owned()));
 }
 

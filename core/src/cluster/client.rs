@@ -2,9 +2,12 @@
 
 use super::question::Question;
 use super::received::{Answer, described};
+use super::wire;
 use crate::Error;
-use crate::linalg::Matrix;
-use crate::matrices::{FinalSums, LinePoint, Probe, Reduction, Summary, Tables, WorkingSet};
+use crate::linalg::{Matrix, Scalar, c64};
+use crate::matrices::{
+    FinalSums, LinePoint, Probe, Reduction, Summary, Tables, WorkingSet, packed_len,
+};
 use crate::statistics::{Hessian, Statistics};
 use crate::update::advanced;
 
@@ -42,7 +45,7 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
     }
 }
 
-/// A set whose parts are elsewhere.
+/// A set whose parts are elsewhere: of real matrices, or of complex ones.
 ///
 /// Tables of powers and residuals are left out of the answer for sets of more than 25 million
 /// powers.
@@ -71,26 +74,37 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
 /// assert_eq!(answer.powers.rows(), 60);
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct ClusterSet<'a, A: Ask + ?Sized> {
+pub struct ClusterSet<'a, A: Ask + ?Sized, T = f64> {
     ask: &'a A,
-    summary: Summary,
+    summary: Summary<T>,
     shares: Vec<f64>,
     /// For each part the first numbers and lengths of its runs of matrices.
     runs: Vec<Vec<(usize, usize)>>,
     /// For a sample: it has the matrices whose numbers are multiples of this.
     step: Option<usize>,
-    here: Here,
+    here: Here<T>,
 }
 
 /// Where the parts have been asked to stand, and what they have said there unasked.
-#[derive(Default)]
-struct Here {
-    metric: Option<Matrix>,
-    b: Option<Matrix>,
-    e: Option<Matrix>,
-    statistics: Option<Statistics>,
+struct Here<T> {
+    metric: Option<Matrix<T>>,
+    b: Option<Matrix<T>>,
+    e: Option<Matrix<T>>,
+    statistics: Option<Statistics<T>>,
     /// At α = 0 and 1.
     points: Option<[LinePoint; 2]>,
+}
+
+impl<T> Default for Here<T> {
+    fn default() -> Self {
+        Self {
+            metric: None,
+            b: None,
+            e: None,
+            statistics: None,
+            points: None,
+        }
+    }
 }
 
 impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
@@ -106,7 +120,34 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
         parts: &[impl AsRef<[u8]>],
         reduction: Option<Reduction>,
     ) -> Result<Self, Error> {
-        let read: Result<Vec<_>, _> = parts.iter().map(|part| described(part.as_ref())).collect();
+        Self::of_described(ask, parts, reduction)
+    }
+}
+
+impl<'a, A: Ask + ?Sized> ClusterSet<'a, A, c64> {
+    /// As [`ClusterSet::new`], for parts of complex matrices, which are Hermitian.
+    ///
+    /// # Errors
+    /// As [`ClusterSet::new`].
+    pub fn complex(
+        ask: &'a A,
+        parts: &[impl AsRef<[u8]>],
+        reduction: Option<Reduction<c64>>,
+    ) -> Result<Self, Error> {
+        Self::of_described(ask, parts, reduction)
+    }
+}
+
+impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
+    fn of_described(
+        ask: &'a A,
+        parts: &[impl AsRef<[u8]>],
+        reduction: Option<Reduction<T>>,
+    ) -> Result<Self, Error> {
+        let read: Result<Vec<_>, _> = parts
+            .iter()
+            .map(|part| described::<T>(part.as_ref()))
+            .collect();
         let mut parts = read?;
         let total: f64 = parts.iter().map(|part| part.weight).sum();
         if parts.is_empty() || total.is_nan() || total <= 0.0 {
@@ -138,7 +179,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
         let weighed = parts
             .into_iter()
             .map(|part| (part.weight / total, part.summary));
-        let weighed: Vec<(f64, Summary)> = weighed.collect();
+        let weighed: Vec<(f64, Summary<T>)> = weighed.collect();
         Ok(Self {
             ask,
             shares: weighed.iter().map(|(share, _)| *share).collect(),
@@ -150,7 +191,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
     }
 
     /// The answers of all parts, each of which knows how many numbers it should have.
-    fn answers(&self, question: &Question, step: Option<usize>) -> Result<Vec<Answer>, Error> {
+    fn answers(&self, question: &Question<T>, step: Option<usize>) -> Result<Vec<Answer>, Error> {
         let dimension = self.summary.dimension();
         let answers = self.ask.ask(&question.to_bytes(dimension, step))?;
         if answers.len() != self.shares.len() {
@@ -168,7 +209,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
     /// order: the same bits whoever answers first.
     fn sums<const N: usize>(
         &self,
-        question: &Question,
+        question: &Question<T>,
         lengths: [usize; N],
     ) -> Result<[Vec<f64>; N], Error> {
         let mut total = vec![0.0; lengths.iter().sum()];
@@ -185,18 +226,35 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
         Ok(split(&total, lengths))
     }
 
-    fn matrix(&self, question: &Question) -> Result<Matrix, Error> {
+    fn matrix(&self, question: &Question<T>) -> Result<Matrix<T>, Error> {
+        let [numbers] = self.sums(question, [self.square()])?;
+        Ok(wire::matrix(self.summary.dimension(), &numbers))
+    }
+
+    /// How many real numbers a matrix has.
+    fn square(&self) -> usize {
+        T::PLANES * self.summary.dimension().pow(2)
+    }
+
+    /// The lengths of a gradient and of Γ, which is real.
+    fn lengths(&self) -> [usize; 2] {
+        [self.square(), self.summary.dimension().pow(2)]
+    }
+
+    fn statistics_of(&self, gradient: &[f64], gamma: Vec<f64>) -> Statistics<T> {
         let p = self.summary.dimension();
-        let [numbers] = self.sums(question, [p * p])?;
-        Ok(Matrix::from_rows(p, p, numbers))
+        Statistics {
+            gradient: wire::matrix(p, gradient),
+            gamma: Matrix::from_rows(p, p, gamma),
+        }
     }
 
     /// The B at which the parts stand, and the direction probed there.
-    fn b(&self) -> Result<Matrix, Error> {
+    fn b(&self) -> Result<Matrix<T>, Error> {
         self.here.b.clone().ok_or(Error::Question)
     }
 
-    fn e(&self) -> Result<Matrix, Error> {
+    fn e(&self) -> Result<Matrix<T>, Error> {
         self.here.e.clone().ok_or(Error::Question)
     }
 
@@ -234,13 +292,6 @@ fn split<const N: usize>(numbers: &[f64], lengths: [usize; N]) -> [Vec<f64>; N] 
     })
 }
 
-fn statistics_of(p: usize, gradient: Vec<f64>, gamma: Vec<f64>) -> Statistics {
-    Statistics {
-        gradient: Matrix::from_rows(p, p, gradient),
-        gamma: Matrix::from_rows(p, p, gamma),
-    }
-}
-
 fn point_of(numbers: &[f64]) -> LinePoint {
     LinePoint {
         sum: numbers[0],
@@ -249,8 +300,8 @@ fn point_of(numbers: &[f64]) -> LinePoint {
     }
 }
 
-impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
-    fn summary(&self) -> &Summary {
+impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
+    fn summary(&self) -> &Summary<T> {
         &self.summary
     }
 
@@ -262,9 +313,9 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
             let (weight, len, mean) = if answer.is_empty() {
                 (0.0, 0, Matrix::zeros(p, p))
             } else {
-                let numbers = answer.numbers(2 + p * p)?;
-                let [figures, mean] = split(&numbers, [2, p * p]);
-                let mean = Matrix::from_rows(p, p, mean);
+                let numbers = answer.numbers(2 + self.square())?;
+                let [figures, mean] = split(&numbers, [2, self.square()]);
+                let mean = wire::matrix(p, &mean);
                 (share * figures[0], figures[1] as usize, mean)
             };
             let summary = Summary {
@@ -291,7 +342,7 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
         }))
     }
 
-    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         self.here.metric = Some(metric.clone());
         let metric = metric.clone();
         self.matrix(&Question::Balance { metric })
@@ -312,49 +363,48 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
         Ok(sums)
     }
 
-    fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
-        let p = self.summary.dimension();
+    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         self.here = Here {
             metric: self.here.metric.take(),
             b: Some(b.clone()),
             ..Here::default()
         };
         let question = Question::Reset { b: b.clone() };
-        let [gradient, gamma, sum] = self.sums(&question, [p * p, p * p, 1])?;
-        self.here.statistics = Some(statistics_of(p, gradient, gamma));
+        let [square, plane] = self.lengths();
+        let [gradient, gamma, sum] = self.sums(&question, [square, plane, 1])?;
+        self.here.statistics = Some(self.statistics_of(&gradient, gamma));
         Ok(sum[0])
     }
 
-    fn mean(&mut self) -> Result<Matrix, Error> {
+    fn mean(&mut self) -> Result<Matrix<T>, Error> {
         self.matrix(&Question::Mean { b: self.b()? })
     }
 
-    fn statistics(&mut self) -> Result<Statistics, Error> {
+    fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         if let Some(statistics) = &self.here.statistics {
             return Ok(statistics.clone());
         }
-        let p = self.summary.dimension();
         let question = Question::Statistics { b: self.b()? };
-        let [gradient, gamma] = self.sums(&question, [p * p, p * p])?;
-        Ok(statistics_of(p, gradient, gamma))
+        let [gradient, gamma] = self.sums(&question, self.lengths())?;
+        Ok(self.statistics_of(&gradient, gamma))
     }
 
-    fn hessian(&mut self, hessian: &mut Hessian) -> Result<(), Error> {
+    fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         let p = self.summary.dimension();
         let question = Question::Hessian { b: self.b()? };
-        let [triangles] = self.sums(&question, [p * p * (p + 1) / 2])?;
+        let [triangles] = self.sums(&question, [p * packed_len::<f64>(T::PLANES * p)])?;
         hessian.set_triangles(&triangles);
         Ok(())
     }
 
-    fn hessian_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+    fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         self.matrix(&Question::Product {
             b: self.b()?,
             e: e.clone(),
         })
     }
 
-    fn probe(&mut self, e: &Matrix) -> Result<Probe, Error> {
+    fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let p = self.summary.dimension();
         self.here.e = Some(e.clone());
         let question = Question::Probe {
@@ -381,8 +431,7 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
         Ok(point_of(&point))
     }
 
-    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics, Error> {
-        let p = self.summary.dimension();
+    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         let (b, e) = (self.b()?, self.e()?);
         let next = advanced(&b, &e, alpha, scale);
         let question = Question::Advance {
@@ -392,8 +441,8 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
             alpha,
             scale: scale.to_vec(),
         };
-        let [gradient, gamma] = self.sums(&question, [p * p, p * p])?;
-        let statistics = statistics_of(p, gradient, gamma);
+        let [gradient, gamma] = self.sums(&question, self.lengths())?;
+        let statistics = self.statistics_of(&gradient, gamma);
         self.here = Here {
             metric: self.here.metric.take(),
             b: Some(next),
@@ -403,10 +452,10 @@ impl<A: Ask + ?Sized> WorkingSet for ClusterSet<'_, A> {
         Ok(statistics)
     }
 
-    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
-        let p = self.summary.dimension();
-        let [gradient, gamma] = self.sums(&Question::Wedge { b: self.b()? }, [p * p, p * p])?;
-        Ok(statistics_of(p, gradient, gamma))
+    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
+        let question = Question::Wedge { b: self.b()? };
+        let [gradient, gamma] = self.sums(&question, self.lengths())?;
+        Ok(self.statistics_of(&gradient, gamma))
     }
 
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {

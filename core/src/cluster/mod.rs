@@ -18,13 +18,13 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0, 1 | `cd` |
+//! | 0, 1 | `cd`, of complex matrices `cz` |
 //! | 2 | the version of this format, 1 |
 //! | 3 | the kind of question, also in its answer; 255 in a description |
 //! | 4 … 7 | the dimension p, as a `u32` |
 //! | 8 … 15 | a `u64`: in a question, that only every so many-th matrix is meant (0: all); elsewhere, how many numbers follow |
 //!
-//! The rest are `f64`s, matrices row after row. How many there are in a question, and what they
+//! The rest are `f64`s, matrices row after row, of complex numbers the real and the imaginary part in turn. How many there are in a question, and what they
 //! are, follows from its kind and p. A description ends with the name of the criterion.
 
 mod client;
@@ -37,3 +37,19 @@ mod wire;
 
 pub use client::{Ask, ClusterSet};
 pub use part::Part;
+
+/// Whether a message is about complex matrices: which set to make of a description.
+///
+/// ```
+/// use codiag::cluster::{Part, is_complex};
+/// use codiag::working::Chunk;
+/// use codiag::{SetOptions, synthetic};
+///
+/// let made = synthetic::Synthetic::complex(10, 3, 0.1, 0);
+/// let chunk = Chunk::new(&made.data, 10, 3, 0, &SetOptions::default())?;
+/// assert!(is_complex(&Part::of_chunks(vec![chunk], None, None)?.describe()));
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub fn is_complex(message: &[u8]) -> bool {
+    wire::read(message).is_some_and(|(header, _)| header.complex)
+}

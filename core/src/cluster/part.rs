@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::question::Question;
 use super::wire::{Header, Writer};
 use crate::Error;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar, reals};
 use crate::matrices::{Chunk, InMemory, LinePoint, SetOptions, Summary, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 
@@ -28,16 +28,16 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// assert_eq!(part.answer(b"gibberish"), Err(codiag::Error::Question));
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct Part {
+pub struct Part<T = f64> {
     /// The first numbers and lengths of the chunks.
     runs: Vec<(usize, usize)>,
     weight: f64,
-    summary: Summary,
+    summary: Summary<T>,
     threads: Option<usize>,
-    sets: Mutex<Sets>,
+    sets: Mutex<Sets<T>>,
 }
 
-impl Part {
+impl<T: Scalar> Part<T> {
     /// The part that some chunks make, in the dimensions that the filters of the whole set's
     /// [`Reduction`](crate::Reduction) find, if there is one; at most that many threads work.
     ///
@@ -47,8 +47,8 @@ impl Part {
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
     pub fn of_chunks(
-        chunks: Vec<Chunk>,
-        filters: Option<&Matrix>,
+        chunks: Vec<Chunk<T>>,
+        filters: Option<&Matrix<T>>,
         threads: Option<usize>,
     ) -> Result<Self, Error> {
         let runs = chunks.iter().map(|c| (c.first(), c.len())).collect();
@@ -96,9 +96,10 @@ impl Part {
             .flat_map(|(first, len)| [*first as f64, *len as f64])
             .collect();
         let header = Header {
+            complex: T::PLANES == 2,
             kind: DESCRIPTION,
             dimension: mean.rows(),
-            count: (2 + mean.as_slice().len() + runs.len()) as u64,
+            count: (2 + reals(mean.as_slice()).len() + runs.len()) as u64,
         };
         Writer::new(header)
             .numbers(&[self.weight, *constant])
@@ -111,16 +112,18 @@ impl Part {
     /// The answer to a question: weighted means over the part's matrices.
     ///
     /// # Errors
-    /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension.
+    /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
+    /// these numbers.
     pub fn answer(&self, question: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
-        let (question, step) = Question::from_bytes(question, p)?;
+        let (question, step) = Question::<T>::from_bytes(question, p)?;
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = match step {
             None => sets.all.answer(&question)?,
             Some(step) => sets.answer_sample(step, &question, &self.runs)?,
         };
         let header = Header {
+            complex: T::PLANES == 2,
             kind: question.kind(),
             dimension: p,
             count: numbers.len() as u64,
@@ -133,7 +136,7 @@ impl Part {
     ///
     /// # Errors
     /// None are expected: the matrices have been checked before.
-    pub fn chunks(&self) -> Result<Vec<Chunk>, Error> {
+    pub fn chunks(&self) -> Result<Vec<Chunk<T>>, Error> {
         let p = self.dimension();
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let (data, mut weights) = sets.all.set.matrices();
@@ -155,23 +158,23 @@ impl Part {
 }
 
 /// All matrices, and the sample that was last asked for.
-struct Sets {
-    all: Standing,
-    sample: Option<Sample>,
+struct Sets<T> {
+    all: Standing<T>,
+    sample: Option<Sample<T>>,
 }
 
 /// Every `step`-th matrix of the whole set, as far as this part has them.
-struct Sample {
+struct Sample<T> {
     step: usize,
     /// Their share of the part's weight, and the matrices; None if that is zero.
-    matrices: Option<(f64, Standing)>,
+    matrices: Option<(f64, Standing<T>)>,
 }
 
-impl Sets {
+impl<T: Scalar> Sets<T> {
     fn answer_sample(
         &mut self,
         step: usize,
-        question: &Question,
+        question: &Question<T>,
         runs: &[(usize, usize)],
     ) -> Result<Vec<f64>, Error> {
         let sample = match self.sample.take() {
@@ -191,7 +194,7 @@ impl Sets {
         if *question == Question::Sample {
             let summary = standing.set.summary();
             let mut answer = vec![*weight, summary.len as f64];
-            answer.extend(summary.mean.as_slice());
+            answer.extend(reals(summary.mean.as_slice()));
             return Ok(answer);
         }
         standing.answer(question)
@@ -199,15 +202,15 @@ impl Sets {
 }
 
 /// A set and where it stands.
-struct Standing {
-    set: InMemory,
-    metric: Option<Matrix>,
-    b: Option<Matrix>,
-    e: Option<Matrix>,
+struct Standing<T> {
+    set: InMemory<T>,
+    metric: Option<Matrix<T>>,
+    b: Option<Matrix<T>>,
+    e: Option<Matrix<T>>,
 }
 
-impl Standing {
-    fn new(set: InMemory) -> Self {
+impl<T: Scalar> Standing<T> {
+    fn new(set: InMemory<T>) -> Self {
         Self {
             set,
             metric: None,
@@ -216,7 +219,7 @@ impl Standing {
         }
     }
 
-    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         self.metric = None;
         let mean = self.set.balance(metric)?;
         self.metric = Some(metric.clone());
@@ -224,7 +227,7 @@ impl Standing {
     }
 
     /// Goes to B, wherever the set was. Should that fail, it stands nowhere.
-    fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {
+    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         (self.b, self.e) = (None, None);
         let sum = self.set.reset(b)?;
         self.b = Some(b.clone());
@@ -232,7 +235,7 @@ impl Standing {
     }
 
     /// Makes sure that the set stands at B.
-    fn at(&mut self, b: &Matrix) -> Result<&mut InMemory, Error> {
+    fn at(&mut self, b: &Matrix<T>) -> Result<&mut InMemory<T>, Error> {
         if self.b.as_ref() != Some(b) {
             self.reset(b)?;
         }
@@ -240,7 +243,7 @@ impl Standing {
     }
 
     /// Makes sure that E was probed at B.
-    fn probed(&mut self, b: &Matrix, e: &Matrix) -> Result<&mut InMemory, Error> {
+    fn probed(&mut self, b: &Matrix<T>, e: &Matrix<T>) -> Result<&mut InMemory<T>, Error> {
         self.at(b)?;
         if self.e.as_ref() != Some(e) {
             self.e = None;
@@ -250,10 +253,10 @@ impl Standing {
         Ok(&mut self.set)
     }
 
-    fn answer(&mut self, question: &Question) -> Result<Vec<f64>, Error> {
+    fn answer(&mut self, question: &Question<T>) -> Result<Vec<f64>, Error> {
         Ok(match question {
             Question::Sample => return Err(Error::Question),
-            Question::Balance { metric } => self.balance(metric)?.into_vec(),
+            Question::Balance { metric } => parts_of(&self.balance(metric)?),
             Question::Correlate { metric, eight } => {
                 // Zero: the matrices are not balanced.
                 if metric.norm() > 0.0 && self.metric.as_ref() != Some(metric) {
@@ -263,19 +266,19 @@ impl Standing {
             }
             Question::Reset { b } => {
                 let sum = self.reset(b)?;
-                let mut answer = flat(self.set.statistics()?);
+                let mut answer = flat(&self.set.statistics()?);
                 answer.push(sum);
                 answer
             }
-            Question::Mean { b } => self.at(b)?.mean()?.into_vec(),
-            Question::Statistics { b } => flat(self.at(b)?.statistics()?),
+            Question::Mean { b } => parts_of(&self.at(b)?.mean()?),
+            Question::Statistics { b } => flat(&self.at(b)?.statistics()?),
             Question::Hessian { b } => {
                 let set = self.at(b)?;
                 let mut hessian = Hessian::zeros(set.summary().criterion, b.rows());
                 set.hessian(&mut hessian)?;
                 hessian.triangles()
             }
-            Question::Product { b, e } => self.at(b)?.hessian_product(e)?.into_vec(),
+            Question::Product { b, e } => parts_of(&self.at(b)?.hessian_product(e)?),
             Question::Probe { b, e } => {
                 self.at(b)?;
                 self.e = None;
@@ -292,7 +295,7 @@ impl Standing {
             }
             // Asked again by someone who did not hear the answer.
             Question::Advance { next, .. } if self.b.as_ref() == Some(next) => {
-                flat(self.set.statistics()?)
+                flat(&self.set.statistics()?)
             }
             Question::Advance {
                 b,
@@ -305,7 +308,7 @@ impl Standing {
                 (self.b, self.e) = (None, None);
                 let statistics = self.set.advance(*alpha, scale)?;
                 self.b = Some(next.clone());
-                flat(statistics)
+                flat(&statistics)
             }
             Question::FinalSums { b, mean_powers } => {
                 let sums = self.at(b)?.final_sums(mean_powers)?;
@@ -313,7 +316,7 @@ impl Standing {
                 answer.push(sums.diagonal_sum);
                 answer
             }
-            Question::Wedge { b } => flat(self.at(b)?.wedge_sums()?),
+            Question::Wedge { b } => flat(&self.at(b)?.wedge_sums()?),
             Question::Tables { b } => {
                 let sums = self.at(b)?.final_sums(&vec![1.0; b.rows()])?;
                 let tables = sums.tables.ok_or(Error::Question)?;
@@ -325,8 +328,13 @@ impl Standing {
     }
 }
 
-fn flat(statistics: Statistics) -> Vec<f64> {
-    let mut numbers = statistics.gradient.into_vec();
+/// The numbers of a matrix, of complex ones their parts.
+fn parts_of<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
+    reals(matrix.as_slice()).to_vec()
+}
+
+fn flat<T: Scalar>(statistics: &Statistics<T>) -> Vec<f64> {
+    let mut numbers = parts_of(&statistics.gradient);
     numbers.extend(statistics.gamma.as_slice());
     numbers
 }

@@ -2,49 +2,54 @@
 
 use super::wire::{self, Header, Writer};
 use crate::Error;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, Scalar};
+use crate::matrices::packed_len;
 
 /// One question, with all that its answer depends on.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum Question<T = f64> {
     /// How much a sample weighs, how many matrices it has, and their mean.
     Sample,
     /// Σ_i w_i Cⁱ / s_i for the sizes s_i in a metric.
-    Balance { metric: Matrix },
+    Balance { metric: Matrix<T> },
     /// Correlations of the matrices, balanced in a metric, with eight others.
-    Correlate { metric: Matrix, eight: Vec<f64> },
+    Correlate { metric: Matrix<T>, eight: Vec<f64> },
     /// The statistics at B, and the sum over the diagonals.
-    Reset { b: Matrix },
+    Reset { b: Matrix<T> },
     /// The mean of the Dⁱ at B.
-    Mean { b: Matrix },
+    Mean { b: Matrix<T> },
     /// The statistics at B.
-    Statistics { b: Matrix },
+    Statistics { b: Matrix<T> },
     /// The exact Hessian at B.
-    Hessian { b: Matrix },
+    Hessian { b: Matrix<T> },
     /// The product of the exact Hessian at B with E.
-    Product { b: Matrix, e: Matrix },
+    Product { b: Matrix<T>, e: Matrix<T> },
     /// How the powers change along E, and the line's points at α = 0 and 1, with which every search
     /// begins.
-    Probe { b: Matrix, e: Matrix },
+    Probe { b: Matrix<T>, e: Matrix<T> },
     /// The line's point at α.
-    LinePoint { b: Matrix, e: Matrix, alpha: f64 },
+    LinePoint {
+        b: Matrix<T>,
+        e: Matrix<T>,
+        alpha: f64,
+    },
     /// The statistics at `next`, reached from B along E.
     Advance {
-        b: Matrix,
-        e: Matrix,
-        next: Matrix,
+        b: Matrix<T>,
+        e: Matrix<T>,
+        next: Matrix<T>,
         alpha: f64,
         scale: Vec<f64>,
     },
     /// What an answer says of all matrices together, at B.
-    FinalSums { b: Matrix, mean_powers: Vec<f64> },
+    FinalSums { b: Matrix<T>, mean_powers: Vec<f64> },
     /// What an answer says of each matrix, at B.
-    Tables { b: Matrix },
+    Tables { b: Matrix<T> },
     /// The sums for U-WEDGE and FFDIAG, at B.
-    Wedge { b: Matrix },
+    Wedge { b: Matrix<T> },
 }
 
-impl Question {
+impl<T: Scalar> Question<T> {
     /// The number that stands for the kind of question.
     pub fn kind(&self) -> u8 {
         match self {
@@ -68,6 +73,7 @@ impl Question {
     /// As bytes, for a set of that dimension; `step` if only every `step`-th matrix is meant.
     pub fn to_bytes(&self, dimension: usize, step: Option<usize>) -> Vec<u8> {
         let writer = Writer::new(Header {
+            complex: T::PLANES == 2,
             kind: self.kind(),
             dimension,
             count: step.map_or(0, |step| step as u64),
@@ -113,7 +119,7 @@ impl Question {
 
     fn read(bytes: &[u8], p: usize) -> Option<(Self, Option<usize>)> {
         let (header, rest) = wire::read(bytes)?;
-        if header.dimension != p {
+        if header.dimension != p || header.complex != (T::PLANES == 2) {
             return None;
         }
         let numbers = wire::numbers(rest)?;
@@ -126,7 +132,7 @@ impl Question {
             },
             2 => Self::Correlate {
                 metric: fields.matrix()?,
-                eight: fields.take(8 * (p * (p + 1) / 2))?.to_vec(),
+                eight: fields.take(8 * packed_len::<T>(p))?.to_vec(),
             },
             3 => Self::Reset {
                 b: fields.matrix()?,
@@ -193,8 +199,8 @@ impl<'a> Fields<'a> {
         Some(own)
     }
 
-    fn matrix(&mut self) -> Option<Matrix> {
-        let numbers = self.take(self.p * self.p)?.to_vec();
-        Some(Matrix::from_rows(self.p, self.p, numbers))
+    fn matrix<T: Scalar>(&mut self) -> Option<Matrix<T>> {
+        let numbers = self.take(T::PLANES * self.p * self.p)?;
+        Some(wire::matrix(self.p, numbers))
     }
 }

@@ -4,7 +4,7 @@ use super::part::DESCRIPTION;
 use super::wire;
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::Matrix;
+use crate::linalg::Scalar;
 use crate::matrices::Summary;
 
 /// The largest number of a matrix that a description is believed to mean.
@@ -36,29 +36,31 @@ impl Answer {
 }
 
 /// What a part says of itself.
-pub struct Described {
+pub struct Described<T> {
     pub weight: f64,
-    pub summary: Summary,
+    pub summary: Summary<T>,
     /// The first numbers and lengths of its runs of matrices.
     pub runs: Vec<(usize, usize)>,
 }
 
 /// Reads a description.
-pub fn described(bytes: &[u8]) -> Result<Described, Error> {
+pub fn described<T: Scalar>(bytes: &[u8]) -> Result<Described<T>, Error> {
     let damaged = |expected, actual| Error::Answer { expected, actual };
     let (header, rest) = wire::read(bytes).ok_or(damaged(1, 0))?;
     let p = header.dimension;
+    let square = p.saturating_mul(p).saturating_mul(T::PLANES);
     // Weight, mean of log det, mean, and at least one run of matrices.
-    let least = p.saturating_mul(p).saturating_add(4);
+    let least = square.saturating_add(4);
     let count = usize::try_from(header.count).unwrap_or(usize::MAX);
     let there = rest.len() / 8;
     let body = rest.split_at_checked(count.saturating_mul(8));
-    let (Some((body, name)), true) = (body, header.kind == DESCRIPTION && p > 0) else {
+    let as_expected = header.kind == DESCRIPTION && header.complex == (T::PLANES == 2) && p > 0;
+    let (Some((body, name)), true) = (body, as_expected) else {
         return Err(damaged(count, there));
     };
     let numbers = wire::numbers(body).filter(|_| count >= least && (count - least) % 2 == 0);
     let numbers = numbers.ok_or(damaged(least, count))?;
-    let (_, places) = numbers.split_at(2 + p * p);
+    let (_, places) = numbers.split_at(2 + square);
     if places.iter().any(|x| !(0.0..=LARGEST_PLACE).contains(x)) {
         return Err(damaged(least, count));
     }
@@ -67,7 +69,7 @@ pub fn described(bytes: &[u8]) -> Result<Described, Error> {
         .and_then(|name| name.parse().ok())
         .ok_or(damaged(least, count))?;
     let (figures, rest) = numbers.split_at(2);
-    let (mean, runs) = rest.split_at(p * p);
+    let (mean, runs) = rest.split_at(square);
     let runs: Vec<(usize, usize)> = runs
         .chunks_exact(2)
         .map(|run| (run[0] as usize, run[1] as usize))
@@ -77,7 +79,7 @@ pub fn described(bytes: &[u8]) -> Result<Described, Error> {
         summary: Summary {
             criterion,
             len: runs.iter().map(|(_, len)| len).sum(),
-            mean: Matrix::from_rows(p, p, mean.to_vec()),
+            mean: wire::matrix(p, mean),
             constant: figures[1],
             reduction: None,
         },

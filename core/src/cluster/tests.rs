@@ -1,5 +1,7 @@
 //! Parts in one process answer as the whole set does.
 
+mod complex;
+
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
@@ -353,7 +355,7 @@ fn unknown_questions_are_told() {
         assert_eq!(part.answer(&good[..length]), Err(Error::Question));
     }
     // A sample has a step.
-    let sample = Question::Sample.to_bytes(P, None);
+    let sample = Question::<f64>::Sample.to_bytes(P, None);
     assert_eq!(part.answer(&sample), Err(Error::Question));
 }
 

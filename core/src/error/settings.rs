@@ -34,6 +34,7 @@ pub enum Setting {
     LambdaMin,
     Memory,
     Method,
+    Order,
     Overlap,
     Rank,
     Rate,
@@ -62,6 +63,7 @@ impl fmt::Display for Setting {
             Self::LambdaMin => "lambda_min",
             Self::Memory => "memory",
             Self::Method => "method",
+            Self::Order => "order",
             Self::Overlap => "overlap",
             Self::Rank => "rank",
             Self::Rate => "rate",
@@ -163,15 +165,6 @@ pub enum Conflict {
          Criterion::Frobenius"
     )]
     OrthogonalLeastSquares,
-    /// A fit to the matrices of a reduced set, which are whitened, would be another one.
-    #[error(
-        "Criterion::LeastSquares is not for a set reduced in rank, whose matrices are not those of the \
-         channels"
-    )]
-    LeastSquaresReduced,
-    /// Least squares fits real matrices.
-    #[error("Criterion::LeastSquares is for real matrices: these are complex")]
-    LeastSquaresComplex,
     /// The second derivatives of least squares are never formed.
     #[error("Hessian::at is not for Criterion::LeastSquares, whose Hessian is never formed")]
     LeastSquaresHessian,
@@ -181,4 +174,13 @@ pub enum Conflict {
          Method::QuasiNewton"
     )]
     PairsNotInMemory,
+    /// How surely components come again is not known if nothing was tried.
+    #[error("Order::Stability needs trials: set Settings::stability or Settings::restarts")]
+    OrderUntried,
+    /// Matrices that are not in memory are not drawn from.
+    #[error(
+        "Settings::stability is only for matrices in memory: Settings::restarts are tried wherever \
+         they are"
+    )]
+    StabilityNotInMemory,
 }

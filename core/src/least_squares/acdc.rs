@@ -2,7 +2,7 @@
 //! the diagonals.
 //!
 //! With Qᵃ = Σ_i w_i λⁱ_a Cⁱ and T = Σ_i w_i λⁱλⁱᵀ, column a is the best where it is the leading
-//! eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᵀ, times the root of its eigenvalue over T_aa.
+//! eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᴴ, times the root of its eigenvalue over T_aa.
 
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
@@ -10,7 +10,7 @@ use crate::statistics::Hessian;
 
 /// One sweep over the columns of A, with the Qᵃ as the row blocks of `weighted`.
 pub(crate) fn sweep<T: Scalar>(
-    a: &mut Matrix,
+    a: &mut Matrix<T>,
     weighted: &Hessian<T>,
     gamma: &Matrix,
 ) -> Result<(), Error> {
@@ -23,15 +23,24 @@ pub(crate) fn sweep<T: Scalar>(
         let mut factors = gamma.row(column).to_vec();
         factors[column] = 0.0;
         let scaled = Matrix::from_fn(p, p, |k, c| a[(k, c)] * factors[c]);
-        let others = linalg::product_transposed(&scaled, a);
-        let matrix = Matrix::from_fn(p, p, |k, l| weighted.entry(column, k, l) - others[(k, l)]);
-        let (values, vectors) = linalg::symmetric_eigen(&matrix).ok_or(Error::NoEigenvalues)?;
+        let others = linalg::product_adjoint(&scaled, a);
+        let matrix = Matrix::from_fn(p, p, |k, l| entry(weighted, column, k, l) - others[(k, l)]);
+        let (values, vectors) = linalg::hermitian_eigen(&matrix).ok_or(Error::NoEigenvalues)?;
         // A column without a positive eigenvalue is best left out of the fit; its direction is kept.
         let largest = values[p - 1];
         if largest > 0.0 {
             let length = (largest / energy).sqrt();
-            (0..p).for_each(|k| a[(k, column)] = length * vectors[(p - 1, k)]);
+            (0..p).for_each(|k| a[(k, column)] = vectors[(p - 1, k)].conj() * length);
         }
     }
     Ok(())
+}
+
+/// Entry (k, l) of Qᵃ, the row blocks being [[R, I], [−I, R]] for Qᵃ = R + iI.
+fn entry<T: Scalar>(weighted: &Hessian<T>, a: usize, k: usize, l: usize) -> T {
+    let imaginary = match T::PLANES {
+        1 => 0.0,
+        _ => weighted.entry(a, k, weighted.size() + l),
+    };
+    T::from_parts(weighted.entry(a, k, l), imaginary)
 }

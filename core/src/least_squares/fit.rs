@@ -10,23 +10,23 @@ const SMALLEST: f64 = 1e-14;
 
 /// A = B⁻¹, and what makes the best diagonals from it.
 #[derive(Clone, Debug)]
-pub(crate) struct Fit {
-    /// Aᵀ: one component per row.
-    pub components: Matrix,
-    /// AᵀA.
-    pub gram: Matrix,
-    /// K⁻¹, with K = (AᵀA)∘(AᵀA).
+pub(crate) struct Fit<T = f64> {
+    /// Aᴴ: one component per row.
+    pub components: Matrix<T>,
+    /// g = AᴴA.
+    pub gram: Matrix<T>,
+    /// K⁻¹, with K_ab = |g_ab|².
     pub inverse: Matrix,
 }
 
-impl Fit {
+impl<T: Scalar> Fit<T> {
     /// The fit at B.
-    pub fn at(b: &Matrix) -> Self {
+    pub fn at(b: &Matrix<T>) -> Self {
         let a = linalg::inverse(b);
-        let components = a.transpose();
+        let components = a.adjoint();
         let gram = linalg::product(&components, &a);
         let p = gram.rows();
-        let squared = Matrix::from_fn(p, p, |x, y| gram[(x, y)].powi(2));
+        let squared = Matrix::from_fn(p, p, |x, y| gram[(x, y)].norm_sqr());
         Self {
             inverse: inverse_of(&squared),
             components,
@@ -35,11 +35,7 @@ impl Fit {
     }
 
     /// What it asks of a block; the diagonals go to `fitted`.
-    pub fn task<'a, T: Scalar>(
-        &'a self,
-        block: &'a Block<T>,
-        fitted: &'a mut [f64],
-    ) -> FitTask<'a> {
+    pub fn task<'a>(&'a self, block: &'a Block<T>, fitted: &'a mut [f64]) -> FitTask<'a, T> {
         FitTask {
             components: &self.components,
             inverse: &self.inverse,
@@ -50,28 +46,28 @@ impl Fit {
     }
 
     /// The relative gradient G and Γ = T, from the sums over the set.
-    pub fn statistics(&self, sums: &MomentSums) -> Statistics {
+    pub fn statistics(&self, sums: &MomentSums<T>) -> Statistics<T> {
         let p = self.gram.rows();
         let gamma = Matrix::from_fn(p, p, |a, b| sums.gamma[(a.max(b), a.min(b))]);
         let weighted = Matrix::from_fn(p, p, |a, b| self.gram[(a, b)] * gamma[(a, b)]);
         let fitted = linalg::product(&self.gram, &weighted);
-        let mut gradient = linalg::product_transposed(&self.components, &sums.gradient);
+        let mut gradient = linalg::product_adjoint(&self.components, &sums.gradient);
         linalg::add_multiple(gradient.as_mut_slice(), -1.0, fitted.as_slice());
         // The diagonals are the best: what is left there is rounding.
-        (0..p).for_each(|a| gradient[(a, a)] = 0.0);
+        (0..p).for_each(|a| gradient[(a, a)] = T::ZERO);
         Statistics { gradient, gamma }
     }
 
-    /// What a change E of A asks of a block, whose Yⁱ and λⁱ are given.
+    /// What a change E of A asks of a block, whose Aᴴ Cⁱ and λⁱ are given.
     pub fn response<'a>(
         &'a self,
-        change: &'a Change,
+        change: &'a Change<T>,
         products: &'a [f64],
         weights: &'a [f64],
         fitted: &'a [f64],
-    ) -> ResponseTask<'a> {
+    ) -> ResponseTask<'a, T> {
         ResponseTask {
-            change: &change.transposed,
+            change: &change.adjoint,
             coupling: &change.coupling,
             inverse: &self.inverse,
             products,
@@ -82,31 +78,29 @@ impl Fit {
 
     /// The product of the exact Hessian with a change E of A: from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and
     /// the sums V = \[Σ_i w_i δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response it is
-    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᵀ)\] − V − \[Qᵃ e_a\].
-    pub fn hessian_product<T: Scalar>(
+    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᴴ)\] − V − \[Qᵃ e_a\].
+    pub fn hessian_product(
         &self,
-        change: &Change,
+        change: &Change<T>,
         moments: &Matrix,
         weighted: &mut Hessian<T>,
-        response: &MomentSums,
-    ) -> Matrix {
+        response: &MomentSums<T>,
+    ) -> Matrix<T> {
         let p = self.gram.rows();
         let (g, s) = (&self.gram, &response.gamma);
         let scaled = Matrix::from_fn(p, p, |a, b| g[(a, b)] * moments[(a, b)]);
         let inner = Matrix::from_fn(p, p, |a, b| {
-            let both = change.inner[(a, b)] + change.inner[(b, a)];
-            g[(a, b)] * (s[(a, b)] + s[(b, a)]) + moments[(a, b)] * both
+            let both = change.inner[(a, b)] + change.inner[(b, a)].conj();
+            g[(a, b)] * (s[(a, b)] + s[(b, a)]) + both * moments[(a, b)]
         });
-        // Transposed, as the sums are: one component per row.
-        let mut product = linalg::product(&scaled, &change.transposed);
+        // Its adjoint, as the sums are: one component per row.
+        let mut product = linalg::product(&scaled, &change.adjoint);
         let fitted = linalg::product(&inner, &self.components);
-        let curved = weighted
-            .product(&Matrix::from_real(&change.transposed))
-            .to_real();
+        let curved = weighted.product(&change.adjoint);
         for (factor, matrix) in [(1.0, &fitted), (-1.0, &response.gradient), (-1.0, &curved)] {
             linalg::add_multiple(product.as_mut_slice(), factor, matrix.as_slice());
         }
-        product.transpose()
+        product.adjoint()
     }
 
     /// λᵀKλ, the energy of the fit of one matrix.
@@ -114,30 +108,30 @@ impl Fit {
         let rows = diagonal.iter().enumerate();
         rows.map(|(a, x)| {
             let pairs = self.gram.row(a).iter().zip(diagonal);
-            x * pairs.map(|(g, y)| g * g * y).sum::<f64>()
+            x * pairs.map(|(g, y)| g.norm_sqr() * y).sum::<f64>()
         })
         .sum()
     }
 }
 
 /// A change E of A.
-pub(crate) struct Change {
-    /// Eᵀ.
-    transposed: Matrix,
-    /// U = AᵀE.
-    inner: Matrix,
-    /// g∘(U + Uᵀ).
+pub(crate) struct Change<T = f64> {
+    /// Eᴴ.
+    adjoint: Matrix<T>,
+    /// U = AᴴE.
+    inner: Matrix<T>,
+    /// The real parts of ḡ∘(U + Uᴴ).
     coupling: Matrix,
 }
 
-impl Change {
-    pub fn new(fit: &Fit, e: &Matrix) -> Self {
+impl<T: Scalar> Change<T> {
+    pub fn new(fit: &Fit<T>, e: &Matrix<T>) -> Self {
         let inner = linalg::product(&fit.components, e);
         let coupling = Matrix::from_fn(e.rows(), e.rows(), |a, b| {
-            fit.gram[(a, b)] * (inner[(a, b)] + inner[(b, a)])
+            (fit.gram[(a, b)].conj() * (inner[(a, b)] + inner[(b, a)].conj())).real()
         });
         Self {
-            transposed: e.transpose(),
+            adjoint: e.adjoint(),
             inner,
             coupling,
         }

@@ -1,17 +1,17 @@
 //! The Gauss–Newton direction of the fit, its diagonals eliminated, by conjugate gradients.
 //!
-//! With A ← A + E and U = AᵀE, the model of a quarter of what the fit leaves has the product
+//! With A ← A + E and U = AᴴE, the model of a quarter of what the fit leaves has the product
 //!
 //! ```text
-//! H E = E (g∘T) + A [Uᵀ∘T − 2 g∘(K⁻¹ (g∘U) T)],   g = AᵀA
+//! H E = E (g∘T) + A [Uᴴ∘T − 2 g∘(K⁻¹ Re(ḡ∘U) T)],   g = AᴴA
 //! ```
 //!
 //! which is O(p³), whatever n is. E is orthogonal to A column by column, since a change of a column's
-//! length changes nothing. Damped by μ T_aa on column a, as by Levenberg and Marquardt.
+//! length (if complex, its phase too) changes nothing. Damped by μ T_aa on column a, as by Levenberg and Marquardt.
 
 use super::{Fit, column_norms};
 use crate::Error;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::statistics::Statistics;
 
 /// The longest column of a step: those of A have unit norm, and beyond it the model is void.
@@ -20,37 +20,37 @@ const LONGEST_COLUMN: f64 = 0.5;
 const MOST: usize = 200;
 
 /// The Gauss–Newton model at one A.
-pub(crate) struct Model<'a> {
-    fit: &'a Fit,
-    a: Matrix,
+pub(crate) struct Model<'a, T = f64> {
+    fit: &'a Fit<T>,
+    a: Matrix<T>,
     /// T.
     moments: &'a Matrix,
     /// g∘T.
-    weighted: Matrix,
+    weighted: Matrix<T>,
     /// The gradient with respect to A.
-    gradient: Matrix,
+    gradient: Matrix<T>,
     /// T_aa, or, for a component that the fit does not use, the largest of them.
     energies: Vec<f64>,
 }
 
 /// A direction, and what was expected of it.
-pub(crate) struct Direction {
+pub(crate) struct Direction<T = f64> {
     /// E.
-    pub e: Matrix,
+    pub e: Matrix<T>,
     /// The decrease that the model predicts, in its units.
     pub predicted: f64,
     /// The conjugate gradient iterations.
     pub iterations: usize,
 }
 
-impl<'a> Model<'a> {
+impl<'a, T: Scalar> Model<'a, T> {
     /// The model at B, with the statistics there.
-    pub fn new(b: &Matrix, fit: &'a Fit, statistics: &'a Statistics) -> Self {
+    pub fn new(b: &Matrix<T>, fit: &'a Fit<T>, statistics: &'a Statistics<T>) -> Self {
         let p = b.rows();
         let moments = &statistics.gamma;
-        let a = fit.components.transpose();
-        // Under B ← (I + E)B, A changes by −A E: the gradient with respect to A is −Bᵀ G.
-        let mut gradient = linalg::product(&b.transpose(), &statistics.gradient);
+        let a = fit.components.adjoint();
+        // Under B ← (I + E)B, A changes by −A E: the gradient with respect to A is −Bᴴ G.
+        let mut gradient = linalg::product(&b.adjoint(), &statistics.gradient);
         gradient.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
         project(&a, &mut gradient);
         let largest = (0..p).fold(f64::MIN_POSITIVE, |most, k| most.max(moments[(k, k)]));
@@ -69,14 +69,14 @@ impl<'a> Model<'a> {
     }
 
     /// H E of the Gauss–Newton model, not damped.
-    pub fn product(&self, e: &Matrix) -> Matrix {
+    pub fn product(&self, e: &Matrix<T>) -> Matrix<T> {
         let p = e.rows();
         let (g, t) = (&self.fit.gram, self.moments);
         let u = linalg::product(&self.fit.components, e);
-        let inner = Matrix::from_fn(p, p, |a, b| g[(a, b)] * u[(a, b)]);
+        let inner = Matrix::from_fn(p, p, |a, b| (g[(a, b)].conj() * u[(a, b)]).real());
         let inner = linalg::product(&linalg::product(&self.fit.inverse, &inner), t);
         let inner = Matrix::from_fn(p, p, |a, b| {
-            u[(b, a)] * t[(a, b)] - 2.0 * g[(a, b)] * inner[(a, b)]
+            u[(b, a)].conj() * t[(a, b)] - g[(a, b)] * (2.0 * inner[(a, b)])
         });
         let mut product = linalg::product(e, &self.weighted);
         let rest = linalg::product(&self.a, &inner);
@@ -93,12 +93,12 @@ impl<'a> Model<'a> {
         &self,
         damping: f64,
         forcing: f64,
-        mut product: impl FnMut(&Matrix) -> Result<Matrix, Error>,
-    ) -> Result<Direction, Error> {
-        let mut product = |e: &Matrix| {
+        mut product: impl FnMut(&Matrix<T>) -> Result<Matrix<T>, Error>,
+    ) -> Result<Direction<T>, Error> {
+        let mut product = |e: &Matrix<T>| {
             let mut found = product(e)?;
             project(&self.a, &mut found);
-            Ok::<Matrix, Error>(found)
+            Ok::<Matrix<T>, Error>(found)
         };
         let p = self.a.rows();
         let mut e = Matrix::zeros(p, p);
@@ -115,7 +115,7 @@ impl<'a> Model<'a> {
             iterations += 1;
             let mut hq = product(&q)?;
             for (k, x) in hq.as_mut_slice().iter_mut().enumerate() {
-                *x += damping * self.energies[k % p] * q.as_slice()[k];
+                *x += q.as_slice()[k] * (damping * self.energies[k % p]);
             }
             let curvature = q.dot(&hq);
             if curvature <= 1e-10 * squared {
@@ -129,13 +129,13 @@ impl<'a> Model<'a> {
             z = self.precondition(&residual);
             let old = std::mem::replace(&mut rz, residual.dot(&z));
             for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
-                *q = z + rz / old * *q;
+                *q = *z + *q * (rz / old);
             }
             squared = rz + (rz / old).powi(2) * squared;
         }
         let longest = column_norms(&e).into_iter().fold(0.0, f64::max);
         let factor = (LONGEST_COLUMN / longest).min(1.0);
-        e.as_mut_slice().iter_mut().for_each(|x| *x *= factor);
+        e.as_mut_slice().iter_mut().for_each(|x| *x = *x * factor);
         Ok(Direction {
             predicted: -(self.gradient.dot(&e) + 0.5 * e.dot(&product(&e)?)),
             iterations,
@@ -144,13 +144,13 @@ impl<'a> Model<'a> {
     }
 
     /// A + E.
-    pub fn moved(&self, e: &Matrix) -> Matrix {
+    pub fn moved(&self, e: &Matrix<T>) -> Matrix<T> {
         let mut a = self.a.clone();
         linalg::add_multiple(a.as_mut_slice(), 1.0, e.as_slice());
         a
     }
 
-    fn precondition(&self, r: &Matrix) -> Matrix {
+    fn precondition(&self, r: &Matrix<T>) -> Matrix<T> {
         let mut z = Matrix::from_fn(r.rows(), r.rows(), |k, c| r[(k, c)] / self.energies[c]);
         project(&self.a, &mut z);
         z
@@ -158,18 +158,18 @@ impl<'a> Model<'a> {
 }
 
 /// Takes from each column its share along the column of A.
-fn project(a: &Matrix, x: &mut Matrix) {
+fn project<T: Scalar>(a: &Matrix<T>, x: &mut Matrix<T>) {
     let p = a.rows();
-    let mut dots = vec![0.0; p];
+    let mut dots = vec![T::ZERO; p];
     for k in 0..p {
         let numbers = a.row(k).iter().zip(x.row(k));
         dots.iter_mut()
             .zip(numbers)
-            .for_each(|(dot, (a, x))| *dot += a * x);
+            .for_each(|(dot, (a, x))| *dot += a.conj() * *x);
     }
     for k in 0..p {
         let numbers = x.row_mut(k).iter_mut().zip(a.row(k));
-        numbers.zip(&dots).for_each(|((x, a), dot)| *x -= dot * a);
+        numbers.zip(&dots).for_each(|((x, a), dot)| *x -= *dot * *a);
     }
 }
 
@@ -177,38 +177,64 @@ fn project(a: &Matrix, x: &mut Matrix) {
 mod tests {
     use super::*;
     use crate::least_squares::{Point, diagonalizer};
+    use crate::linalg::c64;
     use crate::matrices::{InMemory, WorkingSet};
     use crate::{Criterion, MatrixSet, SetOptions, synthetic};
 
-    fn working(n: usize, p: usize, sigma: f64, seed: u64) -> (InMemory, Matrix) {
-        let (data, mixing) = synthetic::mixed(n, p, sigma, seed);
+    fn working<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (InMemory<T>, Matrix<T>) {
+        let (data, mixing) = synthetic::mixed_of(n, p, sigma, seed);
         let options = SetOptions::default().criterion(Criterion::LeastSquares);
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         (InMemory::new(&set), diagonalizer(&mixing).unwrap())
     }
 
     /// The gradient with respect to A at a point, and a direction that leaves the norms of columns.
-    fn gradient(set: &mut InMemory, b: &Matrix) -> Matrix {
+    fn gradient<T: Scalar>(set: &mut InMemory<T>, b: &Matrix<T>) -> Matrix<T> {
         let here = Point::at(set, b.clone()).unwrap();
         Model::new(b, &Fit::at(b), &here.statistics).gradient
     }
 
-    fn direction(a: &Matrix) -> Matrix {
+    fn direction<T: Scalar>(a: &Matrix<T>) -> Matrix<T> {
         let p = a.rows();
-        let mut e = Matrix::from_fn(p, p, |k, c| ((k * 7 + c * 3) % 5) as f64 - 2.0);
+        let part = |k: usize, c: usize| ((k * 7 + c * 3) % 5) as f64 - 2.0;
+        let mut e = Matrix::from_fn(p, p, |k, c| T::from_parts(part(k, c), part(c, k + 1)));
         project(a, &mut e);
         e
     }
 
-    #[test]
-    fn the_gradient_is_the_derivative_with_respect_to_a() {
-        let (mut set, b) = working(12, 5, 1.0, 3);
+    /// A + tE.
+    fn moved<T: Scalar>(a: &Matrix<T>, t: f64, e: &Matrix<T>) -> Matrix<T> {
+        let mut a = a.clone();
+        linalg::add_multiple(a.as_mut_slice(), t, e.as_slice());
+        a
+    }
+
+    /// That a product is how the gradient changes along E.
+    fn check_product<T: Scalar>(
+        set: &mut InMemory<T>,
+        a: &Matrix<T>,
+        e: &Matrix<T>,
+        product: &Matrix<T>,
+    ) {
+        let h = 1e-5;
+        let ahead = gradient(set, &linalg::inverse(&moved(a, h, e)));
+        let behind = gradient(set, &linalg::inverse(&moved(a, -h, e)));
+        for k in 0..product.as_slice().len() {
+            let difference = (ahead.as_slice()[k] - behind.as_slice()[k]) / (2.0 * h);
+            let expected = product.as_slice()[k];
+            let error = (difference - expected).abs();
+            assert!(error < 1e-6 * product.norm(), "{difference} {expected}");
+        }
+    }
+
+    fn the_gradient_is_the_derivative<T: Scalar>() {
+        let (mut set, b) = working::<T>(12, 5, 1.0, 3);
         let a = linalg::inverse(&b);
         let e = direction(&a);
         let unit = 4.0 / set.summary().constant;
         let mut loss = |t: f64| {
-            let moved = Matrix::from_fn(5, 5, |k, c| a[(k, c)] + t * e[(k, c)]);
-            Point::at(&mut set, linalg::inverse(&moved)).unwrap().loss
+            let b = linalg::inverse(&moved(&a, t, &e));
+            Point::at(&mut set, b).unwrap().loss
         };
         let h = 1e-5;
         let difference = (loss(h) - loss(-h)) / (2.0 * h);
@@ -217,55 +243,46 @@ mod tests {
     }
 
     #[test]
-    fn the_product_is_the_derivative_of_the_gradient_where_the_fit_is_exact() {
-        let (mut set, b) = working(12, 5, 0.0, 4);
+    fn the_gradient_is_the_derivative_with_respect_to_a() {
+        the_gradient_is_the_derivative::<f64>();
+        the_gradient_is_the_derivative::<c64>();
+    }
+
+    fn exact_fits_have_the_gauss_newton_product<T: Scalar>() {
+        let (mut set, b) = working::<T>(12, 5, 0.0, 4);
         let here = Point::at(&mut set, b.clone()).unwrap();
         let fit = Fit::at(&b);
         let model = Model::new(&b, &fit, &here.statistics);
         let e = direction(&model.a);
-        let product = model.product(&e);
-        let h = 1e-5;
-        let mut at = |t: f64| {
-            let moved = Matrix::from_fn(5, 5, |k, c| model.a[(k, c)] + t * e[(k, c)]);
-            gradient(&mut set, &linalg::inverse(&moved))
-        };
-        let (ahead, behind) = (at(h), at(-h));
-        for k in 0..25 {
-            let difference = (ahead.as_slice()[k] - behind.as_slice()[k]) / (2.0 * h);
-            let expected = product.as_slice()[k];
-            assert!(
-                (difference - expected).abs() < 1e-6 * product.norm(),
-                "{difference} {expected}"
-            );
-        }
+        check_product(&mut set, &model.a, &e, &model.product(&e));
     }
 
     #[test]
-    fn the_exact_product_is_the_derivative_of_the_gradient_on_noisy_sets_too() {
-        let (mut set, b) = working(12, 5, 2.0, 4);
+    fn the_product_is_the_derivative_of_the_gradient_where_the_fit_is_exact() {
+        exact_fits_have_the_gauss_newton_product::<f64>();
+        exact_fits_have_the_gauss_newton_product::<c64>();
+    }
+
+    fn noisy_fits_have_the_exact_product<T: Scalar>() {
+        let (mut set, b) = working::<T>(12, 5, 2.0, 4);
         let a = linalg::inverse(&b);
         let e = direction(&a);
         Point::at(&mut set, b.clone()).unwrap();
         let product = set.hessian_product(&e).unwrap();
-        let h = 1e-5;
-        let mut at = |t: f64| {
-            let moved = Matrix::from_fn(5, 5, |k, c| a[(k, c)] + t * e[(k, c)]);
-            gradient(&mut set, &linalg::inverse(&moved))
-        };
-        let (ahead, behind) = (at(h), at(-h));
-        for k in 0..25 {
-            let difference = (ahead.as_slice()[k] - behind.as_slice()[k]) / (2.0 * h);
-            let expected = product.as_slice()[k];
-            let error = (difference - expected).abs();
-            assert!(error < 1e-6 * product.norm(), "{difference} {expected}");
-        }
+        check_product(&mut set, &a, &e, &product);
+    }
+
+    #[test]
+    fn the_exact_product_is_the_derivative_of_the_gradient_on_noisy_sets_too() {
+        noisy_fits_have_the_exact_product::<f64>();
+        noisy_fits_have_the_exact_product::<c64>();
     }
 
     #[test]
     fn the_form_is_half_of_what_the_best_diagonals_leave() {
-        // ⟨E, H E⟩ = ½ min over δ of Σ_i w_i ‖E Λⁱ Aᵀ + A Λⁱ Eᵀ + A δⁱ Aᵀ‖², on noisy sets too.
+        // ⟨E, H E⟩ = ½ min over δ of Σ_i w_i ‖E Λⁱ Aᴴ + A Λⁱ Eᴴ + A δⁱ Aᴴ‖², on noisy sets too.
         let (n, p) = (7, 4);
-        let (data, mixing) = synthetic::mixed(n, p, 1.0, 5);
+        let (data, mixing) = synthetic::mixed_complex(n, p, 1.0, 5);
         let options = SetOptions::default().criterion(Criterion::LeastSquares);
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let b = diagonalizer(&mixing).unwrap();
@@ -276,16 +293,18 @@ mod tests {
         let columns = &fit.components;
         let mut expected = 0.0;
         for i in 0..n {
-            let diagonal = |m: &Matrix| -> Vec<f64> {
+            let diagonal = |m: &Matrix<c64>| {
                 let inner = linalg::product(&linalg::product(columns, m), a);
-                let dots = Matrix::from_fn(p, 1, |k, _| inner[(k, k)]);
-                linalg::product(&fit.inverse, &dots).into_vec()
+                let dots = Matrix::from_fn(p, 1, |k, _| inner[(k, k)].re);
+                let best = linalg::product(&fit.inverse, &dots).into_vec();
+                let best: Vec<c64> = best.into_iter().map(c64::from).collect();
+                Matrix::diagonal(&best)
             };
-            let lambda = Matrix::diagonal(&diagonal(&set.matrix(i)));
-            let half = linalg::product_transposed(&linalg::product(&e, &lambda), a);
-            let change = Matrix::from_fn(p, p, |k, l| half[(k, l)] + half[(l, k)]);
-            let fitted = linalg::product(a, &Matrix::diagonal(&diagonal(&change)));
-            let fitted = linalg::product_transposed(&fitted, a);
+            let lambda = diagonal(&set.matrix(i));
+            let half = linalg::product_adjoint(&linalg::product(&e, &lambda), a);
+            let change = Matrix::from_fn(p, p, |k, l| half[(k, l)] + half[(l, k)].conj());
+            let fitted = linalg::product(a, &diagonal(&change));
+            let fitted = linalg::product_adjoint(&fitted, a);
             let rest = Matrix::from_fn(p, p, |k, l| change[(k, l)] - fitted[(k, l)]);
             expected += 0.5 * rest.dot(&rest) / n as f64;
         }
@@ -298,7 +317,7 @@ mod tests {
 
     #[test]
     fn conjugate_gradients_solve_the_damped_system() {
-        let (mut set, b) = working(20, 6, 0.3, 6);
+        let (mut set, b) = working::<f64>(20, 6, 0.3, 6);
         let moved = Matrix::from_fn(6, 6, |x, y| b[(x, y)] + 0.05 * ((x + 2 * y) % 3) as f64);
         let b = diagonalizer(&linalg::inverse(&moved)).unwrap();
         let here = Point::at(&mut set, b.clone()).unwrap();

@@ -25,17 +25,17 @@ const SMALLEST: f64 = 1e-9;
 
 /// Where a fit stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
-    pub b: Matrix,
+pub(crate) struct Point<T = f64> {
+    pub b: Matrix<T>,
     pub loss: f64,
-    pub statistics: Statistics,
+    pub statistics: Statistics<T>,
 }
 
-impl Point {
+impl<T: Scalar> Point<T> {
     /// Brings the set to B.
-    pub fn at<T: Scalar, S: WorkingSet<T>>(set: &mut S, b: Matrix) -> Result<Self, Error> {
-        let captured = set.reset(&Matrix::from_real(&b))?;
-        let statistics = set.statistics()?.to_real();
+    pub fn at<S: WorkingSet<T>>(set: &mut S, b: Matrix<T>) -> Result<Self, Error> {
+        let captured = set.reset(&b)?;
+        let statistics = set.statistics()?;
         let summary = set.summary();
         let loss = summary.criterion.loss(summary, captured, 0.0);
         Ok(Self {
@@ -47,9 +47,9 @@ impl Point {
 }
 
 /// A step that was taken.
-pub(crate) struct Taken {
+pub(crate) struct Taken<T = f64> {
     /// Where it led; the set stands there.
-    pub point: Point,
+    pub point: Point<T>,
     pub effort: Effort,
 }
 
@@ -90,8 +90,8 @@ impl Levenberg {
     pub fn step<T: Scalar, S: WorkingSet<T>>(
         &mut self,
         set: &mut S,
-        here: &Point,
-    ) -> Result<Option<Taken>, Error> {
+        here: &Point<T>,
+    ) -> Result<Option<Taken<T>>, Error> {
         let summary = set.summary();
         let (criterion, energy) = (summary.criterion, summary.constant);
         let unit = criterion.loss_unit(summary);
@@ -108,7 +108,7 @@ impl Levenberg {
         for trials in 1..=MOST_TRIALS {
             if self.exact && trials > 1 {
                 // The last trial has moved the set.
-                set.reset(&Matrix::from_real(&here.b))?;
+                set.reset(&here.b)?;
                 effort.passes += FIT_PASSES;
             }
             let found = self.direction(set, &model, gradient_norm.min(FORCING), &mut effort)?;
@@ -129,7 +129,7 @@ impl Levenberg {
             self.damping = (growth * self.damping).max(1e-6);
             growth *= 2.0;
         }
-        set.reset(&Matrix::from_real(&here.b))?;
+        set.reset(&here.b)?;
         Ok(None)
     }
 
@@ -137,17 +137,14 @@ impl Levenberg {
     fn direction<T: Scalar, S: WorkingSet<T>>(
         &self,
         set: &mut S,
-        model: &Model<'_>,
+        model: &Model<'_, T>,
         forcing: f64,
         effort: &mut Effort,
-    ) -> Result<Direction, Error> {
+    ) -> Result<Direction<T>, Error> {
         let found = if self.exact {
-            let product = |e: &Matrix| -> Result<Matrix, Error> {
-                Ok(set.hessian_product(&Matrix::from_real(e))?.to_real())
-            };
-            model.direction(self.damping, forcing, product)?
+            model.direction(self.damping, forcing, |e| set.hessian_product(e))?
         } else {
-            model.direction(self.damping, forcing, |e: &Matrix| Ok(model.product(e)))?
+            model.direction(self.damping, forcing, |e| Ok(model.product(e)))?
         };
         effort.iterations += found.iterations;
         if self.exact {

@@ -1,12 +1,12 @@
-//! The least-squares fit Cⁱ ≈ A Λⁱ Aᵀ (Yeredor 2002), A = B⁻¹ and Λⁱ diagonal.
+//! The least-squares fit Cⁱ ≈ A Λⁱ Aᴴ (Yeredor 2002), A = B⁻¹ and Λⁱ diagonal and real.
 //!
-//! The best diagonals follow from A: with cⁱ = diag(Aᵀ Cⁱ A) and K = (AᵀA)∘(AᵀA) they are λⁱ = K⁻¹cⁱ,
+//! The best diagonals follow from A: with cⁱ = diag(Aᴴ Cⁱ A), g = AᴴA and K_ab = |g_ab|² they are λⁱ = K⁻¹cⁱ,
 //! and what the fit leaves is Σ_i w_i (‖Cⁱ‖² − cⁱᵀ λⁱ). With T = Σ_i w_i λⁱλⁱᵀ and the residuals
-//! Rⁱ = Cⁱ − A Λⁱ Aᵀ, the gradient of a quarter of it is
+//! Rⁱ = Cⁱ − A Λⁱ Aᴴ, the gradient of a quarter of it is
 //!
 //! ```text
-//! with respect to A          −Σ_i w_i Rⁱ A Λⁱ = −[Σ_i w_i λⁱ_a Cⁱ a_a − A ((AᵀA)∘T)_a]_a
-//! under B ← (I + E)B         G = Σ_i w_i Aᵀ Rⁱ A Λⁱ,   zero on the diagonal
+//! with respect to A          −Σ_i w_i Rⁱ A Λⁱ = −[Σ_i w_i λⁱ_a Cⁱ a_a − A (g∘T)_a]_a
+//! under B ← (I + E)B         G = Σ_i w_i Aᴴ Rⁱ A Λⁱ,   zero on the diagonal
 //! ```
 //!
 //! One pass over the Cⁱ, Yⁱ = Cⁱ A, makes the sums; all else here is p×p arithmetic, whatever n is.
@@ -62,7 +62,7 @@ pub(crate) fn column_norms<T: Scalar>(a: &Matrix<T>) -> Vec<f64> {
 }
 
 /// The B of an A whose columns are brought to unit norm; None if it has no inverse.
-pub(crate) fn diagonalizer(a: &Matrix) -> Option<Matrix> {
+pub(crate) fn diagonalizer<T: Scalar>(a: &Matrix<T>) -> Option<Matrix<T>> {
     let scale: Vec<f64> = column_norms(a).iter().map(|x| 1.0 / x).collect();
     let a = Matrix::from_fn(a.rows(), a.columns(), |k, c| a[(k, c)] * scale[c]);
     let b = linalg::inverse(&a);
@@ -75,11 +75,11 @@ pub(crate) fn is_cancelled(gamma: &Matrix, energy: f64) -> bool {
 }
 
 /// Whether two columns of A = B⁻¹ have become collinear.
-pub(crate) fn is_collinear(b: &Matrix) -> bool {
+pub(crate) fn is_collinear<T: Scalar>(b: &Matrix<T>) -> bool {
     let a = linalg::inverse(b);
     let norms = column_norms(&a);
-    let gram = linalg::product(&a.transpose(), &a);
-    let cosine = |x: usize, y: usize| gram[(x, y)] / (norms[x] * norms[y]);
+    let gram = linalg::product(&a.adjoint(), &a);
+    let cosine = |x: usize, y: usize| gram[(x, y)].abs() / (norms[x] * norms[y]);
     let mut pairs = (0..b.rows()).flat_map(|x| (0..x).map(move |y| (x, y)));
-    pairs.any(|(x, y)| cosine(x, y).abs() > 1.0 - COLLINEAR)
+    pairs.any(|(x, y)| cosine(x, y) > 1.0 - COLLINEAR)
 }

@@ -1,6 +1,6 @@
 //! Decompositions of single p×p matrices. With `by_faer.rs` the only file that names faer.
 
-use faer::linalg::matmul::{matmul, triangular};
+use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::{Matrix, Scalar, c64};
@@ -19,8 +19,10 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
         x: &Matrix<Self>,
         y: &Matrix<Self>,
     );
+    fn add_gram(out: &mut [Self], p: usize, factor: f64, x: &[Self], stride: usize, columns: usize);
     fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)>;
     fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>>;
+    fn eigenvectors(m: &Matrix<Self>) -> Option<Matrix<Self>>;
     fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>>;
     fn cholesky(m: &Matrix<Self>) -> Option<Matrix<Self>>;
     fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
@@ -39,12 +41,20 @@ macro_rules! compile_for {
                 by_faer::add_symmetric_product(out, factor, x, y);
             }
 
+            fn add_gram(out: &mut [Self], p: usize, factor: f64, x: &[Self], stride: usize, columns: usize) {
+                by_faer::add_gram(out, p, factor, x, stride, columns);
+            }
+
             fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)> {
                 by_faer::hermitian_eigen(m)
             }
 
             fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>> {
                 by_faer::hermitian_eigenvalues(m)
+            }
+
+            fn eigenvectors(m: &Matrix<Self>) -> Option<Matrix<Self>> {
+                by_faer::eigenvectors(m)
             }
 
             fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>> {
@@ -126,22 +136,17 @@ fn product_onto(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64], o
     );
 }
 
-/// The lower triangle of out += factor · x xᵀ, for an x of `columns` columns whose rows begin
+/// The lower triangle of out += factor · x xᴴ, for an x of `columns` columns whose rows begin
 /// `stride` numbers apart.
-pub fn add_gram(out: &mut [f64], p: usize, factor: f64, x: &[f64], stride: usize, columns: usize) {
-    use triangular::BlockStructure::{Rectangular, TriangularLower};
-    let x = MatRef::from_row_major_slice_with_stride(x, p, columns, stride);
-    triangular::matmul(
-        MatMut::from_row_major_slice_mut(out, p, p),
-        TriangularLower,
-        Accum::Add,
-        x,
-        Rectangular,
-        x.transpose(),
-        Rectangular,
-        factor,
-        Par::Seq,
-    );
+pub fn add_gram<T: Scalar>(
+    out: &mut [T],
+    p: usize,
+    factor: f64,
+    x: &[T],
+    stride: usize,
+    columns: usize,
+) {
+    T::add_gram(out, p, factor, x, stride, columns);
 }
 
 /// out += left · rightᵀ for a `left` of so many rows, and a `right` of as many as `out` has columns, both
@@ -183,19 +188,10 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     T::hermitian_eigenvalues(m)
 }
 
-/// The eigenvectors of a square matrix as columns; of a complex pair, the real and the imaginary part of
-/// one. None if the iteration does not converge, which for finite input does not happen.
-pub fn real_eigenvectors(m: &Matrix) -> Option<Matrix> {
-    let eigen = view(m).eigen().ok()?;
-    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
-    Some(Matrix::from_fn(m.rows(), m.rows(), |a, b| {
-        let entry = vectors[(a, b)];
-        if values[b].im < 0.0 {
-            entry.im
-        } else {
-            entry.re
-        }
-    }))
+/// The eigenvectors of a square matrix as columns; for a real one that has a complex pair, the real and the
+/// imaginary part of one. None if the iteration does not converge, which for finite input does not happen.
+pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    T::eigenvectors(m)
 }
 
 /// The singular values in descending order.

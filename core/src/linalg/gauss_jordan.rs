@@ -4,23 +4,30 @@ use super::{Matrix, Scalar, kernels};
 
 /// log det m, −∞ unless the determinant is positive, and m⁻¹; for complex matrices log |det m|.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    let p = m.rows();
-    let mut inverse = m.clone();
-    let mut log_det = 0.0;
-    kernels::dispatch(
-        #[inline(always)]
-        || log_det = eliminate(inverse.as_mut_slice(), p),
-    );
-    if log_det == f64::NEG_INFINITY {
-        inverse = Matrix::zeros(p, p);
+    let (log_det, negative, inverse) = inverse(m);
+    if negative || log_det == f64::NEG_INFINITY {
+        let p = m.rows();
+        return (f64::NEG_INFINITY, Matrix::zeros(p, p));
     }
     (log_det, inverse)
 }
 
-/// Replaces a row-major p×p matrix by its inverse; returns the logarithm of its determinant, −∞
-/// (with the matrix in disorder) unless that is positive, or, of a complex one, not zero.
+/// log |det m|, −∞ (and then no inverse) if that is zero; whether a real determinant is negative; and m⁻¹.
+pub fn inverse<T: Scalar>(m: &Matrix<T>) -> (f64, bool, Matrix<T>) {
+    let p = m.rows();
+    let mut inverse = m.clone();
+    let mut determinant = (0.0, false);
+    kernels::dispatch(
+        #[inline(always)]
+        || determinant = eliminate(inverse.as_mut_slice(), p),
+    );
+    (determinant.0, determinant.1, inverse)
+}
+
+/// Replaces a row-major p×p matrix by its inverse; returns the logarithm of the size of its determinant,
+/// −∞ (with the matrix in disorder) if that is zero, and whether, if real, it is negative.
 #[inline(always)]
-fn eliminate<T: Scalar>(m: &mut [T], p: usize) -> f64 {
+fn eliminate<T: Scalar>(m: &mut [T], p: usize) -> (f64, bool) {
     let (mut log_det, mut negative) = (0.0, false);
     let mut swaps = vec![0; p];
     let mut pivot_row = vec![T::ZERO; p];
@@ -35,7 +42,7 @@ fn eliminate<T: Scalar>(m: &mut [T], p: usize) -> f64 {
         swaps[k] = chosen;
         let pivot = m[chosen * p + k];
         if !(pivot.abs() > 0.0 && pivot.abs().is_finite()) {
-            return f64::NEG_INFINITY;
+            return (f64::NEG_INFINITY, false);
         }
         log_det += pivot.abs().ln();
         negative ^= T::PLANES == 1 && (pivot.real() < 0.0) ^ (chosen != k);
@@ -60,5 +67,5 @@ fn eliminate<T: Scalar>(m: &mut [T], p: usize) -> f64 {
             m.chunks_exact_mut(p).for_each(|row| row.swap(k, chosen));
         }
     }
-    if negative { f64::NEG_INFINITY } else { log_det }
+    (log_det, negative)
 }

@@ -312,13 +312,7 @@ impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
     }
 }
 
-/// For arithmetic that is only for real numbers.
 impl<T: Scalar> Matrix<T> {
-    /// The real parts.
-    pub(crate) fn to_real(&self) -> Matrix {
-        Matrix::from_fn(self.rows(), self.columns(), |a, b| self[(a, b)].real())
-    }
-
     /// A real matrix among matrices that may be complex.
     pub(crate) fn from_real(real: &Matrix) -> Self {
         Self::from_fn(real.rows(), real.columns(), |a, b| {

@@ -8,13 +8,14 @@ mod gauss_jordan;
 pub mod kernels;
 mod matrix;
 mod scalar;
+mod small;
 mod triangle;
 
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
-    add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky,
+    add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
     hermitian_eigen, inverse, log_abs_det, log_det_and_inverse, product, product_adjoint,
-    product_into, real_eigenvectors, reorthogonalize, singular_values, unitary_exponential,
+    product_into, reorthogonalize, singular_values, unitary_exponential,
 };
 // The names of the real case, for real code.
 pub use dense::{
@@ -30,7 +31,12 @@ pub fn reals<T: Scalar>(numbers: &[T]) -> &[f64] {
     bytemuck::cast_slice(numbers)
 }
 
-/// The same, to be changed.
+/// Real numbers as those that are made of them, one after the other.
+pub fn scalars<T: Scalar>(numbers: &[f64]) -> &[T] {
+    bytemuck::cast_slice(numbers)
+}
+
+/// The same as [`reals`], to be changed.
 pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }

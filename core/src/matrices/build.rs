@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::error::{Conflict, Remedy};
+use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
 
@@ -98,9 +98,6 @@ impl<T: Scalar> MatrixSet<T> {
         mut blocks: Vec<Block<T>>,
         options: &SetOptions,
     ) -> Result<Self, Error> {
-        if T::PLANES > 1 && options.criterion == Criterion::LeastSquares {
-            return Err(Error::Conflict(Conflict::LeastSquaresComplex));
-        }
         let n = blocks.iter().map(|b| b.matrices).sum();
         let weights = options.normalized_weights(n);
         deal_out(&weights, &mut blocks);
@@ -109,7 +106,13 @@ impl<T: Scalar> MatrixSet<T> {
         check_range(&mean)?;
         let reduction = match options.rank {
             Rank::Full => None,
-            rank => Some(reduce(&mut blocks, &mean, rank)?),
+            rank => Some(reduce(
+                &mut blocks,
+                &mean,
+                rank,
+                options.criterion,
+                &workers,
+            )?),
         };
         if let Some(reduction) = &reduction {
             mean = weighted_mean(reduction.rank(), &blocks, &workers);
@@ -211,14 +214,23 @@ pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), 
     })
 }
 
-/// Brings the blocks to the leading dimensions of the mean.
+/// Brings the blocks to the leading dimensions of the set.
 fn reduce<T: Scalar>(
     blocks: &mut [Block<T>],
     mean: &Matrix<T>,
     rank: Rank,
+    criterion: Criterion,
+    workers: &Workers,
 ) -> Result<Reduction<T>, Error> {
-    let reduction = Reduction::of_mean(mean, rank)?;
-    check_semidefinite(blocks, mean)?;
+    let reduction = if criterion.requires_definite() {
+        let reduction = Reduction::of_mean(mean, rank)?;
+        check_semidefinite(blocks, mean)?;
+        reduction
+    } else {
+        let energy = weighted_energy(mean.rows(), blocks, workers);
+        check_constant(criterion, trace(&energy))?;
+        Reduction::of_energy(&energy, rank)?
+    };
     reduce_blocks(blocks, reduction.filters());
     Ok(reduction)
 }
@@ -381,6 +393,36 @@ impl Indefinite {
             _ => Remedy::None,
         }
     }
+}
+
+/// Σ_i w_i (Cⁱ)²; its trace is the energy of the set.
+pub(super) fn weighted_energy<T: Scalar>(
+    p: usize,
+    blocks: &[Block<T>],
+    workers: &Workers,
+) -> Matrix<T> {
+    let mut total = Matrix::zeros(p, p);
+    for sums in workers.map(blocks, |_, block| block_energy(block)) {
+        linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice());
+    }
+    total
+}
+
+/// The same over one block.
+pub(super) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
+    let p = block.size();
+    let mut sums = Matrix::zeros(p, p);
+    for (lane, weight) in block.weights[..block.matrices].iter().enumerate() {
+        let matrix = block.batch.matrix(lane);
+        let square = linalg::product(&matrix, &matrix);
+        linalg::add_multiple(sums.as_mut_slice(), *weight, square.as_slice());
+    }
+    sums
+}
+
+/// The sum of the diagonal.
+pub(super) fn trace<T: Scalar>(m: &Matrix<T>) -> f64 {
+    (0..m.rows()).map(|a| m[(a, a)].real()).sum()
 }
 
 /// Σ_i w_i Cⁱ.

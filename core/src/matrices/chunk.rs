@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::build::{
     self, check_range, check_semidefinite, check_shape, deal_out, gather, reduce_blocks,
-    weighted_mean,
+    weighted_energy, weighted_mean,
 };
 use super::{Block, InMemory, Reduction, SetOptions, Summary};
 use crate::Error;
@@ -117,6 +117,16 @@ impl<T: Scalar> Chunk<T> {
         weighted_mean(self.p, &self.blocks, &Workers::One)
     }
 
+    /// What the set would be reduced in rank by: the mean of the matrices or, for criteria that take
+    /// indefinite ones, Σ_i w_i (Cⁱ)². The whole set's, from which
+    /// [`Reduction::of_sum`] makes the reduction, is the mean of the chunks', each with its weight.
+    pub fn range_sum(&self) -> Matrix<T> {
+        if self.criterion.requires_definite() {
+            return self.mean();
+        }
+        weighted_energy(self.p, &self.blocks, &Workers::One)
+    }
+
     /// The matrices, row after row, as they were gathered, and their weights, which sum to 1: what
     /// makes the chunk anew elsewhere.
     pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
@@ -130,7 +140,7 @@ impl<T: Scalar> InMemory<T> {
     /// threads are used.
     ///
     /// # Errors
-    /// If a matrix is not positive definite, which is named by its number in the whole set.
+    /// If a matrix is not as the criterion requires, which is named by its number in the whole set.
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
@@ -162,7 +172,9 @@ impl<T: Scalar> InMemory<T> {
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
         if let Some(filters) = filters {
-            check_semidefinite(&blocks, &mean).map_err(|e| named(e, &firsts))?;
+            if criterion.requires_definite() {
+                check_semidefinite(&blocks, &mean).map_err(|e| named(e, &firsts))?;
+            }
             reduce_blocks(&mut blocks, filters);
             mean = weighted_mean(filters.rows(), &blocks, &workers);
         }

@@ -98,7 +98,7 @@ impl Diagonals<'_> {
     }
 
     /// Writes the λⁱ, one row per matrix, and takes the energy of the fit from each ‖Cⁱ‖².
-    pub fn write(&self, fit: &Fit, powers: &mut [f64], energies: &mut [f64]) {
+    pub fn write<T: Scalar>(&self, fit: &Fit<T>, powers: &mut [f64], energies: &mut [f64]) {
         let (p, lanes) = (self.rows.len() / self.weights.len(), self.weights.len());
         let matrices = powers.chunks_exact_mut(p).zip(energies).enumerate();
         for (lane, (out, energy)) in matrices {

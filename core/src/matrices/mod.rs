@@ -8,7 +8,9 @@ mod in_memory;
 mod on_disk;
 mod options;
 mod recycled;
+pub(crate) use recycled::Recycled;
 mod reduction;
+mod resampled;
 mod start_sums;
 mod summary;
 mod working_set;
@@ -19,7 +21,7 @@ pub(crate) use build::{
     Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
-pub(crate) use groups::diagonal_sum;
+pub(crate) use groups::{diagonal_sum, packed_len};
 pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading, Unwatched, Watcher};
 pub use options::{Rank, SetOptions};
@@ -121,6 +123,11 @@ impl<T: Scalar> MatrixSet<T> {
     pub fn with_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
         self.threads = threads.into();
         self
+    }
+
+    /// How many threads work on it; as many as pay for None.
+    pub(crate) fn threads(&self) -> Option<usize> {
+        self.threads
     }
 
     /// The blocks, in order.

@@ -39,6 +39,14 @@ impl Recycled {
     }
 }
 
+impl Clone for Recycled {
+    fn clone(&self) -> Self {
+        let mut copy = Self::of_len(self.len());
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
 impl Drop for Recycled {
     fn drop(&mut self) {
         let numbers = std::mem::take(&mut self.0);

@@ -1,15 +1,18 @@
-//! Reduction of a set to the range of its mean.
+//! Reduction of a set to the range of its mean, or of its matrices.
 
 use super::Rank;
 use super::options::RANK_CHOICES;
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::error::{Expected, Remedy, Setting};
 use crate::linalg::{self, Matrix, Scalar};
 
 /// Eigenvalues of the mean's correlations below this share of the largest are rounding.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
+/// Eigenvalues of Σ_i w_i (Cⁱ)² below p times this share of the largest are rounding: they are squares.
+const ENERGY_TOLERANCE: f64 = 1e-14;
 
-/// Coordinates on the range of the mean: r filters and r patterns, filters · patterns = I.
+/// Coordinates on the range of a set: r filters and r patterns, filters · patterns = I.
 ///
 /// ```
 /// use codiag::{MatrixSet, Rank, SetOptions};
@@ -54,6 +57,61 @@ impl<T: Scalar> Reduction<T> {
         self.rotates
     }
 
+    /// From the sum over a set that its criterion is reduced by: its mean for the likelihood
+    /// ([`of_mean`](Self::of_mean)), Σ_i w_i (Cⁱ)² for the others, whose matrices need not be definite
+    /// ([`of_energy`](Self::of_energy)). [`Chunk::range_sum`](crate::working::Chunk::range_sum) makes either.
+    ///
+    /// ```
+    /// use codiag::{Criterion, Matrix, Rank, Reduction};
+    /// let sum = Matrix::diagonal(&[4.0, 0.0, 1.0]);
+    /// let reduction = Reduction::of_sum(Criterion::Frobenius, &sum, Rank::Auto)?;
+    /// assert_eq!(reduction.rank(), 2);
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the set does not have that rank.
+    pub fn of_sum(criterion: Criterion, sum: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
+        if criterion.requires_definite() {
+            Self::of_mean(sum, rank)
+        } else {
+            Self::of_energy(sum, rank)
+        }
+    }
+
+    /// The leading eigenvectors of Σ_i w_i (Cⁱ)², the dimensions in which the matrices have most of their
+    /// energy, positive or negative. They are orthonormal: rotations in them are those of the channels,
+    /// and a fit in them is one of the matrices as they came, if these have no other dimensions.
+    ///
+    /// ```
+    /// use codiag::{Matrix, Rank, Reduction};
+    /// let energy = Matrix::diagonal(&[4.0, 0.0, 1.0]);
+    /// let reduction = Reduction::of_energy(&energy, Rank::Exactly(1))?;
+    /// assert_eq!((reduction.rank(), reduction.channels()), (1, 3));
+    /// assert!((reduction.filters()[(0, 0)].abs() - 1.0).abs() < 1e-12);
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If it does not have that rank.
+    pub fn of_energy(energy: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
+        let p = energy.rows();
+        let (values, vectors) = linalg::hermitian_eigen(energy).ok_or(Error::NoEigenvalues)?;
+        let floor = p as f64 * ENERGY_TOLERANCE * values[p - 1];
+        let available = match values.iter().filter(|x| **x > floor).count() {
+            // Zero in all dimensions alike.
+            0 => p,
+            some => some,
+        };
+        let r = choose(rank, p, available)?;
+        let filters = Matrix::from_fn(r, p, |k, c| vectors[(p - 1 - k, c)]);
+        Ok(Self {
+            patterns: filters.adjoint(),
+            filters,
+            rotates: true,
+        })
+    }
+
     /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
     /// that the units of the channels change nothing.
     ///
@@ -61,11 +119,7 @@ impl<T: Scalar> Reduction<T> {
     /// If the mean does not have that rank.
     pub fn of_mean(mean: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
-        if let Rank::Exactly(r) = rank
-            && (r == 0 || r > p)
-        {
-            return Err(Error::setting(Setting::Rank, RANK_CHOICES, r));
-        }
+        choose(rank, p, p)?;
         let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::NoEigenvalues)?;
         if is_negative(mean, &values) {
             let eigenvalues = linalg::symmetric_eigenvalues(mean);
@@ -75,17 +129,7 @@ impl<T: Scalar> Reduction<T> {
                 remedy: Remedy::None,
             });
         }
-        let available = count_rank(&values);
-        let r = match rank {
-            Rank::Full => p,
-            Rank::Auto => available,
-            Rank::Exactly(r) if r > available => {
-                let expected = Expected::Words("at most the rank of the mean");
-                let value = format!("{r} for a mean of rank {available}");
-                return Err(Error::setting(Setting::Rank, expected, value));
-            }
-            Rank::Exactly(r) => r,
-        };
+        let r = choose(rank, p, count_rank(&values))?;
         if r == 0 {
             return Err(Error::NotPositiveDefinite {
                 matrix: None,
@@ -129,6 +173,21 @@ impl<T: Scalar> Reduction<T> {
     /// The number of channels p.
     pub fn channels(&self) -> usize {
         self.filters.columns()
+    }
+}
+
+/// The rank asked for of a set of p channels that has so much of it.
+fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
+    match rank {
+        Rank::Full => Ok(p),
+        Rank::Auto => Ok(available),
+        Rank::Exactly(r) if r == 0 || r > p => Err(Error::setting(Setting::Rank, RANK_CHOICES, r)),
+        Rank::Exactly(r) if r > available => {
+            let expected = Expected::Words("at most the rank of the set");
+            let value = format!("{r} for a set of rank {available}");
+            Err(Error::setting(Setting::Rank, expected, value))
+        }
+        Rank::Exactly(r) => Ok(r),
     }
 }
 

@@ -173,9 +173,9 @@ pub trait WorkingSet<T: Scalar = f64> {
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error>;
 
     /// For U-WEDGE and FFDIAG: Σ_i w_i Dⁱ_bb Dⁱ_ab, a ≠ b, as gradient, and Σ_i w_i Dⁱ_aa Dⁱ_bb as Γ, of
-    /// Dⁱ = B Cⁱ Bᵀ at the current B. Not asked of a set that is not diagonalized by least squares, and
+    /// Dⁱ = B Cⁱ Bᴴ at the current B. Not asked of a set that is not diagonalized by least squares, and
     /// [`Error::Question`] by default.
-    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         Err(Error::Question)
     }
 

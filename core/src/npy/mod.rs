@@ -246,7 +246,11 @@ impl Header {
         self.read_scalars(reader, count, done)
     }
 
-    fn read_scalars<T: Scalar>(
+    /// The same as numbers of any type that can hold them.
+    ///
+    /// # Errors
+    /// If the file ends before, or if they are complex and the type is not.
+    pub fn read_scalars<T: Scalar>(
         &self,
         reader: &mut dyn Read,
         count: usize,

@@ -41,6 +41,13 @@ impl Basis {
         })
     }
 
+    /// How many coordinates there are.
+    pub fn components(&self) -> usize {
+        self.reduction
+            .as_ref()
+            .map_or(self.mean.rows(), Reduction::rank)
+    }
+
     pub fn coordinates(&self) -> Coordinates {
         match &self.reduction {
             Some(reduction) => Coordinates::Filtered(reduction.filters().clone()),
@@ -59,6 +66,12 @@ impl Basis {
             square * power / total
         };
         mean_powers.iter().enumerate().map(share).collect()
+    }
+
+    /// The factor by which each channel was multiplied.
+    pub fn factors(&self) -> Vec<f64> {
+        let ones = || vec![1.0; self.mean.rows()];
+        self.scale.clone().unwrap_or_else(ones)
     }
 
     /// Of all filters that rotate the whitened components, those nearest to some filters, which may be of

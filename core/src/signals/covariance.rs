@@ -6,6 +6,7 @@ use super::estimation::{
 use super::reader::{Coordinates, Reader};
 use super::{Epochs, Piece, Recording, Scale, Segments, Shrinkage};
 use crate::error::{Expected, Portion, Setting};
+use crate::linalg::Scalar;
 use crate::setters::setters;
 use crate::{Error, MatrixSet, SetOptions};
 
@@ -56,7 +57,8 @@ impl CovarianceOptions {
     }
 }
 
-/// Matrices made from signals, before they are a checked [`MatrixSet`].
+/// Matrices made from signals, before they are a checked [`MatrixSet`]; those of
+/// [`cross_spectra`](super::cross_spectra) are complex.
 ///
 /// ```
 /// use codiag::SetOptions;
@@ -71,9 +73,9 @@ impl CovarianceOptions {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Covariances {
+pub struct Covariances<T = f64> {
     /// n·p·p numbers, one row-major matrix after the other.
-    pub data: Vec<f64>,
+    pub data: Vec<T>,
     /// The number of matrices.
     pub n: usize,
     /// Their size: the number of channels.
@@ -82,12 +84,12 @@ pub struct Covariances {
     pub shrinkages: Vec<f64>,
 }
 
-impl Covariances {
+impl<T: Scalar> Covariances<T> {
     /// The set, to be diagonalized.
     ///
     /// # Errors
     /// If a matrix is not positive definite, or the options are not as they should be.
-    pub fn set(&self, options: &SetOptions) -> Result<MatrixSet, Error> {
+    pub fn set(&self, options: &SetOptions) -> Result<MatrixSet<T>, Error> {
         MatrixSet::with_options(&self.data, self.n, self.p, options)
     }
 }
@@ -115,7 +117,7 @@ pub fn segment_covariances(
     segments: &Segments,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let pieces = segments.pieces(recording.samples())?;
+    let pieces = segments.pieces(recording.samples(), recording.channels())?;
     let matrices: Vec<Vec<Piece>> = pieces.into_iter().map(|piece| vec![piece]).collect();
     covariances(recording, &matrices, Portion::Segment, options)
 }

@@ -3,7 +3,7 @@
 use super::reader::{Buffers, Reader};
 use super::{Piece, Shrinkage};
 use crate::error::Portion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 use crate::{Error, MatrixSet, SetOptions};
 
@@ -86,23 +86,27 @@ pub(super) fn estimate(
 }
 
 /// Σ_t ‖x_t‖⁴ for the columns x_t of some rows.
-pub(super) fn fourth_powers<'a>(rows: impl Iterator<Item = &'a [f64]>, columns: usize) -> f64 {
+pub(super) fn fourth_powers<'a, T: Scalar>(
+    rows: impl Iterator<Item = &'a [T]>,
+    columns: usize,
+) -> f64 {
     let mut squares = vec![0.0; columns];
     for row in rows {
-        squares.iter_mut().zip(row).for_each(|(s, x)| *s += x * x);
+        let pairs = squares.iter_mut().zip(row);
+        pairs.for_each(|(square, x)| *square += x.norm_sqr());
     }
     linalg::dot(&squares, &squares)
 }
 
-/// Copies the lower triangle to the upper.
-pub(super) fn mirror(matrix: &mut [f64], p: usize) {
+/// Copies the lower triangle to the upper, conjugated.
+pub(super) fn mirror<T: Scalar>(matrix: &mut [T], p: usize) {
     // In tiles, so that what is read by columns is read by whole cache lines.
     const TILE: usize = 16;
     for rows in (0..p).step_by(TILE) {
         for columns in (0..=rows).step_by(TILE) {
             for b in columns..(columns + TILE).min(p) {
                 for a in rows.max(b + 1)..(rows + TILE).min(p) {
-                    matrix[b * p + a] = matrix[a * p + b];
+                    matrix[b * p + a] = matrix[a * p + b].conj();
                 }
             }
         }

@@ -77,7 +77,9 @@ pub fn lagged_covariances(
     lags: &Lags,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let pieces = lags.segments.pieces(recording.samples())?;
+    let pieces = lags
+        .segments
+        .pieces(recording.samples(), recording.channels())?;
     let sets: Vec<Vec<Piece>> = pieces.into_iter().map(|piece| vec![piece]).collect();
     of_sets(recording, &sets, &lags.lags, options)
 }

@@ -7,9 +7,10 @@
 //! does all of it; each step is also a function of its own:
 //!
 //! - [`Recording`] is the trait of what can be read; [`View`] and [`Epochs`] are recordings in memory.
-//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`lagged_covariances`] and
-//!   [`cumulants`] make matrices from it.
-//! - [`artefacts`] says which sources look like blinks, heartbeats, line noise or muscles, and why.
+//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (which are complex),
+//!   [`lagged_covariances`] and [`cumulants`] make matrices from it.
+//! - [`artefacts`] says which sources look like blinks, heartbeats, line noise or muscles, and why;
+//!   [`Detector`] scores all of them.
 //! - [`Separated::sources`] and [`Separated::remove`] apply what was found, to any recording.
 //!
 //! A recording is read some thousand samples at a time and never copied as a whole, unless a whole
@@ -34,11 +35,13 @@
 //! ```
 
 mod artefacts;
+mod bands;
 mod basis;
 mod centered;
 mod cospectra;
 mod covariance;
 mod cumulants;
+mod drift;
 mod estimation;
 mod lags;
 mod measures;
@@ -57,10 +60,12 @@ mod streaming;
 mod tests;
 mod welch;
 
-pub use artefacts::{Artefact, ArtefactKind, Reference, artefacts};
-pub use cospectra::{Bands, cospectra};
+pub use artefacts::{Artefact, ArtefactKind, Detector, Evidence, Reference, Thresholds, artefacts};
+pub use bands::Bands;
+pub use cospectra::{cospectra, cross_spectra};
 pub use covariance::{CovarianceOptions, Covariances, epoch_covariances, segment_covariances};
 pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
+pub use drift::drift_share;
 pub use lags::{Lags, epoch_lagged_covariances, lagged_covariances};
 pub use principal::Components;
 pub use recording::{Epochs, Recording, View};

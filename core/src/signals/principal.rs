@@ -29,6 +29,16 @@ pub enum Components {
     Share(f64),
 }
 
+impl Components {
+    /// How many there are at most.
+    pub(super) fn at_most(self, channels: usize) -> usize {
+        match self {
+            Self::Number(r) => r.clamp(1, channels),
+            _ => channels,
+        }
+    }
+}
+
 /// The coordinates in which a recording of this covariance is separated, and the share of its
 /// variance that they keep. None if they are the channels, which they are not if it is to be `whitened`.
 pub(super) fn reduce(

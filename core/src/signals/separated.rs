@@ -56,8 +56,8 @@ pub struct Rival {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Separated {
-    /// The solver's answer. Its `powers` are those of each source in each segment or band, or its
-    /// autocorrelations, one row per lag, segment after segment; its `b` and `a` are the filters and
+    /// The solver's answer. Its `powers` are those of each source in each segment or band (segment after segment,
+    /// if there are both), or its autocorrelations, one row per lag, segment after segment; its `b` and `a` are the filters and
     /// patterns in the recording's units.
     pub diagonalization: Diagonalization,
     /// Each source's share of the variance of the recording, in the units of
@@ -74,9 +74,12 @@ pub struct Separated {
     pub rivals: Vec<Option<Rival>>,
     /// The share of the recording's variance that the components separated have.
     pub kept_variance: f64,
+    /// The factor by which each channel was multiplied when principal components were found, as
+    /// [`Scale`](super::Scale) asks: in these units the patterns lie in the space of the filters.
+    pub scale: Vec<f64>,
     /// The amount of shrinkage of each matrix, from 0 to 1. Empty for lags and cumulants.
     pub shrinkages: Vec<f64>,
-    /// The samples of each segment, epoch or class; empty for bands.
+    /// The samples of each segment, epoch or class; empty for bands of the whole recording.
     pub segments: Vec<Piece>,
     pub(super) threads: Option<usize>,
 }

@@ -1,10 +1,11 @@
 //! From a recording to its sources.
 
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use super::basis::Basis;
 use super::centered::Centered;
-use super::cospectra::CospectraEstimator;
+use super::cospectra::SpectraEstimator;
 use super::covariance::epoch_pieces;
 use super::estimation::{self, PortionOf};
 use super::lags::epoch_sets;
@@ -12,14 +13,17 @@ use super::principal::Components;
 use super::reader::{Coordinates, Reader};
 use super::segments::usable_spans;
 use super::{
-    Bands, CovarianceOptions, Epochs, Lags, Piece, Recording, Scale, Segments, Separated,
+    Bands, CovarianceOptions, Cut, Epochs, Lags, Piece, Recording, Scale, Segments, Separated,
     Shrinkage, cumulants, lags, measures,
 };
 use crate::error::Portion;
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
-use crate::{Criterion, Error, MatrixSet, SetOptions, Settings, Start, diagonalize_with};
+use crate::{Criterion, Error, MatrixSet, Order, SetOptions, Settings, Start, diagonalize_with};
+
+/// Segments are not made longer if there are no more than this.
+const FEWEST_SEGMENTS: usize = 20;
 
 /// What tells sources apart.
 ///
@@ -36,7 +40,8 @@ use crate::{Criterion, Error, MatrixSet, SetOptions, Settings, Start, diagonaliz
 pub enum Contrast {
     /// Their powers change over time, each in its own way: covariances of segments.
     Segments(Segments),
-    /// Their spectra differ: cospectra in frequency bands.
+    /// Their spectra differ: cospectra in frequency bands; of segments, if those are
+    /// [asked for](Bands#structfield.cut), for sources of which either differs.
     Bands(Bands),
     /// Their autocorrelations differ: lagged covariances of the whitened recording, diagonalized by
     /// rotations, unless they say otherwise. This is SOBI (Belouchrani et al. 1997), and AMUSE (Tong et
@@ -187,17 +192,16 @@ impl Separation {
     ) -> Result<Separated, Error> {
         match &self.contrast {
             Contrast::Segments(segments) => {
-                let pieces = segments.pieces(recording.samples())?;
-                let matrices: Vec<Vec<Piece>> =
-                    pieces.into_iter().map(|piece| vec![piece]).collect();
-                self.fit_covariances(recording, matrices, Portion::Segment, observer)
+                self.fit_segments(recording, segments.clone(), observer)
             }
             Contrast::Bands(bands) => {
-                let spans = usable_spans(recording.samples(), &bands.exclude)?;
-                self.fit_cospectra(recording, bands, &spans, observer)
+                let most = self.components.at_most(recording.channels());
+                let pieces = bands.pieces(recording.samples(), most)?;
+                self.fit_cospectra(recording, bands, pieces, observer)
             }
             Contrast::Lags(lags) => {
-                let pieces = lags.segments.pieces(recording.samples())?;
+                let most = self.components.at_most(recording.channels());
+                let pieces = lags.segments.pieces(recording.samples(), most)?;
                 let sets = pieces.into_iter().map(|piece| vec![piece]);
                 self.fit_whitened(recording, sets.collect(), observer)
             }
@@ -211,7 +215,8 @@ impl Separation {
     /// Separates epochs: the covariances are those of single epochs or, with labels, of classes
     /// (numbers from 0 on), whatever [`Segments`] say. Lagged covariances are those of all epochs together,
     /// or of classes. Neither windows of cospectra nor lags cross the borders of epochs; labels do not
-    /// matter to cospectra and cumulants.
+    /// matter to cumulants, and to cospectra only if they are [of segments](Bands#structfield.cut), which
+    /// then are the epochs or classes.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -238,14 +243,17 @@ impl Separation {
         match &self.contrast {
             Contrast::Segments(_) => {
                 let (matrices, portion) = epoch_pieces(epochs, labels)?;
-                self.fit_covariances(epochs, matrices, portion, observer)
+                self.fit_covariances(epochs, &|_| Ok(matrices.clone()), portion, observer)
             }
             Contrast::Bands(bands) => {
-                let each = epochs.epoch_samples();
-                let spans: Vec<_> = (0..epochs.len())
-                    .map(|e| e * each..(e + 1) * each)
-                    .collect();
-                self.fit_cospectra(epochs, bands, &spans, observer)
+                let sets = match bands.cut {
+                    Some(_) => epoch_pieces(epochs, labels)?.0,
+                    None => epoch_sets(epochs, None)?,
+                };
+                let pieces = sets
+                    .into_iter()
+                    .map(|set| set.into_iter().flatten().collect());
+                self.fit_cospectra(epochs, bands, pieces.collect(), observer)
             }
             Contrast::Lags(_) => self.fit_whitened(epochs, epoch_sets(epochs, labels)?, observer),
             Contrast::Cumulants { .. } => {
@@ -254,22 +262,62 @@ impl Separation {
         }
     }
 
+    /// Of segments whose length is not given, longer ones if a source is silent in one of them.
+    fn fit_segments(
+        &self,
+        recording: &dyn Recording,
+        mut segments: Segments,
+        observer: &mut dyn Observer,
+    ) -> Result<Separated, Error> {
+        let found = segments.cut == Cut::Auto;
+        loop {
+            let count = Cell::new(0);
+            let cut = |components: usize| {
+                let pieces = segments.pieces(recording.samples(), components)?;
+                count.set(pieces.len());
+                Ok(pieces.into_iter().map(|piece| vec![piece]).collect())
+            };
+            let fitted = self.fit_covariances(recording, &cut, Portion::Segment, observer);
+            let silent = matches!(
+                fitted,
+                Err(Error::NotPositiveDefinite {
+                    matrix: Some(_),
+                    ..
+                })
+            );
+            if !(found && silent && count.get() > FEWEST_SEGMENTS) {
+                return fitted;
+            }
+            segments.cut = Cut::Count(count.get() / 2);
+        }
+    }
+
+    /// `cut` tells which samples make which matrix, for so many components.
     fn fit_covariances(
         &self,
         recording: &dyn Recording,
-        matrices: Vec<Vec<Piece>>,
+        cut: &dyn Fn(usize) -> Result<Vec<Vec<Piece>>, Error>,
         portion: PortionOf,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         self.shrinkage.check()?;
+        let most = self.components.at_most(recording.channels());
+        let mut matrices = cut(most)?;
         let workers = estimation::workers(&matrices, recording.channels(), self.threads);
         let mut reader = Reader {
             recording,
             coordinates: Coordinates::Channels,
             center: self.center,
         };
-        let mean = estimation::mean_covariance(&reader, &matrices, &workers)?;
-        let basis = self.basis(mean)?;
+        let mut basis = self.basis(estimation::mean_covariance(&reader, &matrices, &workers)?)?;
+        if basis.components() < most {
+            // Fewer components than channels may allow shorter segments.
+            let finer = cut(basis.components())?;
+            if finer.len() != matrices.len() {
+                matrices = finer;
+                basis = self.basis(estimation::mean_covariance(&reader, &matrices, &workers)?)?;
+            }
+        }
         reader.coordinates = basis.coordinates();
         let dimension = reader.dimension();
         estimation::check_samples(&matrices, portion, dimension, self.center, self.shrinkage)?;
@@ -283,20 +331,26 @@ impl Separation {
         &self,
         recording: &dyn Recording,
         bands: &Bands,
-        spans: &[Range<usize>],
+        pieces: Vec<Piece>,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         let options = CovarianceOptions::default()
             .center(self.center)
             .shrinkage(self.shrinkage)
             .threads(self.threads);
-        let mut estimator = CospectraEstimator::new(recording, bands, spans, &options)?;
+        let mut estimator = SpectraEstimator::new(recording, bands, &pieces, &options)?;
         let basis = self.basis(estimator.mean()?)?;
         estimator.reader.coordinates = basis.coordinates();
-        estimator.check_samples(estimator.reader.dimension(), self.shrinkage)?;
+        estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
         let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
-        self.solve(set, &basis, cospectra.shrinkages, Vec::new(), observer)
+        let segments = if bands.cut.is_some() {
+            pieces
+        } else {
+            Vec::new()
+        };
+        let matrices = segments.into_iter().map(|piece| vec![piece]).collect();
+        self.solve(set, &basis, cospectra.shrinkages, matrices, observer)
     }
 
     /// Whitens, and diagonalizes what tells the whitened components apart.
@@ -349,7 +403,10 @@ impl Separation {
             }
             _ => &self.solver,
         };
-        let mut answer = diagonalize_with(&set, solver, observer)?;
+        // Those that the contrast puts in an order of its own are ordered by stability thereafter.
+        let by_contrast = solver.clone().order(Order::Contrast);
+        solver.check(set.criterion())?;
+        let mut answer = diagonalize_with(&set, &by_contrast, observer)?;
         if self.contrast.criterion() == Criterion::LeastSquares {
             let in_white = set.summary().to_reduced(&answer.b);
             measures::normalize(&mut answer, &in_white);
@@ -371,6 +428,15 @@ impl Separation {
             answer.rearrange(&order, &vec![1.0; order.len()]);
             kurtosis.sort_by(|x, y| y.total_cmp(x));
         }
+        if solver.order == Order::Stability
+            && let Some(stability) = &answer.stability
+        {
+            let order = stability.order();
+            answer.rearrange(&order, &vec![1.0; order.len()]);
+            if !kurtosis.is_empty() {
+                kurtosis = order.iter().map(|k| kurtosis[*k]).collect();
+            }
+        }
         let powers = &answer.powers;
         // What was whitened has unit powers.
         let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
@@ -390,6 +456,7 @@ impl Separation {
             kurtosis,
             rivals,
             kept_variance: basis.kept_variance,
+            scale: basis.factors(),
             shrinkages,
             segments: pieces.collect(),
             diagonalization: answer,

@@ -99,6 +99,7 @@ pub(super) fn assemble<T: Scalar, S: WorkingSet<T>>(
         b,
         a,
         start_losses,
+        stability: None,
     })
 }
 

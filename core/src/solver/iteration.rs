@@ -16,6 +16,11 @@ use crate::update;
 /// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
 const PATIENCE: usize = 3;
 
+/// A further start is given up where the loss, less so many times the decrease that the quadratic model
+/// predicts, is above the best so far. While ĝ > 0.01, what was left in 110 solves of MEG sets was 2 to 6 times
+/// that decrease; and then it hardly matters.
+const REACH: f64 = 6.5;
+
 /// Where one solve begins.
 pub(super) struct Beginning<T> {
     pub b: Matrix<T>,
@@ -165,9 +170,8 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         let summary = self.set.summary();
         let criterion = summary.criterion;
         if criterion.fits_originals() {
-            let statistics = self.statistics.to_real();
-            let e = wedge::direction(&statistics);
-            return -0.5 * e.dot(&statistics.gradient) * criterion.loss_unit(summary);
+            let e = wedge::direction(&self.statistics);
+            return -0.5 * e.dot(&self.statistics.gradient) * criterion.loss_unit(summary);
         }
         if self.settings.orthogonal {
             let e = quasi_newton::rotation(criterion, &self.statistics, floor);
@@ -192,11 +196,18 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
             Some(Status::Converged)
         } else if self.stopped {
             Some(Status::Stopped)
+        } else if self
+            .progress
+            .to_beat
+            .is_some_and(|best| last.iteration > 0 && last.loss - REACH * last.decrement > best)
+        {
+            // It cannot be expected to win.
+            Some(Status::NoFurtherDecrease)
         } else if self.stalled.max(self.failed_confirmations) >= PATIENCE {
             Some(Status::NoFurtherDecrease)
         } else if last.iteration >= self.settings.max_iterations {
             Some(Status::IterationLimit)
-        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b.to_real()) {
+        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b) {
             Some(Status::Collinear)
         } else {
             None
@@ -217,14 +228,13 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
     }
 
     /// Moves to another point of a fit, at which the set stands.
-    pub fn fit(&mut self, point: Point) {
+    pub fn fit(&mut self, point: Point<T>) {
         let criterion = self.set.summary().criterion;
         let (change, noise) = (
             point.loss - self.loss,
             criterion.rounding(self.b.rows(), 0.0),
         );
-        let statistics = Statistics::from_real(point.statistics);
-        self.replace(Matrix::from_real(&point.b), statistics, change, noise);
+        self.replace(point.b, point.statistics, change, noise);
         self.loss = point.loss;
     }
 

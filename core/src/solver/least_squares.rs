@@ -1,5 +1,4 @@
-//! The methods of least squares: Gauss–Newton, AC-DC, U-WEDGE and FFDIAG. Their arithmetic is real, as are the
-//! sets that the criterion takes.
+//! The methods of least squares: Gauss–Newton, AC-DC, U-WEDGE and FFDIAG.
 
 use super::Stepper;
 use super::iteration::{Iteration, Step};
@@ -21,8 +20,7 @@ pub(super) fn statistics<T: Scalar, S: WorkingSet<T>>(
         return set.statistics();
     }
     let sums = set.wedge_sums()?;
-    let sums = wedge::in_units_of(set.summary().constant, sums);
-    Ok(Statistics::from_real(sums))
+    Ok(wedge::in_units_of(set.summary().constant, sums))
 }
 
 /// The Gauss–Newton method.
@@ -41,9 +39,9 @@ impl GaussNewton {
 impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for GaussNewton {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
         let here = Point {
-            b: iteration.b.to_real(),
+            b: iteration.b.clone(),
             loss: iteration.loss,
-            statistics: iteration.statistics.to_real(),
+            statistics: iteration.statistics.clone(),
         };
         let Some(taken) = self.0.step(iteration.set, &here)? else {
             return Ok(None);
@@ -73,7 +71,7 @@ impl<T: Scalar> Acdc<T> {
 
 impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Acdc<T> {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
-        let mut a = linalg::inverse(&iteration.b.to_real());
+        let mut a = linalg::inverse(&iteration.b);
         let criterion = iteration.set.summary().criterion;
         let weighted = self
             .weighted
@@ -95,7 +93,7 @@ pub(super) struct Wedge;
 
 impl Wedge {
     /// The next B, and how much of the direction was taken.
-    fn next(method: Method, b: &Matrix, e: &Matrix) -> Option<(Matrix, f64)> {
+    fn next<T: Scalar>(method: Method, b: &Matrix<T>, e: &Matrix<T>) -> Option<(Matrix<T>, f64)> {
         let (b, length) = match method {
             Method::Ffdiag => wedge::ffdiag(b, e),
             _ => (wedge::uwedge(b, e)?, 1.0),
@@ -106,13 +104,13 @@ impl Wedge {
 
 impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Wedge {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
-        let e = wedge::direction(&iteration.statistics.to_real());
-        let here = iteration.b.to_real();
-        let Some((b, length)) = Self::next(iteration.settings.method, &here, &e) else {
+        let e = wedge::direction(&iteration.statistics);
+        let method = iteration.settings.method;
+        let Some((b, length)) = Self::next(method, &iteration.b, &e) else {
             return Ok(None);
         };
         let Point { b, loss, .. } = Point::at(iteration.set, b)?;
-        let statistics = statistics(iteration.set, iteration.settings)?.to_real();
+        let statistics = statistics(iteration.set, iteration.settings)?;
         iteration.count(1.0 + FIT_PASSES);
         iteration.fit(Point {
             b,

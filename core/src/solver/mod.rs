@@ -13,21 +13,21 @@ mod rotation;
 
 use std::ops::ControlFlow;
 
-use crate::criterion::Criterion;
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::report::{Diagonalization, Observer, Record, Status};
-use crate::settings::{Method, Settings};
+use crate::settings::{Method, Order, Settings};
+use crate::stability::{self, Stability};
 use crate::statistics::Statistics;
-use crate::{Error, start};
+use crate::{Criterion, Error, start};
 use coarse::Coarse;
 use iteration::{Beginning, Iteration, Step};
 use progress::Progress;
 
 /// Losses nearer than this, relative to their size, differ by rounding: which of two starts is better
 /// must not depend on it.
-const SAME_LOSS: f64 = 1e-12;
+pub(crate) const SAME_LOSS: f64 = 1e-12;
 
 /// Finds the B for which all B Cⁱ Bᴴ are as diagonal as can be.
 ///
@@ -78,7 +78,9 @@ pub fn diagonalize_with<T: Scalar>(
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Diagonalization<T>, Error> {
-    diagonalize_working(&mut InMemory::new(set), settings, observer)
+    let (mut answer, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
+    stability::assess(set, settings, &mut answer, &others, observer)?;
+    Ok(answer)
 }
 
 /// As [`diagonalize_with`], for matrices wherever they are.
@@ -101,18 +103,34 @@ pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Diagonalization<T>, Error> {
+    if settings.stability > 0 {
+        return Err(Error::Conflict(Conflict::StabilityNotInMemory));
+    }
+    let (mut answer, others) = solve_starts(set, settings, observer)?;
+    let trials = stability::of_starts(set.summary(), &answer, &others);
+    answer.stability = Stability::of(&trials, trials.len());
+    if settings.order == Order::Stability {
+        answer.order_by_stability();
+    }
+    Ok(answer)
+}
+
+/// An answer, and what other starts led to: their losses, and B in the coordinates of the set.
+type Answers<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
+
+/// The best answer of all starts, and the others.
+fn solve_starts<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    settings: &Settings,
+    observer: &mut dyn Observer<T>,
+) -> Result<Answers<T>, Error> {
     let criterion = set.summary().criterion;
     settings.check(criterion)?;
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
     let reduction = set.summary().reduction.as_ref();
-    if reduction.is_some_and(|reduction| !reduction.rotates()) {
-        if criterion == Criterion::LeastSquares {
-            return Err(Error::Conflict(Conflict::LeastSquaresReduced));
-        }
-        if orthogonal {
-            return Err(Error::Conflict(Conflict::OrthogonalReduced));
-        }
+    if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
+        return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(set.summary(), observer);
     let mut best = match coarse::start(set, settings, progress)? {
@@ -120,9 +138,18 @@ pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
         Coarse::Stopped(beginning) => stand(set, settings, beginning, progress)?,
     };
     let mut start_losses = vec![best.loss()];
+    // Where stability is asked for, all starts are followed to their end; else the first that cannot be
+    // expected to win is given up.
+    let compared = settings.stability > 0 || settings.order == Order::Stability;
+    let races = !compared
+        && settings.method == Method::Newton
+        && criterion == Criterion::Likelihood
+        && !settings.orthogonal;
+    let mut others = Vec::new();
     while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
         progress.start = start_losses.len();
-        let other = match solve_again(set, settings, progress) {
+        progress.to_beat = races.then(|| best.loss());
+        let other = match solve_again(set, settings, &best.b, progress) {
             Err(Error::Interrupted) => {
                 best.statistics = None;
                 best.status = Status::Stopped;
@@ -131,17 +158,23 @@ pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
             other => other?,
         };
         start_losses.push(other.loss());
+        let stopped = other.status == Status::Stopped;
         if other.loss() < best.loss() - SAME_LOSS * (1.0 + best.loss().abs()) {
-            best = other;
+            let before = std::mem::replace(&mut best, other);
+            others.push((before.loss(), before.b));
         } else {
             // The working set has left the better point.
             best.statistics = None;
-            if other.status == Status::Stopped {
+            if stopped {
                 best.status = Status::Stopped;
+            } else {
+                others.push((other.loss(), other.b));
             }
         }
     }
-    answer::assemble(set, settings, best, start_losses)
+    let answer = answer::assemble(set, settings, best, start_losses)?;
+    // Starts that were given up would leave only those that agree.
+    Ok((answer, if compared { others } else { Vec::new() }))
 }
 
 /// How one solve ended.
@@ -163,10 +196,11 @@ impl<T> Outcome<T> {
 fn solve_again<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     settings: &Settings,
+    best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     let beginning = Beginning {
-        b: start::restart(set, progress.start, settings.orthogonal)?,
+        b: start::restart(set, progress.start, settings.orthogonal, best)?,
         passes: 0.0,
     };
     solve(set, settings, beginning, progress)

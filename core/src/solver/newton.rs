@@ -83,7 +83,7 @@ impl<T: Scalar> Newton<T> {
         let serves_again = self.serves_again(gradient_norm, iteration.settings.tolerance);
         let hessian = self
             .hessian
-            .get_or_insert_with(|| Hessian::zeros(criterion, p));
+            .get_or_insert_with(|| Hessian::unset(criterion, p));
         self.before_full_step = None;
         if !serves_again {
             iteration.set.hessian(hessian)?;

@@ -13,6 +13,8 @@ pub(super) struct Progress<'o, T> {
     pub start: usize,
     /// Whether it looks at a sample of the matrices only.
     pub sample: bool,
+    /// The loss of the best start so far, which a further one has to beat.
+    pub to_beat: Option<f64>,
     observer: &'o mut dyn Observer<T>,
     clock: Instant,
     /// From the channels to the coordinates of the solver, if these differ.
@@ -25,6 +27,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
         Self {
             start: 0,
             sample: false,
+            to_beat: None,
             observer,
             clock: Instant::now(),
             filters: summary.reduction.as_ref().map(Reduction::filters).cloned(),

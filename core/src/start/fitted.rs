@@ -10,7 +10,7 @@ use crate::Error;
 use crate::criterion::Criterion;
 use crate::least_squares::{Levenberg, Point, diagonalizer, stopping_measure, wedge};
 use crate::linalg::kernels::LANES;
-use crate::linalg::{self, Matrix, Scalar, Triangle};
+use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 use crate::matrices::{InMemory, MatrixSet, SetOptions, WorkingSet};
 
 /// Combinations at most.
@@ -28,14 +28,17 @@ const STEPS: usize = 30;
 const TOLERANCE: f64 = 1e-3;
 
 /// The start; other seeds begin with other pairs of combinations.
-pub(super) fn start<T: Scalar, S: WorkingSet<T>>(set: &mut S, seed: u64) -> Result<Matrix, Error> {
+pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    seed: u64,
+) -> Result<Matrix<T>, Error> {
     let p = set.summary().dimension();
     let combinations = combinations(set)?;
-    let mut best: Option<(f64, Matrix)> = None;
+    let mut best: Option<(f64, Matrix<T>)> = None;
     if combinations.is_empty() {
         return Ok(Matrix::identity(p));
     }
-    let data: Vec<f64> = combinations
+    let data: Vec<T> = combinations
         .iter()
         .flat_map(Matrix::as_slice)
         .copied()
@@ -43,9 +46,9 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(set: &mut S, seed: u64) -> Resu
     let options = SetOptions::default()
         .criterion(Criterion::LeastSquares)
         .threads(1);
-    let small: MatrixSet = MatrixSet::with_options(&data, combinations.len(), p, &options)?;
+    let small = MatrixSet::<T>::with_options(&data, combinations.len(), p, &options)?;
     let mut small = InMemory::new(&small);
-    for b in candidates(&combinations, &set.summary().mean.to_real(), seed)? {
+    for b in candidates(&combinations, &set.summary().mean, seed)? {
         let (loss, b) = refined(&mut small, b, FIRST_WEDGES)?;
         if best.as_ref().is_none_or(|(lowest, _)| loss < *lowest) {
             best = Some((loss, b));
@@ -57,13 +60,14 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(set: &mut S, seed: u64) -> Resu
 }
 
 /// The principal combinations of the matrices, each times its singular value, in descending order.
-fn combinations<T: Scalar, S: WorkingSet<T>>(set: &mut S) -> Result<Vec<Matrix>, Error> {
+fn combinations<T: Scalar, S: WorkingSet<T>>(set: &mut S) -> Result<Vec<Matrix<T>>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
-    let triangle = Triangle::new(p);
+    let scale = entry_scale::<T>(p);
     let count = p.min(n).min(MOST);
     let mut random = SplitMix(0);
     // One combination per row, its entries off the diagonal times √2: inner products are those of matrices.
-    let first = Matrix::from_fn(count, triangle.len(), |_, _| random.next());
+    // (Imaginary parts on the diagonal are left out by the first round.)
+    let first = Matrix::from_fn(count, scale.len(), |_, _| random.next());
     let basis = orthonormal(&operate(set, &first)?)?;
     if basis.rows() == 0 {
         return Ok(Vec::new());
@@ -78,30 +82,30 @@ fn combinations<T: Scalar, S: WorkingSet<T>>(set: &mut S) -> Result<Vec<Matrix>,
     let kept = kept.filter(|k| values[*k] > SMALLEST * largest);
     let matrix = |k: usize| {
         let root = values[k].sqrt();
-        Matrix::from_fn(p, p, |a, b| {
-            let entry = rows[(k, triangle.index(a, b))] / root;
-            if a == b {
-                entry
-            } else {
-                entry * 0.5_f64.sqrt()
-            }
-        })
+        let entries = rows.row(k).iter().zip(&scale);
+        let entries: Vec<f64> = entries.map(|(x, scale)| x / root * scale).collect();
+        unpacked(p, &entries)
     };
     Ok(kept.map(matrix).collect())
 }
 
+/// What the numbers of a combination's row are to be multiplied by to be its packed entries.
+fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
+    let triangle = Triangle::new(p);
+    // One plane of entries after the other.
+    let pairs = triangle.pairs().cycle().take(T::PLANES * triangle.len());
+    pairs
+        .map(|(a, b)| if a == b { 1.0 } else { 0.5_f64.sqrt() })
+        .collect()
+}
+
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
 fn operate<T: Scalar, S: WorkingSet<T>>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
-    let p = set.summary().dimension();
-    let triangle = Triangle::new(p);
-    let scale: Vec<f64> = triangle
-        .pairs()
-        .map(|(a, b)| if a == b { 1.0 } else { 0.5_f64.sqrt() })
-        .collect();
+    let scale = entry_scale::<T>(set.summary().dimension());
     let mut out = Matrix::zeros(rows.rows(), rows.columns());
     for group in (0..rows.rows()).step_by(LANES) {
         let own = group..(group + LANES).min(rows.rows());
-        let mut eight = vec![0.0; triangle.len() * LANES];
+        let mut eight = vec![0.0; scale.len() * LANES];
         for k in own.clone() {
             for (entry, (x, scale)) in rows.row(k).iter().zip(&scale).enumerate() {
                 eight[entry * LANES + k - group] = x * scale;
@@ -138,7 +142,11 @@ fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
 
 /// Bs to try: generalised eigenvectors of two combinations, of the mean and one if the mean is positive
 /// definite, and the eigenvectors of one.
-fn candidates(combinations: &[Matrix], mean: &Matrix, seed: u64) -> Result<Vec<Matrix>, Error> {
+fn candidates<T: Scalar>(
+    combinations: &[Matrix<T>],
+    mean: &Matrix<T>,
+    seed: u64,
+) -> Result<Vec<Matrix<T>>, Error> {
     let p = mean.rows();
     let mut random = SplitMix(seed);
     let mut mixture = |k: usize| {
@@ -155,14 +163,14 @@ fn candidates(combinations: &[Matrix], mean: &Matrix, seed: u64) -> Result<Vec<M
     let mut found = Vec::new();
     // S₂ S₁⁻¹ = A Λ₂ Λ₁⁻¹ A⁻¹.
     let ratio = linalg::product(&second, &linalg::inverse(&first));
-    let vectors = ratio.is_finite().then(|| linalg::real_eigenvectors(&ratio));
+    let vectors = ratio.is_finite().then(|| linalg::eigenvectors(&ratio));
     if let Some(b) = vectors.flatten().and_then(|a| diagonalizer(&a)) {
         found.push(b);
     }
     if let Some(factor) = linalg::cholesky(mean) {
         let whitener = linalg::inverse(&factor);
         let half = linalg::product(&whitener, &second);
-        let (_, vectors) = eigen(&linalg::product_transposed(&half, &whitener))?;
+        let (_, vectors) = eigen(&linalg::product_adjoint(&half, &whitener))?;
         found.push(linalg::product(&vectors, &whitener));
     }
     found.push(eigen(&first)?.1);
@@ -170,7 +178,11 @@ fn candidates(combinations: &[Matrix], mean: &Matrix, seed: u64) -> Result<Vec<M
 }
 
 /// A few steps of U-WEDGE: the B of lowest loss on the way, and that loss.
-fn refined(set: &mut InMemory, b: Matrix, steps: usize) -> Result<(f64, Matrix), Error> {
+fn refined<T: Scalar>(
+    set: &mut InMemory<T>,
+    b: Matrix<T>,
+    steps: usize,
+) -> Result<(f64, Matrix<T>), Error> {
     let criterion = set.summary().criterion;
     let mut here = b;
     let mut best = (f64::INFINITY, here.clone());
@@ -195,7 +207,7 @@ fn refined(set: &mut InMemory, b: Matrix, steps: usize) -> Result<(f64, Matrix),
 }
 
 /// The fit of the small set.
-fn fitted(set: &mut InMemory, b: Matrix) -> Result<Matrix, Error> {
+fn fitted<T: Scalar>(set: &mut InMemory<T>, b: Matrix<T>) -> Result<Matrix<T>, Error> {
     let b = diagonalizer(&linalg::inverse(&b)).unwrap_or(b);
     let mut here = Point::at(set, b)?;
     let mut levenberg = Levenberg::new(true);

@@ -8,7 +8,7 @@ use codiag::synthetic::{amari_distance, mixed};
 use codiag::working::{Chunk, diagonalize_working};
 use codiag::{
     Criterion, Diagonalization, Error, Evaluation, Hessian, Matrix, MatrixSet, Memory, Method,
-    OnDisk, Rank, Record, SetOptions, Settings, Start, Status, StepKind, diagonalize,
+    OnDisk, Rank, Record, Reduction, SetOptions, Settings, Start, Status, StepKind, diagonalize,
     diagonalize_with,
 };
 
@@ -507,11 +507,6 @@ fn methods_starts_and_what_is_refused() {
         orthogonal,
         Error::Conflict(Conflict::OrthogonalLeastSquares)
     );
-    let definite = codiag::synthetic::Synthetic::new(20, 4, 0.1, 0);
-    let reduced = options().rank(Rank::Exactly(3));
-    let reduced = MatrixSet::with_options(&definite.data, 20, 4, &reduced).unwrap();
-    let error = diagonalize(&reduced, &Settings::default()).unwrap_err();
-    assert_eq!(error, Error::Conflict(Conflict::LeastSquaresReduced));
     let answer = solve(&set, Method::Newton);
     for start in [
         Start::Identity,
@@ -527,4 +522,114 @@ fn methods_starts_and_what_is_refused() {
     assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
     let margin = answer.identifiability.unwrap().margin;
     assert!((0.0..=1.0).contains(&margin));
+}
+
+/// Five channels, of which three are seen by the sources: Cⁱ = L Mⁱ Lᵀ.
+fn lifted(data: &[f64]) -> (Vec<f64>, Matrix) {
+    let lift = Matrix::from_fn(5, 3, |a, b| number(4 * a + b + 1));
+    let lifted = data.chunks_exact(9).flat_map(|matrix| {
+        let c = Matrix::from_rows(3, 3, matrix.to_vec());
+        (&(&lift * &c) * &lift.transpose()).into_vec()
+    });
+    (lifted.collect(), lift)
+}
+
+#[test]
+fn fewer_sources_than_channels_are_fitted_in_the_channels() {
+    let n = 30;
+    let (data, mixing) = mixed(n, 3, 0.0, 2);
+    let (data, lift) = lifted(&data);
+    for criterion in [Criterion::LeastSquares, Criterion::Frobenius] {
+        let options = SetOptions::default().criterion(criterion).rank(Rank::Auto);
+        let set = MatrixSet::with_options(&data, n, 5, &options).unwrap();
+        assert_eq!((set.channels(), set.dimension()), (5, 3));
+        let answer = diagonalize(&set, &Settings::default()).unwrap();
+        assert!(answer.status.converged());
+        assert_eq!((answer.b.rows(), answer.b.columns()), (3, 5));
+        // Its own answer is a start in the channels of the input.
+        let again = Settings::default().start(Start::Given(answer.b.clone()));
+        assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+        let identity = &answer.b * &answer.a;
+        for k in 0..9 {
+            let expected = f64::from(u8::from(k % 4 == 0));
+            assert!((identity.as_slice()[k] - expected).abs() < 1e-11);
+        }
+        if criterion == Criterion::Frobenius {
+            let gram = &answer.b * &answer.b.transpose();
+            let off = Matrix::from_fn(3, 3, |a, b| gram[(a, b)] - f64::from(u8::from(a == b)));
+            assert!(off.norm() < 1e-12);
+            continue;
+        }
+        assert!(answer.loss.abs() < 1e-12);
+        assert!(amari_distance(&answer.b, &(&lift * &mixing)) < 1e-9);
+        // Of unit columns in the channels, and a fit of the matrices as they came.
+        let fit = |i: usize, x: usize, y: usize| -> f64 {
+            (0..3)
+                .map(|k| answer.powers[(i, k)] * answer.a[(x, k)] * answer.a[(y, k)])
+                .sum()
+        };
+        for (i, matrix) in data.chunks_exact(25).enumerate() {
+            for (k, x) in matrix.iter().enumerate() {
+                assert!((fit(i, k / 5, k % 5) - x).abs() < 1e-9);
+            }
+        }
+        let norm: f64 = (0..5).map(|c| answer.a[(c, 1)].powi(2)).sum();
+        assert!((norm - 1.0).abs() < 1e-12);
+        let (npy, mut silent) = (Npy::double(&data, n, 5), |_: &Record, _: &Matrix| {
+            ControlFlow::Continue(())
+        });
+        let mut disk = OnDisk::new(npy.open(), Memory(4_000_000), &options).unwrap();
+        let there = diagonalize_working(&mut disk, &Settings::default(), &mut silent).unwrap();
+        assert!(amari_distance(&there.b, &answer.a) < 1e-9);
+    }
+}
+
+#[test]
+fn a_rank_is_that_of_the_matrices_and_not_of_their_mean() {
+    // Their mean is zero.
+    let data = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0];
+    let set = |rank| MatrixSet::with_options(&data, 2, 2, &options().rank(rank));
+    assert_eq!(set(Rank::Auto).unwrap().dimension(), 1);
+    let error = set(Rank::Exactly(2)).unwrap_err().to_string();
+    assert!(error.contains("2 for a set of rank 1"), "{error}");
+    // The leading dimensions of noisy matrices, which have all.
+    let (noisy, _) = mixed(20, 6, 0.3, 3);
+    let reduced = options().rank(Rank::Exactly(4));
+    let set = MatrixSet::with_options(&noisy, 20, 6, &reduced).unwrap();
+    let answer = solve(&set, Method::Newton);
+    assert!(answer.status.converged() && answer.b.rows() == 4);
+    // Matrices of nothing are left as they are.
+    let zeros = MatrixSet::with_options(&[0.0; 18], 2, 3, &options().rank(Rank::Auto)).unwrap();
+    assert_eq!(zeros.dimension(), 3);
+}
+
+#[test]
+fn parts_share_the_reduction_of_the_whole() {
+    let n = 40;
+    let (data, _) = lifted(&mixed(n, 3, 0.2, 7).0);
+    let options = options().rank(Rank::Auto);
+    let whole = MatrixSet::with_options(&data, n, 5, &options).unwrap();
+    let expected = solve(&whole, Method::Newton);
+    let chunks = [(0, 15), (15, n)].map(|(first, end)| {
+        let own = &data[first * 25..end * 25];
+        Chunk::new(own, end - first, 5, first, &options).unwrap()
+    });
+    let mut sum = Matrix::zeros(5, 5);
+    for chunk in &chunks {
+        let share = chunk.weight() / n as f64;
+        let own = chunk.range_sum();
+        let pairs = sum.as_mut_slice().iter_mut().zip(own.as_slice());
+        pairs.for_each(|(x, y)| *x += share * y);
+    }
+    let reduction = Reduction::of_sum(Criterion::LeastSquares, &sum, Rank::Auto).unwrap();
+    let part =
+        |chunk: Chunk| Part::of_chunks(vec![chunk], Some(reduction.filters()), Some(1)).unwrap();
+    let parts = chunks.map(part);
+    let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
+    let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
+    let mut cluster = ClusterSet::new(&ask, &described, Some(reduction.clone())).unwrap();
+    let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+    let answer = diagonalize_working(&mut cluster, &Settings::default(), &mut silent).unwrap();
+    assert!((answer.loss - expected.loss).abs() < 1e-12);
+    assert!(amari_distance(&answer.b, &expected.a) < 1e-6);
 }

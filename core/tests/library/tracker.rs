@@ -400,7 +400,7 @@ fn bad_input_leaves_the_tracker_as_it_was() {
 
 #[test]
 fn settings_out_of_their_ranges_are_named() {
-    let named = |settings: TrackerSettings| match Tracker::new(3, settings) {
+    let named = |settings: TrackerSettings| match Tracker::<f64>::new(3, settings) {
         Err(Error::Setting { setting, .. }) => setting,
         other => panic!("{other:?}"),
     };
@@ -430,7 +430,7 @@ fn settings_out_of_their_ranges_are_named() {
         .unwrap_err();
     assert_eq!(none, Error::WeightsZero);
     assert!(matches!(
-        Tracker::new(0, TrackerSettings::default()),
+        Tracker::<f64>::new(0, TrackerSettings::default()),
         Err(Error::Shape { .. })
     ));
 }

@@ -77,8 +77,10 @@ class accelerate:
     Notes
     -----
     Functions are replaced in this process: workers that joblib or dask start have to call
-    :class:`accelerate` themselves. ``qndiag.qndiag`` is also replaced in modules that have
-    imported it already.
+    :class:`accelerate` themselves, by ``joblib.parallel_config("loky", n_jobs=4,
+    initializer=codiag.compat.accelerate)`` or ``client.run(codiag.compat.accelerate)``.
+
+    ``qndiag.qndiag`` is also replaced in modules that have imported it already.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def qndiag(
     # The loop looks at its gradient before each step, and not after the last.
     looks = min(n_iter + 1, max_iter)
     infos: dict[str, list[Any]] = {
-        "t_list": history["seconds"][:looks],
+        "t_list": history["seconds"][:looks].tolist(),
         "gradient_list": list(np.sqrt(p) * np.array(history["gradient_norm"][:n_iter])),
         "loss_list": list(np.array(history["loss"][1:]) + 0.5 * fields["mean_log_det"]),
     }
@@ -211,7 +211,7 @@ def ajd_pham(
         show if verbose else None,
     )
     done = found.fields["n_iter"]
-    infos: dict[str, list[Any]] = {"t_list": found.fields["history"]["seconds"][:done]}
+    infos: dict[str, list[Any]] = {"t_list": found.fields["history"]["seconds"][:done].tolist()}
     if return_B_list:
         infos["B_list"] = found.fields["iterates"][:done]
     if not found.finished:

@@ -6,6 +6,15 @@ list of futures of such arrays, and solves where the chunks are. Here is what ma
 
 from __future__ import annotations
 
+from ._moments import cumulants, lagged_covariances, whitener
 from ._segments import segment_covariances
+from ._windows import cospectra, cross_spectra
 
-__all__ = ["segment_covariances"]
+__all__ = [
+    "cospectra",
+    "cross_spectra",
+    "cumulants",
+    "lagged_covariances",
+    "segment_covariances",
+    "whitener",
+]

@@ -12,7 +12,7 @@ import distributed
 import numpy as np
 
 from .. import _core
-from .._input import Floats, weight_vector
+from .._input import Numbers, weight_vector
 from . import _worker
 from ._client import (
     HomeLostError,
@@ -65,7 +65,7 @@ class Parts:
         # The worker that holds each part, as far as known.
         self.homes: list[str | None] = []
         self.described: list[bytes] = []
-        self.mean: Floats | None = None
+        self.mean: Numbers | None = None
 
     def load(self, C: Any, weights: Any, options: dict[str, Any]) -> None:
         """Have the workers load and check their chunks."""
@@ -121,10 +121,14 @@ class Parts:
         arrays = C.rechunk({0: sizes, 1: -1, 2: -1}).to_delayed().ravel()
         make = dask.delayed(_worker.chunk, pure=False)
         inputs = zip(arrays, _firsts(sizes), _pieces_of_weights(weights, sizes), strict=True)
-        return list(self.client.compute([make(*given, options) for given in inputs]))
+        is_complex = C.dtype.kind == "c"
+        made = [make(*given, options, is_complex) for given in inputs]
+        return list(self.client.compute(made))
 
     def _of_futures(self, futures: list[Any], weights: Any, options: dict[str, Any]) -> list[Any]:
-        shapes = gather(self.client, self.client.map(_worker.shape_of, futures))
+        looks = gather(self.client, self.client.map(_worker.look_at, futures))
+        shapes = [shape for shape, _ in looks]
+        is_complex = any(kind for _, kind in looks)
         for k, shape in enumerate(shapes):
             fits = len(shape) == 3 and shape[0] > 0 and shape[1] == shape[2] == shapes[0][-1] > 0
             if not fits:
@@ -135,7 +139,8 @@ class Parts:
         sizes = [shape[0] for shape in shapes]
         vectors = _pieces_of_weights(weights, sizes)
         inputs = (futures, _firsts(sizes), vectors, [options] * len(sizes))
-        return list(self.client.map(_worker.chunk, *inputs, pure=False))
+        make = self.client.map(_worker.chunk, *inputs, is_complex=is_complex, pure=False)
+        return list(make)
 
     def _groups(self, chunks: list[Any], sizes: list[int]) -> list[list[Any]]:
         """Return the chunks in groups, one per worker: where they are, as far as that is fair."""
@@ -145,11 +150,11 @@ class Parts:
         groups = fair_groups(homes, sizes, threads)
         return [[chunks[k] for k in group] for group in groups]
 
-    def _reduction(self, chunks: list[Any], options: dict[str, Any]) -> Floats | None:
-        """Return the filters that reduce the set in rank, found from the mean of the whole."""
+    def _reduction(self, chunks: list[Any], options: dict[str, Any]) -> Numbers | None:
+        """Return the filters that reduce the set in rank, found from a mean over the whole."""
         if options["rank"] == "full":
             return None
-        means = gather(self.client, self.client.map(_worker.mean_of, chunks, pure=False))
+        means = gather(self.client, self.client.map(_worker.range_sum_of, chunks, pure=False))
         total = sum(weight for weight, _ in means)
         if total <= 0:
             raise ValueError("all weights are zero: at least one must be positive")
@@ -159,8 +164,6 @@ class Parts:
 
 
 def _check_array(C: Any) -> None:
-    if C.dtype.kind == "c":
-        raise TypeError("C is complex: on a cluster only real symmetric matrices are supported")
     if C.ndim != 3:
         raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {C.shape}")
     if any(np.isnan(size) for axis in C.chunks for size in axis):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -49,10 +51,29 @@ def segment_covariances(
     >>> C.shape
     (39, 4, 4)
     """
-    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
-        raise ValueError("signals must be a dask array of shape (channels, samples)")
-    if any(np.isnan(size) for axis in signals.chunks for size in axis):
-        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
+    return of_segments(
+        signals,
+        segment_length,
+        overlap,
+        partial(
+            covariances_here,
+            segment_length=segment_length,
+            overlap=overlap,
+            center=center,
+            threads=1,
+        ),
+    )
+
+
+def of_segments(
+    signals: Any,
+    segment_length: int,
+    overlap: float,
+    make: Callable[[Floats], Floats],
+    per_segment: int = 1,
+) -> Any:
+    """Return what `make` makes of the segments of a recording, so many matrices of each."""
+    check_recording(signals)
     channels, samples = signals.shape
     if not 1 <= segment_length <= samples:
         raise ValueError(
@@ -66,7 +87,7 @@ def segment_covariances(
     signals = signals.rechunk({0: -1})
     blocks = signals.to_delayed().ravel()
     edges = [0, *accumulate(signals.chunks[1])]
-    covariances = dask.delayed(_covariances, pure=True)
+    made = dask.delayed(of_span, pure=True)
     arrays = []
     for k, low in enumerate(edges[:-1]):
         # The segments that begin in this chunk.
@@ -77,18 +98,21 @@ def segment_covariances(
         start = first * step - low
         end = start + (own - 1) * step + segment_length
         reach = int(np.searchsorted(edges, low + end))
-        span = (start, end)
-        made = covariances(list(blocks[k:reach]), span, segment_length, overlap, center)
-        shape = (own, channels, channels)
-        arrays.append(dask.array.from_delayed(made, shape, dtype=np.float64))
+        matrices = made(list(blocks[k:reach]), (start, end), make)
+        shape = (own * per_segment, channels, channels)
+        arrays.append(dask.array.from_delayed(matrices, shape, dtype=np.float64))
     return dask.array.concatenate(arrays)
 
 
-def _covariances(
-    blocks: list[Any], span: tuple[int, int], length: int, overlap: float, center: bool
-) -> Floats:
-    """Return the covariances of the segments of a span of samples."""
+def check_recording(signals: Any) -> None:
+    """Raise if it is no dask array of channels x samples of which the chunks are known."""
+    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
+        raise ValueError("signals must be a dask array of shape (channels, samples)")
+    if any(np.isnan(size) for axis in signals.chunks for size in axis):
+        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
+
+
+def of_span(blocks: list[Any], span: tuple[int, int], make: Callable[[Floats], Floats]) -> Floats:
+    """Return what `make` makes of a span of samples, which may reach over several chunks."""
     block = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    return covariances_here(
-        block[:, slice(*span)], segment_length=length, overlap=overlap, center=center, threads=1
-    )
+    return make(block[:, slice(*span)])

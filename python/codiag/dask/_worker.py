@@ -10,20 +10,27 @@ from __future__ import annotations
 from typing import Any
 
 import distributed
+import numpy as np
 
 from .. import _core
-from .._input import Floats, real_set, usable_threads
+from .._input import Floats, Numbers, matrix_set, real_set, usable_threads
 
 
-def shape_of(array: Any) -> tuple[int, ...]:
-    """Return the shape of an array that is only known where it is."""
-    return tuple(array.shape)
+def look_at(array: Any) -> tuple[tuple[int, ...], bool]:
+    """Return the shape of an array that is only known where it is, and whether it is complex."""
+    return tuple(array.shape), np.asarray(array).dtype.kind == "c"
 
 
-def chunk(array: Any, first: int, weights: Floats | None, options: dict[str, Any]) -> _core.Chunk:
-    """Check some consecutive matrices; the first has the number `first` in the whole set."""
+def chunk(
+    array: Any, first: int, weights: Floats | None, options: dict[str, Any], is_complex: bool
+) -> _core.Chunk:
+    """Check some consecutive matrices; the first has the number `first` in the whole set.
+
+    They are complex if any of the set are.
+    """
+    matrices = matrix_set(array).astype(np.complex128) if is_complex else real_set(array)
     # Several chunks are made at a time: one thread each.
-    return _core.Chunk(real_set(array), first, weights, {**options, "threads": 1})
+    return _core.Chunk(matrices, first, weights, {**options, "threads": 1})
 
 
 def size_of(piece: _core.Chunk) -> int:
@@ -31,12 +38,12 @@ def size_of(piece: _core.Chunk) -> int:
     return len(piece)
 
 
-def mean_of(piece: _core.Chunk) -> tuple[float, Floats]:
-    """Return the weight and the mean of a chunk."""
-    return piece.weight, piece.mean()
+def range_sum_of(piece: _core.Chunk) -> tuple[float, Numbers]:
+    """Return the weight of a chunk, and what a set is reduced in rank by."""
+    return piece.weight, piece.range_sum()
 
 
-def part(chunks: list[_core.Chunk], filters: Floats | None, threads: int | None) -> _core.Part:
+def part(chunks: list[_core.Chunk], filters: Numbers | None, threads: int | None) -> _core.Part:
     """Make one part of chunks; it is held here from now on."""
     if threads is None:
         threads = distributed.get_worker().state.nthreads

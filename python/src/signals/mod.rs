@@ -4,13 +4,14 @@ mod options;
 
 use std::ops::Range;
 
-use codiag::Error;
 use codiag::signals::{
-    self, ArtefactKind, Covariances, Epochs, Lags, Recording, Reference, Separated, View,
+    self, Artefact, ArtefactKind, Bands, CovarianceOptions, Covariances, Cut, Detector, Epochs,
+    Evidence, Lags, Recording, Reference, Separated, Thresholds, View,
 };
+use codiag::{Error, Scalar, c64};
 use numpy::ndarray::{ArrayView2, ArrayViewMut2, s};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
+    Element, IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2,
     PyReadonlyArray3, PyReadwriteArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
@@ -77,9 +78,12 @@ fn epochs<'a>(x: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Epochs<'a>> {
 }
 
 /// Matrices, and by how much each was shrunk.
-type Matrices<'py> = (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<f64>>);
+type Matrices<'py, T = f64> = (Bound<'py, PyArray3<T>>, Bound<'py, PyArray1<f64>>);
 
-fn matrices(py: Python<'_>, made: Covariances) -> PyResult<Matrices<'_>> {
+fn matrices<T: Scalar + Element>(
+    py: Python<'_>,
+    made: Covariances<T>,
+) -> PyResult<Matrices<'_, T>> {
     let shrinkages = made.shrinkages.into_pyarray(py);
     Ok((cube(py, (made.n, made.p), made.data)?, shrinkages))
 }
@@ -125,15 +129,50 @@ pub fn cospectra<'py>(
     x: PyReadonlyArray2<'py, f64>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
+    let (recording, (bands, estimate)) = (channels(&x)?, spectral(options)?);
+    let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
+    matrices(py, made.map_err(bad_input)?)
+}
+
+/// One cross-spectrum per band.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub fn cross_spectra<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Matrices<'py, c64>> {
+    let (recording, (bands, estimate)) = (channels(&x)?, spectral(options)?);
+    let made = py.detach(|| signals::cross_spectra(&recording, &bands, &estimate));
+    matrices(py, made.map_err(bad_input)?)
+}
+
+/// The choices of cospectra and cross-spectra.
+fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)> {
     let keywords = Keywords::new(options);
     let Some(bands) = bands(&keywords)? else {
         return Err(PyValueError::new_err("bands must be pairs of frequencies"));
     };
+    let cut = segments(&keywords)?.cut;
+    let bands = bands.cut(Some(cut).filter(|cut| *cut != Cut::Auto));
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
+    Ok((bands, estimate))
+}
+
+/// The share of the variance that slow drifts have.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub fn drift_share(
+    py: Python<'_>,
+    x: PyReadonlyArray2<'_, f64>,
+    rate: f64,
+    exclude: Vec<(usize, usize)>,
+) -> PyResult<f64> {
     let recording = channels(&x)?;
-    let made = py.detach(|| signals::cospectra(&recording, &bands, &estimate));
-    matrices(py, made.map_err(bad_input)?)
+    let spans: Vec<Range<usize>> = exclude.into_iter().map(|(from, to)| from..to).collect();
+    let share = py.detach(|| signals::drift_share(&recording, rate, &spans));
+    share.map_err(bad_input)
 }
 
 /// One lagged covariance per lag, segment after segment; of epochs one per lag, class after class.
@@ -206,6 +245,8 @@ pub fn separate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let solver = Options::from_dict(solver)?;
     let mut watch = Watch::new(callback, &solver);
+    let names = options.get_item("names")?.filter(|names| !names.is_none());
+    let names: Option<Vec<String>> = names.map(|names| names.extract()).transpose()?;
     let separation = separation(options, solver)?;
     let separated = match &x {
         Signals::Recording(x) => {
@@ -218,7 +259,26 @@ pub fn separate<'py>(
         }
     };
     watch.finish()?;
-    fields(py, separated.map_err(bad_input)?)
+    fields(py, separated.map_err(|error| bad_recording(error, names))?)
+}
+
+/// An error that names a channel by its name, if it has one.
+fn bad_recording(error: Error, names: Option<Vec<String>>) -> PyErr {
+    match (&error, names) {
+        (
+            Error::SampleNotFinite {
+                channel,
+                sample,
+                value,
+            },
+            Some(names),
+        ) if *channel < names.len() => PyValueError::new_err(format!(
+            "channel {}, sample {sample} is {value}, not a finite number: mark the channel as bad, or annotate \
+             the span as BAD",
+            names[*channel]
+        )),
+        _ => bad_input(error),
+    }
 }
 
 fn fields(py: Python<'_>, separated: Separated) -> PyResult<Bound<'_, PyDict>> {
@@ -236,6 +296,7 @@ fn fields(py: Python<'_>, separated: Separated) -> PyResult<Bound<'_, PyDict>> {
         .collect();
     fields.set_item("rivals", rivals)?;
     fields.set_item("kept_variance", separated.kept_variance)?;
+    fields.set_item("scale", separated.scale.into_pyarray(py))?;
     fields.set_item("shrinkages", separated.shrinkages.into_pyarray(py))?;
     let spans = |piece: &Vec<Range<usize>>| -> Vec<_> {
         piece.iter().map(|span| (span.start, span.end)).collect()
@@ -300,10 +361,35 @@ fn write(out: &mut ArrayViewMut2<'_, f64>, at: usize, part: &codiag::Matrix) -> 
 /// A reference channel: its name, what it shows, and its samples.
 type Shown<'py> = (String, String, PyReadonlyArray1<'py, f64>);
 
-/// What a source looks like: kind, score and reason.
-type Likeness = (&'static str, f64, String);
+/// What a source looks like: kind, score, reason, the reference channel and what of it is compared.
+type Likeness = (
+    &'static str,
+    f64,
+    String,
+    Option<String>,
+    Option<&'static str>,
+);
 
-/// For each source what it looks like: kind, score and reason, the likeliest first.
+fn likeness(artefact: &Artefact) -> Likeness {
+    let measure = match artefact.evidence {
+        Evidence::Correlation(_) => Some("correlation"),
+        Evidence::Phase(_) => Some("phase"),
+        _ => None,
+    };
+    (
+        artefact.kind.name(),
+        artefact.score,
+        artefact.reason.clone(),
+        artefact.evidence.reference().map(str::to_owned),
+        measure,
+    )
+}
+
+/// What is known of each source: all scores with their thresholds, and what it looks like, the likeliest
+/// first.
+type Scored = (Vec<(Likeness, f64)>, Vec<Likeness>);
+
+/// For each source how much it looks like an artefact of every kind, and of which it does.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
 pub fn artefacts(
@@ -311,7 +397,8 @@ pub fn artefacts(
     sources: PyReadonlyArray2<'_, f64>,
     rate: f64,
     references: Vec<Shown<'_>>,
-) -> PyResult<Vec<Vec<Likeness>>> {
+    thresholds: &Bound<'_, PyDict>,
+) -> PyResult<Vec<Scored>> {
     let references: PyResult<Vec<Reference<'_>>> = references
         .iter()
         .map(|(name, kind, signal)| {
@@ -320,27 +407,50 @@ pub fn artefacts(
         })
         .collect();
     let (references, samples) = (references?, sources.shape()[1]);
+    let thresholds = chosen_thresholds(thresholds)?;
     let sources = sources.as_slice()?;
     Ok(py.detach(|| {
-        let rows = sources.chunks_exact(samples.max(1));
+        let detector = Detector::new(rate, &references);
         let one = |source| {
-            let found = signals::artefacts(source, rate, &references);
-            let described = found
-                .into_iter()
-                .map(|a| (a.kind.name(), a.score, a.reason));
-            described.collect()
+            let scores = detector.scores(source);
+            let flagged = thresholds.flagged(&scores);
+            let scored = scores.iter().map(|a| (likeness(a), thresholds.of(a)));
+            (scored.collect(), flagged.iter().map(likeness).collect())
         };
-        rows.map(one).collect()
+        sources.chunks_exact(samples.max(1)).map(one).collect()
     }))
 }
 
+fn chosen_thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
+    let mut thresholds = Thresholds::default();
+    for (name, value) in chosen {
+        let (name, value): (String, f64) = (name.extract()?, value.extract()?);
+        let place = match name.as_str() {
+            "blink" => &mut thresholds.blink,
+            "heartbeat" => &mut thresholds.heartbeat,
+            "line noise" => &mut thresholds.line_noise,
+            "muscle" => &mut thresholds.muscle,
+            "correlation" => &mut thresholds.correlation,
+            "phase" => &mut thresholds.phase,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "thresholds are those of \"blink\", \"heartbeat\", \"line noise\", \"muscle\", \
+                     \"correlation\" and \"phase\", not of {name:?}"
+                )));
+            }
+        };
+        if value.is_nan() {
+            return Err(PyValueError::new_err(format!(
+                "the threshold of {name:?} must be a number, got nan"
+            )));
+        }
+        *place = value;
+    }
+    Ok(thresholds)
+}
+
 fn artefact_kind(name: &str) -> PyResult<ArtefactKind> {
-    let kinds = [
-        ArtefactKind::Blink,
-        ArtefactKind::Heartbeat,
-        ArtefactKind::LineNoise,
-        ArtefactKind::Muscle,
-    ];
+    let kinds = ArtefactKind::ALL;
     let found = kinds.into_iter().find(|kind| kind.name() == name);
     found.ok_or_else(|| {
         let names = kinds.map(|kind| format!("{:?}", kind.name())).join(", ");

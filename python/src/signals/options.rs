@@ -23,11 +23,16 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
     let orthogonal = keywords.get("orthogonal")?.unwrap_or(true);
     let cumulants = keywords.get("cumulants")?.unwrap_or(false);
     let estimate = estimate(&keywords)?;
+    // For errors.
+    keywords.any("names")?;
     let mut separation = Separation::default();
     separation.components = components(&keywords)?;
     keywords.finish()?;
     separation.contrast = match (bands, lags) {
-        (Some(bands), _) => Contrast::Bands(bands),
+        // Bands of segments, if those were asked for.
+        (Some(bands), _) => {
+            Contrast::Bands(bands.cut(Some(segments.cut).filter(|cut| *cut != Cut::Auto)))
+        }
         (None, Some(lags)) => {
             Contrast::Lags(Lags::new(lags).segments(segments).orthogonal(orthogonal))
         }
@@ -62,15 +67,38 @@ pub fn components(keywords: &Keywords<'_, '_>) -> PyResult<Components> {
 #[allow(clippy::field_reassign_with_default)] // it will grow
 pub fn segments(keywords: &Keywords<'_, '_>) -> PyResult<Segments> {
     let mut segments = Segments::default();
-    if let Some(count) = keywords.count("segments")? {
-        segments.cut = Cut::Count(count);
-    }
-    if let Some(length) = keywords.count("segment_length")? {
-        segments.cut = Cut::Length(length);
-    }
+    let (count, length) = (keywords.count("segments")?, segment_length(keywords)?);
+    segments.cut = match (count, length) {
+        (Some(_), Some(_)) => {
+            return Err(PyValueError::new_err(
+                "segments and segment_length are two ways to say the same: pass one of them",
+            ));
+        }
+        (Some(count), None) => Cut::Count(count),
+        (None, Some(length)) => length,
+        (None, None) => Cut::Auto,
+    };
+    segments.rate = keywords.get("rate")?;
     segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
     segments.exclude = exclude(keywords)?;
     Ok(segments)
+}
+
+/// A whole number of samples, or a time such as "0.25s".
+fn segment_length(keywords: &Keywords<'_, '_>) -> PyResult<Option<Cut>> {
+    let Some(value) = keywords.any("segment_length")? else {
+        return Ok(None);
+    };
+    if let Ok(text) = value.cast::<PyString>() {
+        return text.to_cow()?.parse().map(Some).map_err(bad_input);
+    }
+    if value.extract::<i64>().is_err() {
+        return Err(PyTypeError::new_err(format!(
+            "segment_length must be a whole number of samples, or a time such as \"0.25s\", got {}",
+            value.repr()?
+        )));
+    }
+    Ok(keywords.count("segment_length")?.map(Cut::Length))
 }
 
 /// None if there are no bands.

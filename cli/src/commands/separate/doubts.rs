@@ -1,9 +1,10 @@
 //! What speaks against some sources.
 
-use codiag::signals::{Contrast, Separated};
+use codiag::signals::{Contrast, Separated, drift_share};
 
 use super::super::answer::{ill_conditioned, warnings};
 use super::NAMES;
+use super::input::Input;
 use crate::words::small;
 
 /// What the user of a separation of a recording of so many samples should know.
@@ -18,6 +19,25 @@ pub fn doubts(contrast: &Contrast, found: &Separated, samples: usize) -> Vec<Str
         .into_iter()
         .chain(ill_conditioned(answer, &NAMES))
         .collect()
+}
+
+/// The share of the variance that drifts may have without a word.
+const DRIFT: f64 = 0.1;
+
+/// Whether the recording drifts too much.
+pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
+    let Some(rate) = input.rate else {
+        return Ok(None);
+    };
+    let bad: Vec<_> = input.info.bad.iter().map(|[from, to]| *from..*to).collect();
+    let share = drift_share(&input.picked(), rate, &bad)?;
+    Ok((share > DRIFT).then(|| {
+        format!(
+            "drifts over several seconds are {:.0} % of the variance of the channels, and hide what tells sources \
+             apart: --highpass 1 keeps them out",
+            100.0 * share
+        )
+    }))
 }
 
 /// As many times what chance shows is still taken for chance: the rotation was chosen to show the most.

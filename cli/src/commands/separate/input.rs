@@ -1,9 +1,10 @@
 //! The recording of `codiag separate`, and what is known of it.
 
 use anyhow::{Context, Result, ensure};
-use codiag::signals::Recording;
+use codiag::signals::{ArtefactKind, Recording};
 
 use crate::args::Separate;
+use crate::input::filter::FilteredRecording;
 use crate::input::recording::{Info, Picked, ReferenceChannel, Stored, by_name};
 
 /// What is separated, and what is known of it.
@@ -16,6 +17,8 @@ pub struct Input {
     /// Channels that show blinks or heartbeats, with their signals.
     pub references: Vec<(ReferenceChannel, Vec<f64>)>,
     pub rate: Option<f64>,
+    /// The channels that are separated, filtered, if that was asked for.
+    filtered: Option<FilteredRecording>,
 }
 
 impl Input {
@@ -42,22 +45,49 @@ impl Input {
             );
             channels = others;
             for (c, reference) in named {
-                let mut signal = vec![0.0; samples];
-                let picked = Picked {
-                    recording: &stored,
-                    channels: vec![c],
-                };
-                picked.read(0..samples, &mut signal)?;
-                references.push((reference, signal));
+                references.push((reference, signal(&stored, c)?));
             }
         }
+        for (option, names, kind) in [
+            ("--eog", &args.eog, ArtefactKind::Blink),
+            ("--ecg", &args.ecg, ArtefactKind::Heartbeat),
+        ] {
+            for name in names {
+                let c = find(option, name, &info.names, count)?;
+                references.push((ReferenceChannel::new(name, kind), signal(&stored, c)?));
+            }
+        }
+        if !args.picks.is_empty() {
+            let found = args.picks.iter();
+            let found = found.map(|name| find("--picks", name, &info.names, count));
+            channels = found.collect::<Result<_>>()?;
+        }
+        for name in &args.bads {
+            let bad = find("--bads", name, &info.names, count)?;
+            channels.retain(|c| *c != bad);
+        }
+        ensure!(
+            !channels.is_empty(),
+            "{file}: no channels are left to separate"
+        );
         if let Some(rate) = args.rate {
             ensure!(
                 rate.is_finite() && rate > 0.0,
                 "--rate must be a positive number of samples per second, got {rate}"
             );
         }
+        let picked = Picked {
+            recording: &stored,
+            channels: channels.clone(),
+        };
+        let filtered = match args.rate {
+            Some(rate) if args.highpass.is_some() || args.lowpass.is_some() => Some(
+                FilteredRecording::new(&picked, rate, args.highpass, args.lowpass)?,
+            ),
+            _ => None,
+        };
         Ok(Self {
+            filtered,
             name: info.name.clone().unwrap_or(file),
             stored,
             info,
@@ -69,6 +99,12 @@ impl Input {
 
     /// The recording of the channels that are separated.
     pub fn picked(&self) -> Picked<'_> {
+        if let Some(filtered) = &self.filtered {
+            return Picked {
+                recording: filtered,
+                channels: (0..filtered.channels()).collect(),
+            };
+        }
         Picked {
             recording: &self.stored,
             channels: self.channels.clone(),
@@ -84,9 +120,51 @@ impl Input {
         self.channels.iter().map(name).collect()
     }
 
+    /// Their types, as MNE calls them, or none.
+    pub fn types(&self) -> Vec<String> {
+        let kind = |c: &usize| self.info.types.get(*c).cloned().unwrap_or_default();
+        self.channels.iter().map(kind).collect()
+    }
+
     /// Where they are on the head, if that is known.
     pub fn positions(&self) -> Vec<Option<[f64; 2]>> {
         let position = |c: &usize| self.info.positions.get(*c).copied().flatten();
         self.channels.iter().map(position).collect()
     }
+}
+
+/// One channel of a recording.
+fn signal(stored: &Stored, channel: usize) -> Result<Vec<f64>> {
+    let mut signal = vec![0.0; stored.samples()];
+    let picked = Picked {
+        recording: stored,
+        channels: vec![channel],
+    };
+    picked.read(0..stored.samples(), &mut signal)?;
+    Ok(signal)
+}
+
+/// A channel by its name, or by its number.
+fn find(option: &str, wanted: &str, names: &[String], channels: usize) -> Result<usize> {
+    let wanted = wanted.trim();
+    let named = names.iter().position(|name| name == wanted);
+    let numbered = wanted.parse().ok().filter(|c| *c < channels);
+    named.or(numbered).with_context(|| {
+        let known = if names.is_empty() {
+            format!(
+                "they have no names (--names), but numbers from 0 to {}",
+                channels - 1
+            )
+        } else {
+            format!("there are {}", some_of(names))
+        };
+        format!("{option} names the channel {wanted:?}, which is not there: {known}")
+    })
+}
+
+/// The first few of some names.
+fn some_of(names: &[String]) -> String {
+    let first: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
+    let rest = if names.len() > 5 { ", ..." } else { "" };
+    format!("{}{rest}", first.join(", "))
 }

@@ -2,6 +2,7 @@
 
 mod doubts;
 mod input;
+mod methods;
 mod report;
 
 use std::ops::Range;
@@ -10,8 +11,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use codiag::signals::{
-    Bands, Components, Contrast, Cut, Lags, Recording, Reference, Scale, Segments, Separated,
-    Separation, remove,
+    Bands, Components, Contrast, Cut, Detector, Lags, Recording, Reference, Scale, Segments,
+    Separated, Separation, remove,
 };
 use codiag::{Matrix, Settings};
 
@@ -22,16 +23,18 @@ use crate::export::{self, Folder, npy};
 use crate::page::separate::{self, Page};
 use crate::progress::{Display, Follower};
 use crate::session::Interrupted;
-use crate::sources::{Good, SourceView, looks_like};
+use crate::sources::{Good, Judge, SourceView, looks_like};
 use crate::words;
 use crate::{Outcome, Session};
 use input::Input;
+pub use methods::Methods;
 
 const NAMES: Names = Names {
     filters: "filters",
     patterns: "patterns",
     fewer: "--components",
     contents: "sources, patterns and a report",
+    helps: "longer segments (--segment-length), fewer components (--components) or --shrinkage auto make surer matrices; or ",
 };
 
 /// Reads, separates, reports and writes.
@@ -54,15 +57,18 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
     }
 
     let shape = (found.components(), input.stored.samples());
-    let write = |rows: &mut npy::Rows<'_>| write_sources(&found, &input, rows);
+    let judge = judge(args, &input);
+    let write = |rows: &mut npy::Rows<'_>| write_sources(&found, &input, judge.as_ref(), rows);
     let views = if let Some(folder) = &mut folder {
         folder.add_rows("sources.npy", shape, write)?
     } else {
         let mut scratch = tempfile::tempfile().context("there is no place for temporary files")?;
         write(&mut npy::Rows::new(&mut scratch, shape)?)?
     };
-    let warnings = doubts::doubts(&separation.contrast, &found, input.stored.samples());
-    let own = report::fields(args, &input, &separation, &found, &views);
+    let mut warnings = doubts::doubts(&separation.contrast, &found, input.stored.samples());
+    warnings.extend(doubts::drift(&input)?);
+    let methods = methods::paragraph(&input, args, &separation, &found);
+    let own = report::fields(args, &input, &separation, &found, &views, &methods);
     let report = answer::report(&mut found.diagonalization, true, seconds, &warnings, own)?;
     let ended = Ended {
         names: &NAMES,
@@ -74,7 +80,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
     };
     if let Some(mut folder) = folder {
         ended.stage(&mut folder, &report)?;
-        if !args.exclude.is_empty() {
+        if !args.exclude.is_empty() && input.info.cleaned.is_none() {
             clean(args, &input, &found, &mut folder)?;
         }
         let page = separate::render(&Page {
@@ -83,7 +89,12 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
             rate: input.rate,
             names: &input.channel_names(),
             positions: &input.positions(),
+            types: &input.types(),
+            methods: &methods,
+            thresholds: &args.thresholds.unwrap_or_default(),
+            cleaned: input.info.cleaned.as_deref().unwrap_or("cleaned.npy"),
             contrast: &separation.contrast,
+            order: separation.solver.order,
             found: &found,
             views: &views,
             tolerance,
@@ -99,7 +110,9 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
         let size = size(&input, &found);
-        ended.summarize((&input.name, &size), &suspicions(&views), session)?;
+        let mut remarks = answer::stability_remark(&found.diagonalization);
+        remarks.extend(suspicions(&views));
+        ended.summarize((&input.name, &size), &remarks, session)?;
     }
     ended.conclude(session)
 }
@@ -144,16 +157,18 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
             BandChoice::Count(count) => Bands::even(1.0, 0.5 * rate, *count, rate),
         };
         let overlap = args.overlap.unwrap_or(bands.overlap);
-        let bands = bands.window_length(args.window_length);
+        let cut = cut(args).filter(|cut| *cut != Cut::Auto);
+        let bands = bands.window_length(args.window_length).cut(cut);
         Contrast::Bands(bands.overlap(overlap).exclude(exclude))
     } else if args.jade {
         Contrast::Cumulants { exclude }
     } else if args.sobi || args.amuse {
         let lags = lags(args, input.stored.samples())?;
-        Contrast::Lags(Lags::new(lags).segments(segments(args, 1, exclude)))
+        let whole = Cut::Count(1);
+        Contrast::Lags(Lags::new(lags).segments(segments(args, whole, input, exclude)))
     } else {
         ensure!(args.lags.is_none(), "--lags is for --sobi and --amuse");
-        Contrast::Segments(segments(args, 100, exclude))
+        Contrast::Segments(segments(args, Cut::Auto, input, exclude))
     };
     let scale = match args.scale.as_str() {
         "rms" => Scale::UnitRms,
@@ -175,16 +190,35 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         .threads(args.solver.threads))
 }
 
-fn segments(args: &Separate, usual: usize, exclude: Vec<Range<usize>>) -> Segments {
-    let cut = match (args.segment_length, args.segments) {
-        (Some(samples), _) => Cut::Length(samples),
-        (None, count) => Cut::Count(count.unwrap_or(usual)),
-    };
-    let overlap = args.overlap.unwrap_or(0.0);
+/// The segments that were asked for.
+fn cut(args: &Separate) -> Option<Cut> {
+    args.segment_length.or(args.segments.map(Cut::Count))
+}
+
+fn segments(args: &Separate, usual: Cut, input: &Input, exclude: Vec<Range<usize>>) -> Segments {
     Segments::default()
-        .cut(cut)
-        .overlap(overlap)
+        .cut(cut(args).unwrap_or(usual))
+        .rate(input.rate)
+        .overlap(args.overlap.unwrap_or(0.0))
         .exclude(exclude)
+}
+
+/// What sources are scored by, if the rate is known.
+fn judge(args: &Separate, input: &Input) -> Option<Judge> {
+    let good = Good::new(&input.info.bad, input.stored.samples());
+    let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
+    let references: Vec<Reference<'_>> = input
+        .references
+        .iter()
+        .zip(&signals)
+        .filter_map(|((channel, _), signal)| {
+            Some(Reference::new(&channel.name, channel.artefact()?, signal))
+        })
+        .collect();
+    Some(Judge {
+        detector: Detector::new(input.rate?, &references),
+        thresholds: args.thresholds.unwrap_or_default(),
+    })
 }
 
 fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
@@ -246,6 +280,16 @@ fn fit(
         if interrupted.load(Ordering::SeqCst) {
             return Interrupted.into();
         }
+        if let codiag::Error::SampleNotFinite { channel, sample, value } = error
+            && !input.info.names.is_empty()
+        {
+            return anyhow::anyhow!(
+                "{}: channel {}, sample {sample} is {value}, not a finite number: mend the recording, or leave \
+                 that channel (--bads) or that part out of it",
+                input.name,
+                input.channel_names()[channel]
+            );
+        }
         // An error of reading names its file.
         if let codiag::Error::File { .. } = error {
             return error.into();
@@ -260,24 +304,16 @@ fn fit(
 fn write_sources(
     found: &Separated,
     input: &Input,
+    judge: Option<&Judge>,
     rows: &mut npy::Rows<'_>,
 ) -> Result<Vec<SourceView>> {
     let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
     found.sources_with(&input.picked(), sink)?;
     let good = Good::new(&input.info.bad, input.stored.samples());
-    let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
-    let references: Vec<Reference<'_>> = input
-        .references
-        .iter()
-        .zip(&signals)
-        .filter_map(|((channel, _), signal)| {
-            Some(Reference::new(&channel.name, channel.artefact()?, signal))
-        })
-        .collect();
     (0..found.components())
         .map(|k| {
             let source = rows.row(k).context("the sources cannot be read again")?;
-            Ok(SourceView::new(&source, &good, input.rate, &references))
+            Ok(SourceView::new(&source, &good, input.rate, judge))
         })
         .collect()
 }

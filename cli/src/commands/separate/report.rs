@@ -1,10 +1,14 @@
 //! report.json: what `codiag separate` adds to the fields of an answer.
 
-use codiag::signals::{Components, Contrast, Recording, Separated, Separation};
+use codiag::signals::{
+    Artefact, Components, Contrast, Cut, Evidence, Recording, Scale, Separated, Separation,
+};
 use serde_json::{Map, Value, json};
 
 use super::Input;
+use super::methods::Methods;
 use crate::args::Separate;
+use crate::page::stability;
 use crate::sources::SourceView;
 
 /// The input, the settings, and what is known of each source.
@@ -14,26 +18,32 @@ pub fn fields(
     separation: &Separation,
     found: &Separated,
     views: &[SourceView],
+    methods: &Methods,
 ) -> Map<String, Value> {
+    let thresholds = args.thresholds.unwrap_or_default();
     let sources: Vec<Value> = views
         .iter()
         .enumerate()
         .map(|(k, view)| {
-            let artefacts: Vec<Value> = view
-                .artefacts
-                .iter()
-                .map(|a| json!({"kind": a.kind.name(), "score": a.score, "reason": a.reason}))
-                .collect();
+            let artefacts: Vec<Value> = view.artefacts.iter().map(artefact).collect();
+            let scores = view.scores.iter().map(|score| {
+                let mut fields = artefact(score);
+                fields["threshold"] = json!(thresholds.of(score));
+                fields
+            });
+            let scores: Vec<Value> = scores.collect();
             json!({
                 "source": k,
                 "variance_share": found.variance_shares[k],
                 "nonstationarity": found.nonstationarity.get(k),
                 "kurtosis": found.kurtosis.get(k),
+                "stability": stability::of(&found.diagonalization, k),
                 "rival": found.rivals[k].map(|rival| json!({
                     "source": rival.source,
                     "margin": rival.margin,
                 })),
                 "artefacts": artefacts,
+                "scores": scores,
             })
         })
         .collect();
@@ -52,8 +62,14 @@ pub fn fields(
                 "samples": input.stored.samples(),
                 "rate": input.rate,
                 "names": input.channel_names(),
+                "types": input.info.types,
+                "bad": input.info.bad,
+                "references": input.references.iter().map(|(r, _)| &r.name).collect::<Vec<_>>(),
             }),
         ),
+        ("command", json!(input.info.command)),
+        ("methods", json!(methods.text)),
+        ("references", json!(methods.references)),
         ("settings", settings(args, separation)),
         ("kept_variance", json!(found.kept_variance)),
         ("sources", json!(sources)),
@@ -64,6 +80,43 @@ pub fn fields(
         .map(|(name, value)| (name.to_owned(), value))
         .into_iter()
         .collect()
+}
+
+/// What a source looks like.
+fn artefact(artefact: &Artefact) -> Value {
+    json!({
+        "kind": artefact.kind.name(),
+        "score": artefact.score,
+        "by": match &artefact.evidence {
+            Evidence::Correlation(_) => "correlation",
+            Evidence::Phase(_) => "phase",
+            _ => "form",
+        },
+        "reference": artefact.evidence.reference(),
+        "reason": artefact.reason,
+    })
+}
+
+/// How the recording was cut: what was asked for, in samples.
+fn cut(separation: &Separation) -> Option<Cut> {
+    match &separation.contrast {
+        Contrast::Segments(segments) => Some(segments.cut),
+        Contrast::Bands(bands) => bands.cut,
+        Contrast::Lags(lags) => Some(lags.segments.cut),
+        _ => None,
+    }
+}
+
+fn thresholds(args: &Separate) -> Value {
+    let t = args.thresholds.unwrap_or_default();
+    json!({
+        "blink": t.blink,
+        "heartbeat": t.heartbeat,
+        "line noise": t.line_noise,
+        "muscle": t.muscle,
+        "correlation": t.correlation,
+        "phase": t.phase,
+    })
 }
 
 fn settings(args: &Separate, separation: &Separation) -> Value {
@@ -80,8 +133,21 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
             Contrast::Cumulants { .. } => "cumulants",
             _ => "segments",
         },
-        "segments": args.segments,
-        "segment_length": args.segment_length,
+        "segments": match cut(separation) {
+            Some(Cut::Count(count)) => json!(count),
+            Some(Cut::Auto) => json!("auto"),
+            _ => Value::Null,
+        },
+        "segment_length": match cut(separation) {
+            Some(Cut::Length(samples)) => json!(samples),
+            Some(Cut::Seconds(seconds)) => json!(format!("{seconds}s")),
+            _ => Value::Null,
+        },
+        "picks": args.picks,
+        "bads": args.bads,
+        "highpass": args.highpass,
+        "lowpass": args.lowpass,
+        "center": separation.center,
         "overlap": match &separation.contrast {
             Contrast::Segments(segments) => Some(segments.overlap),
             Contrast::Bands(bands) => Some(bands.overlap),
@@ -97,7 +163,12 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
             _ => &[],
         },
         "window_length": args.window_length,
-        "scale": args.scale,
+        "scale": match &separation.scale {
+            Scale::Groups(_) => "types",
+            Scale::UnitRms => "rms",
+            _ => "none",
+        },
+        "thresholds": thresholds(args),
         "shrinkage": args.shrinkage,
         "exclude": args.exclude,
         "method": solver.method.name(),
@@ -105,6 +176,8 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
         "tol": solver.tolerance,
         "max_iter": solver.max_iterations,
         "restarts": solver.restarts,
+        "stability": solver.stability,
+        "order": solver.order.name(),
         "threads": args.solver.threads,
     })
 }

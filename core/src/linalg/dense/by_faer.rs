@@ -1,14 +1,13 @@
 //! The decompositions, generic over the numbers. They are called through [`Field`](super::Field) alone, so that
 //! they are compiled here, once, and not in every crate that uses them.
 
-use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
 use faer::prelude::ReborrowMut;
-use faer::{Accum, MatMut, Par, Side};
+use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::{GAUSS_JORDAN, SMALL, from_faer, view};
-use crate::linalg::gauss_jordan;
-use crate::linalg::{Matrix, Scalar};
+use crate::linalg::{Matrix, Scalar, gauss_jordan, small};
 
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     assert!(
@@ -50,14 +49,50 @@ pub fn add_symmetric_product<T: Scalar>(
     x: &Matrix<T>,
     y: &Matrix<T>,
 ) {
-    let (p, factor) = (out.rows(), T::from_real(factor));
+    let p = out.rows();
+    if p <= SMALL {
+        for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
+            let sum: T = (0..p)
+                .map(|k| x[(a, k)] * y[(b, k)].conj() + y[(k, a)].conj() * x[(k, b)])
+                .sum();
+            out[(a, b)] += sum * factor;
+        }
+        return;
+    }
+    let factor = T::from_real(factor);
     let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
     let (x, y) = (view(x), view(y).adjoint());
     matmul(out.rb_mut(), Accum::Add, x, y, factor, Par::Seq);
     matmul(out, Accum::Add, y, x, factor, Par::Seq);
 }
 
+pub fn add_gram<T: Scalar>(
+    out: &mut [T],
+    p: usize,
+    factor: f64,
+    x: &[T],
+    stride: usize,
+    columns: usize,
+) {
+    use triangular::BlockStructure::{Rectangular, TriangularLower};
+    let x = MatRef::from_row_major_slice_with_stride(x, p, columns, stride);
+    triangular::matmul(
+        MatMut::from_row_major_slice_mut(out, p, p),
+        TriangularLower,
+        Accum::Add,
+        x,
+        Rectangular,
+        x.adjoint(),
+        Rectangular,
+        T::from_real(factor),
+        Par::Seq,
+    );
+}
+
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
+    if m.rows() <= small::EIGENVECTORS {
+        return small::hermitian_eigen(m);
+    }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector().iter().map(|x| x.real());
     Some((values.collect(), from_faer(eigen.U()).adjoint()))
@@ -67,19 +102,41 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).self_adjoint_eigenvalues(Side::Lower).ok()
 }
 
+pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    let eigen = view(m).eigen().ok()?;
+    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+    Some(Matrix::from_fn(m.rows(), m.rows(), |a, b| {
+        let entry = vectors[(a, b)];
+        if T::PLANES == 1 && values[b].im < 0.0 {
+            T::from_real(entry.im)
+        } else {
+            T::from_parts(entry.re, entry.im)
+        }
+    }))
+}
+
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     view(m).singular_values().ok()
 }
 
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
+    if m.rows() <= small::FACTORS {
+        return small::cholesky(m);
+    }
     Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
 }
 
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
+    if m.rows() <= small::FACTORS {
+        return small::inverse(m);
+    }
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
 }
 
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
+    if m.rows() <= small::FACTORS {
+        return gauss_jordan::inverse(m).0;
+    }
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()

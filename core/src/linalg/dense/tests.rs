@@ -1,6 +1,7 @@
 //! Decompositions against what they decompose.
 
 use super::*;
+use crate::linalg::small;
 
 fn example(p: usize) -> Matrix {
     Matrix::from_fn(p, p, |a, b| {
@@ -232,7 +233,7 @@ fn a_nearly_unitary_matrix_becomes_unitary() {
 #[test]
 fn eigenvectors_are_real_or_span_the_plane_of_a_complex_pair() {
     let m = Matrix::from_rows(3, 3, vec![2.0, 1.0, 0.0, 0.0, 3.0, 1.0, 0.5, 0.0, -1.0]);
-    let vectors = real_eigenvectors(&m).unwrap();
+    let vectors = eigenvectors(&m).unwrap();
     let inner = product(&inverse(&vectors), &product(&m, &vectors));
     for a in 0..3 {
         for b in (0..3).filter(|b| *b != a) {
@@ -241,9 +242,64 @@ fn eigenvectors_are_real_or_span_the_plane_of_a_complex_pair() {
     }
     // A rotation of two axes, which has no real eigenvectors there.
     let turn = Matrix::from_rows(3, 3, vec![0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
-    let vectors = real_eigenvectors(&turn).unwrap();
+    let vectors = eigenvectors(&turn).unwrap();
     assert!(log_abs_det(&vectors).is_finite());
     let inner = product(&inverse(&vectors), &product(&turn, &vectors));
     let blocks = (0..3).filter(|a| (inner[(*a, *a)] - 2.0).abs() < 1e-12);
     assert_eq!(blocks.count(), 1);
+}
+
+/// Plain loops and the library, on either side of the size at which one gives way to the other.
+#[test]
+fn small_matrices_are_decomposed_as_large_ones_are() {
+    for p in (1..=small::FACTORS).chain([small::FACTORS + 1, 20]) {
+        let m = hermitian_example(p);
+        let factor = cholesky(&m).expect("positive definite");
+        assert!(
+            distance(&product_adjoint(&factor, &factor), &m) < 1e-12,
+            "{p}"
+        );
+        assert!((0..p).all(|a| (a + 1..p).all(|b| factor[(a, b)] == c64::ZERO)));
+        let identity = product(&inverse(&m), &m);
+        assert!(distance(&identity, &Matrix::identity(p)) < 1e-12, "{p}");
+        let diagonal = (0..p).map(|a| 2.0 * factor[(a, a)].re.ln());
+        assert!(
+            (log_abs_det(&m) - diagonal.sum::<f64>()).abs() < 1e-11,
+            "{p}"
+        );
+        let (values, vectors) = hermitian_eigen(&m).expect("it converges");
+        assert!(values.is_sorted());
+        let rotated = product_adjoint(&product(&vectors, &m), &vectors);
+        let expected = Matrix::from_fn(p, p, |a, b| {
+            c64::new(if a == b { values[a] } else { 0.0 }, 0.0)
+        });
+        assert!(distance(&rotated, &expected) < 1e-12 * values[p - 1], "{p}");
+        let unit = product_adjoint(&vectors, &vectors);
+        assert!(distance(&unit, &Matrix::identity(p)) < 1e-13 * p as f64);
+        let (mut sum, other) = (m.clone(), complex_example(p));
+        add_symmetric_product(&mut sum, 0.5, &m, &other);
+        let left = product_adjoint(&m, &other);
+        let right = product(&other.adjoint(), &m);
+        let expected = Matrix::from_fn(p, p, |a, b| {
+            m[(a, b)] + (left[(a, b)] + right[(a, b)]) * 0.5
+        });
+        assert!(distance(&sum, &expected) < 1e-11, "{p}");
+    }
+}
+
+#[test]
+fn small_matrices_without_factors_are_refused() {
+    for p in [2, small::FACTORS + 1] {
+        let mut m = Matrix::<f64>::identity(p);
+        m[(p - 1, p - 1)] = -1.0;
+        assert!(cholesky(&m).is_none(), "{p}");
+        assert!((inverse(&m)[(p - 1, p - 1)] + 1.0).abs() < 1e-15);
+        m[(p - 1, p - 1)] = 0.0;
+        assert!(cholesky(&m).is_none() && !inverse(&m).is_finite(), "{p}");
+        assert_eq!(log_abs_det(&m), f64::NEG_INFINITY);
+        m[(0, 0)] = f64::NAN;
+        assert!(cholesky(&m).is_none(), "{p}");
+    }
+    let eigen = hermitian_eigen(&Matrix::from_rows(2, 2, vec![f64::NAN; 4]));
+    assert!(eigen.is_none());
 }

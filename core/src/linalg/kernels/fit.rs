@@ -1,49 +1,64 @@
-//! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᵀ over a block, straight from the matrices Cⁱ: 2p³ flops
-//! per matrix.
+//! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᴴ over a block, straight from the matrices Cⁱ: 2p³ flops
+//! per matrix, 8p³ if they are complex.
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::coefficients::Left;
+use super::coefficients::{Left, right};
 use super::combine::combine_eight;
 use super::diagonals::combine;
+use super::hessian::add_planes;
 use super::moments::{MomentSums, dot};
 use super::transform::half_product;
-use super::{LANES, room, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Triangle};
+use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
 
 /// What a fit at one A asks of a block.
-pub struct FitTask<'a> {
-    /// Aᵀ: one component per row.
-    pub components: &'a Matrix,
-    /// K⁻¹, with K = (AᵀA)∘(AᵀA).
+pub struct FitTask<'a, T = f64> {
+    /// Aᴴ: one component per row.
+    pub components: &'a Matrix<T>,
+    /// K⁻¹, with K_ab = |a_aᴴ a_b|².
     pub inverse: &'a Matrix,
     /// The matrices Cⁱ, packed.
     pub block: &'a [f64],
     /// Their weights.
     pub weights: &'a [f64],
-    /// Receives the diagonals λⁱ = K⁻¹cⁱ of the best Λⁱ, with cⁱ = diag(Aᵀ Cⁱ A): p rows of lanes.
+    /// Receives the diagonals λⁱ = K⁻¹cⁱ of the best Λⁱ, with cⁱ = diag(Aᴴ Cⁱ A): p rows of lanes.
     pub fitted: &'a mut [f64],
 }
 
-/// Adds one block's share: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᵀ, and their Γ is the lower
+/// Adds one block's share: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ, and their Γ is the lower
 /// triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit. `scratch` grows as needed
 /// and is worth keeping between calls.
-pub fn accumulate_fit(task: FitTask<'_>, sums: &mut MomentSums, scratch: &mut Vec<f64>) -> f64 {
+pub fn accumulate_fit<T: Scalar>(
+    task: FitTask<'_, T>,
+    sums: &mut MomentSums<T>,
+    scratch: &mut Vec<f64>,
+) -> f64 {
     let (p, lanes) = (task.components.rows(), task.weights.len());
     assert_eq!(lanes % LANES, 0);
     assert_eq!((task.components.columns(), task.inverse.rows()), (p, p));
     assert_eq!(task.inverse.columns(), p);
-    assert_eq!(task.block.len(), Triangle::new(p).len() * lanes);
+    assert_eq!(planes(task.block, p, lanes), T::PLANES);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let scratch = room(scratch, LANES * p * (3 * p + 2) + p * lanes);
-    let (half, rest) = scratch.split_at_mut(2 * LANES * p * p);
-    let (products, rest) = rest.split_at_mut(LANES * p * p);
+    let left = Left::new(task.components);
+    let sums_len = LANES * T::PLANES * p * p;
+    let scratch = room(
+        scratch,
+        left.scratch_len() + sums_len + 2 * LANES * p + p * lanes,
+    );
+    let (half, rest) = scratch.split_at_mut(left.scratch_len());
+    let (products, rest) = rest.split_at_mut(sums_len);
     let (diagonals, weighted) = rest.split_at_mut(2 * LANES * p);
-    Arch::new().dispatch(Accumulate {
-        left: Left::new(task.components),
-        task,
-        sums,
+    run(Accumulate {
+        left,
+        right: &right(task.components),
+        inverse: task.inverse,
+        block: task.block,
+        weights: task.weights,
+        fitted: task.fitted,
+        gradient: reals_mut(sums.gradient.as_mut_slice()),
+        gamma: &mut sums.gamma,
         half,
         products,
         diagonals,
@@ -51,29 +66,38 @@ pub fn accumulate_fit(task: FitTask<'_>, sums: &mut MomentSums, scratch: &mut Ve
     })
 }
 
-struct Accumulate<'a, 'b> {
-    task: FitTask<'a>,
-    left: Left<'a>,
-    sums: &'b mut MomentSums,
-    /// (Cⁱ a_a)_c of two vectors of matrices.
-    half: &'b mut [f64],
-    /// The gradient's sums, lane by lane.
-    products: &'b mut [f64],
-    /// cⁱ of two vectors of matrices.
-    diagonals: &'b mut [f64],
-    /// w_i λⁱ_a, row a.
-    weighted: &'b mut [f64],
+/// Not generic, so that it is compiled here and not in every crate that asks for a fit.
+fn run(task: Accumulate<'_>) -> f64 {
+    Arch::new().dispatch(task)
 }
 
-impl WithSimd for Accumulate<'_, '_> {
+struct Accumulate<'a> {
+    /// Aᴴ, as it stands on the left and on the right of C.
+    left: Left<'a>,
+    right: &'a [f64],
+    inverse: &'a Matrix,
+    block: &'a [f64],
+    weights: &'a [f64],
+    fitted: &'a mut [f64],
+    /// The parts of its entries one after the other.
+    gradient: &'a mut [f64],
+    gamma: &'a mut Matrix,
+    /// (a_aᴴ Cⁱ)_c of two vectors of matrices.
+    half: &'a mut [f64],
+    /// The gradient's sums, lane by lane; row a is the real parts, and then the imaginary ones.
+    products: &'a mut [f64],
+    /// cⁱ of two vectors of matrices.
+    diagonals: &'a mut [f64],
+    /// w_i λⁱ_a, row a.
+    weighted: &'a mut [f64],
+}
+
+impl WithSimd for Accumulate<'_> {
     type Output = f64;
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) -> f64 {
-        let (p, stride) = (
-            self.task.components.rows(),
-            vectors_per_row::<S>(self.task.weights.len()),
-        );
+        let (p, stride) = (self.left.rows(), vectors_per_row::<S>(self.weights.len()));
         vectors_mut::<S>(self.products).fill(simd.splat_f64s(0.0));
         let mut energy = simd.splat_f64s(0.0);
         for at in (0..stride - stride % 2).step_by(2) {
@@ -82,44 +106,58 @@ impl WithSimd for Accumulate<'_, '_> {
         if stride % 2 == 1 {
             energy = simd.add_f64s(energy, self.slice::<S, 1>(simd, stride, stride - 1));
         }
-        let products = vectors::<S>(self.products);
-        let gradient = self.sums.gradient.as_mut_slice();
-        for (sum, product) in gradient.iter_mut().zip(products) {
-            *sum += simd.reduce_sum_f64s(*product);
-        }
-        let (fitted, weighted) = (vectors::<S>(self.task.fitted), vectors::<S>(self.weighted));
+        add_rows(simd, p, self.left.planes(), self.products, self.gradient);
+        let (fitted, weighted) = (vectors::<S>(self.fitted), vectors::<S>(self.weighted));
         let row = |a: usize| a * stride..(a + 1) * stride;
         for a in 0..p {
             for b in 0..=a {
                 let sum = dot(simd, &weighted[row(a)], &fitted[row(b)]);
-                self.sums.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
+                self.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
             }
         }
         simd.reduce_sum_f64s(energy)
     }
 }
 
-impl Accumulate<'_, '_> {
+/// Adds sums that were made lane by lane, and whose rows are the p real parts and then the imaginary ones, to
+/// the parts of the entries of a matrix.
+#[inline(always)]
+pub(super) fn add_rows<S: Simd>(
+    simd: S,
+    p: usize,
+    planes: usize,
+    sums: &[f64],
+    matrix: &mut [f64],
+) {
+    let used = &vectors::<S>(sums)[..planes * p * p];
+    for (k, sum) in used.iter().enumerate() {
+        let (row, part, column) = (k / (planes * p), k % (planes * p) / p, k % p);
+        matrix[planes * (row * p + column) + part] += simd.reduce_sum_f64s(*sum);
+    }
+}
+
+impl Accumulate<'_> {
     /// The W vectors of matrices from `at` on; returns their energies.
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, stride: usize, at: usize) -> S::f64s {
-        let components = self.task.components;
-        let p = components.rows();
-        let block = vectors::<S>(self.task.block);
-        let weights = &vectors::<S>(self.task.weights)[at..at + W];
-        let half = &mut vectors_mut::<S>(self.half)[..p * p * W];
+        let (p, inner) = (self.left.rows(), self.left.planes() * self.left.rows());
+        let block = vectors::<S>(self.block);
+        let weights = &vectors::<S>(self.weights)[at..at + W];
+        let half = &mut vectors_mut::<S>(self.half)[..self.left.half_len(W)];
         half_product::<S, W>(simd, &self.left, block, stride, at, half);
         let diagonals = &mut vectors_mut::<S>(self.diagonals)[..p * W];
-        let rows = half.chunks_exact(p * W);
-        for ((a, row), c) in rows.enumerate().zip(diagonals.chunks_exact_mut(W)) {
-            c.copy_from_slice(&combine::<S, W>(simd, components.row(a), row));
+        let rows = half
+            .chunks_exact(inner * W)
+            .zip(self.right.chunks_exact(inner));
+        for ((row, own), c) in rows.zip(diagonals.chunks_exact_mut(W)) {
+            c.copy_from_slice(&combine::<S, W>(simd, own, row));
         }
-        let fitted = vectors_mut::<S>(self.task.fitted);
+        let fitted = vectors_mut::<S>(self.fitted);
         let weighted = vectors_mut::<S>(self.weighted);
         let products = vectors_mut::<S>(self.products);
         let mut energy = simd.splat_f64s(0.0);
-        for (a, row) in half.chunks_exact(p * W).enumerate() {
-            let lambda = combine::<S, W>(simd, self.task.inverse.row(a), diagonals);
+        for (a, row) in half.chunks_exact(inner * W).enumerate() {
+            let lambda = combine::<S, W>(simd, self.inverse.row(a), diagonals);
             let mut scaled = lambda;
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], lambda[w]);
@@ -128,7 +166,7 @@ impl Accumulate<'_, '_> {
             fitted[a * stride + at..][..W].copy_from_slice(&lambda);
             weighted[a * stride + at..][..W].copy_from_slice(&scaled);
             let (values, _) = row.as_chunks::<W>();
-            for (sum, value) in products[a * p..(a + 1) * p].iter_mut().zip(values) {
+            for (sum, value) in products[a * inner..(a + 1) * inner].iter_mut().zip(values) {
                 for w in 0..W {
                     *sum = simd.mul_add_e_f64s(value[w], scaled[w], *sum);
                 }
@@ -149,9 +187,11 @@ pub fn accumulate_weighted(
     scratch: &mut Vec<f64>,
 ) {
     let lanes = weights.len();
+    let planes = planes(block, p, lanes);
     assert_eq!(fitted.len(), p * lanes);
-    let coefficients = room(scratch, LANES * lanes);
-    let groups = rows.chunks_exact_mut(Triangle::new(p).len() * LANES);
+    let sum_len = block.len() / lanes * LANES;
+    let (coefficients, sum) = room(scratch, LANES * lanes + sum_len).split_at_mut(LANES * lanes);
+    let groups = rows.chunks_exact_mut(Triangle::new(planes * p).len() * LANES);
     for (own, group) in fitted.chunks(LANES * lanes).zip(groups) {
         coefficients.fill(0.0);
         let (columns, _) = coefficients.as_chunks_mut::<LANES>();
@@ -160,7 +200,31 @@ pub fn accumulate_weighted(
                 column[l] = w * lambda;
             }
         }
-        combine_eight(block, coefficients, group);
+        if planes == 1 {
+            combine_eight(block, coefficients, group);
+        } else {
+            sum.fill(0.0);
+            combine_eight(block, coefficients, sum);
+            let rows = group;
+            Arch::new().dispatch(AddPlanes { p, sum, rows });
+        }
+    }
+}
+
+/// Adds the two planes of a sum of complex matrices, as the row blocks of a Hessian have them.
+struct AddPlanes<'a> {
+    p: usize,
+    sum: &'a [f64],
+    rows: &'a mut [f64],
+}
+
+impl WithSimd for AddPlanes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (sum, rows) = (vectors::<S>(self.sum), vectors_mut::<S>(self.rows));
+        add_planes(simd, self.p, sum, rows, false);
     }
 }
 

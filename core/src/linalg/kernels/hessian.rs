@@ -139,7 +139,13 @@ impl WithSimd for Accumulate<'_> {
 
 /// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or begins with them.
 #[inline(always)]
-fn add_planes<S: Simd>(simd: S, p: usize, sum: &[S::f64s], hessian: &mut [S::f64s], begins: bool) {
+pub(super) fn add_planes<S: Simd>(
+    simd: S,
+    p: usize,
+    sum: &[S::f64s],
+    hessian: &mut [S::f64s],
+    begins: bool,
+) {
     let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
     let whole = Triangle::new(2 * p);
     let (real, imaginary) = sum.split_at(triangle.len() * halves);

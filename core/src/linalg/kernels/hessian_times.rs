@@ -1,49 +1,89 @@
 //! The product of the row blocks of the Hessian with a matrix, in the layout of [`hessian`](super::hessian).
+//!
+//! It reads every entry once, for four flops: what it costs is memory. Large row blocks are therefore read
+//! in single precision; all sums are in double precision.
 #![allow(unsafe_code)]
 
+use bytemuck::Pod;
 use pulp::{Arch, Simd, WithSimd};
 
-use super::hessian::hessian_len;
 use super::{LANES, vectors, vectors_mut, vectors_per_group};
 use crate::linalg::Triangle;
 
-/// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a with column a of `e`.
-/// Both are laid out in groups like the Hessian: number (g, b, l), where b counts the real parts of a row
-/// and then, if the matrices are complex, the imaginary ones.
-pub fn hessian_times(p: usize, hessian: &[f64], e: &[f64], out: &mut [f64]) {
-    let panel = p.div_ceil(LANES) * p * LANES;
-    let planes = if e.len() == panel { 1 } else { 2 };
-    assert_eq!(hessian.len(), hessian_len(p, planes));
-    assert_eq!((e.len(), out.len()), (planes * panel, planes * panel));
+/// A number as row blocks are stored: `f64`, or `f32` where they are large.
+pub trait Stored: Pod + Send + Sync {
+    /// Some neighbouring numbers as a vector.
+    ///
+    /// # Safety
+    /// `place` must be that of as many numbers as a vector has.
+    #[doc(hidden)]
+    unsafe fn load<S: Simd>(place: *const Self) -> S::f64s;
+}
+
+impl Stored for f64 {
+    #[inline(always)]
+    unsafe fn load<S: Simd>(place: *const Self) -> S::f64s {
+        // SAFETY: the caller promises the numbers; vectors of pulp are aligned as their numbers are.
+        unsafe { *place.cast() }
+    }
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    unsafe fn load<S: Simd>(place: *const Self) -> S::f64s {
+        macro_rules! widened {
+            ($width:literal) => {{
+                // SAFETY: the caller promises as many numbers as a vector has, which is $width.
+                let numbers = unsafe { *place.cast::<[f32; $width]>() };
+                bytemuck::cast(numbers.map(f64::from))
+            }};
+        }
+        match S::F64_LANES {
+            8 => widened!(8),
+            4 => widened!(4),
+            2 => widened!(2),
+            _ => widened!(1),
+        }
+    }
+}
+
+/// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a, of that size, with column a of `e`, for some
+/// groups of [`LANES`] row blocks. Both are laid out in groups like the Hessian: number (g, b, l), where b
+/// counts the real parts of a row and then, if the matrices are complex, the imaginary ones.
+pub fn hessian_times<M: Stored>(size: usize, hessian: &[M], e: &[f64], out: &mut [f64]) {
+    let groups = e.len() / (size * LANES);
+    assert_eq!(hessian.len(), groups * Triangle::new(size).len() * LANES);
+    let panels = groups * size * LANES;
+    assert_eq!((e.len(), out.len()), (panels, panels));
     Arch::new().dispatch(Times {
-        size: planes * p,
+        size,
         hessian,
         e,
         out,
     });
 }
 
-pub(super) struct Times<'a> {
+pub(super) struct Times<'a, M> {
     /// That of the M^a.
     pub(super) size: usize,
-    pub(super) hessian: &'a [f64],
+    pub(super) hessian: &'a [M],
     pub(super) e: &'a [f64],
     pub(super) out: &'a mut [f64],
 }
 
-impl WithSimd for Times<'_> {
+impl<M: Stored> WithSimd for Times<'_, M> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.size;
         let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
-        let hessian = vectors::<S>(self.hessian);
         let e = vectors::<S>(self.e);
         let out = vectors_mut::<S>(self.out);
         out.fill(simd.splat_f64s(0.0));
-        let groups = hessian
-            .chunks_exact(triangle.len() * halves)
+        let groups = self
+            .hessian
+            .chunks_exact(triangle.len() * LANES)
             .zip(e.chunks_exact(p * halves))
             .zip(out.chunks_exact_mut(p * halves));
         for ((m, e), out) in groups {
@@ -51,15 +91,15 @@ impl WithSimd for Times<'_> {
             // SAFETY: `m` was cut to the whole triangle, `e` and `out` to p rows, and b + R ≤ p.
             unsafe {
                 if halves > 4 {
-                    (0..p).for_each(|b| times_rows::<S, 1, LANES>(simd, triangle, m, e, out, b));
+                    (0..p).for_each(|b| times_rows::<S, M, 1, LANES>(simd, triangle, m, e, out, b));
                     continue;
                 }
                 // Two rows at a time, which share what they read and write.
                 for b in (0..p - p % 2).step_by(2) {
-                    times_rows::<S, 2, 4>(simd, triangle, m, e, out, b);
+                    times_rows::<S, M, 2, 4>(simd, triangle, m, e, out, b);
                 }
                 if p % 2 == 1 {
-                    times_rows::<S, 1, 4>(simd, triangle, m, e, out, p - 1);
+                    times_rows::<S, M, 1, 4>(simd, triangle, m, e, out, p - 1);
                 }
             }
         }
@@ -70,13 +110,13 @@ impl WithSimd for Times<'_> {
 /// do not wait for each other, U being a multiple of the vectors of a group.
 ///
 /// # Safety
-/// `m` must have the rows of the triangle up to row b+R, `e` and `out` b+R rows, of one group's
-/// vectors each.
+/// `m` must have the rows of the triangle up to row b+R, of [`LANES`] numbers for each entry, `e` and `out`
+/// b+R rows of one group's vectors.
 #[inline(always)]
-unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
+unsafe fn times_rows<S: Simd, M: Stored, const R: usize, const U: usize>(
     simd: S,
     triangle: Triangle,
-    m: *const S::f64s,
+    m: *const M,
     e: *const S::f64s,
     out: *mut S::f64s,
     b: usize,
@@ -88,7 +128,7 @@ unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
     let mut rows = [m; R];
     for r in 0..R {
         // SAFETY: the caller promises row b + r of the triangle.
-        rows[r] = unsafe { m.add(triangle.index(b + r, 0) * halves) };
+        rows[r] = unsafe { m.add(triangle.index(b + r, 0) * LANES) };
         for u in 0..U {
             // SAFETY: the caller promises row b + r of `e`, of `halves` vectors.
             e_own[r][u] = unsafe { *e.add((b + r) * halves + u % halves) };
@@ -102,7 +142,7 @@ unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
                 let e_k = *e.add($at + $u);
                 let mut sum = *out.add($at + $u);
                 for r in 0..R {
-                    let m = *rows[r].add($at + $u);
+                    let m = M::load::<S>(rows[r].add(($at + $u) * S::F64_LANES));
                     own[r][$u] = simd.mul_add_e_f64s(m, e_k, own[r][$u]);
                     sum = simd.mul_add_e_f64s(m, e_own[r][$u], sum);
                 }
@@ -131,8 +171,9 @@ unsafe fn times_rows<S: Simd, const R: usize, const U: usize>(
             // The corner of the R rows among themselves.
             for c in 0..R {
                 let (row, column) = (r.max(c), r.min(c));
+                let entry = ((b + column) * halves + half) * S::F64_LANES;
                 // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle.
-                let m = unsafe { *rows[row].add((b + column) * halves + half) };
+                let m = unsafe { M::load::<S>(rows[row].add(entry)) };
                 sum = simd.mul_add_e_f64s(m, e_own[c][half], sum);
             }
             *place = sum;

@@ -264,9 +264,10 @@ fn logs_along<'a>(
     dispatch(
         #[inline(always)]
         || {
+            // Groups of equal weights share their logarithms.
+            let mut logs = LogSums::new();
+            let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
             for at in (0..lanes).step_by(LANES) {
-                let mut logs = LogSums::new();
-                let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
                 for a in 0..p {
                     let [d, c, s] = rows(a, at);
                     let mut power = [0.0; LANES];
@@ -279,13 +280,18 @@ fn logs_along<'a>(
                     }
                     logs.push(&power);
                 }
-                let logs = logs.finish();
                 let w = group(weights, at);
+                if at + LANES < lanes && w == group(weights, at + LANES) {
+                    continue;
+                }
+                let numbers = logs.finish();
                 for l in 0..LANES {
-                    sums.sum += w[l] * logs[l];
+                    sums.sum += w[l] * numbers[l];
                     sums.first += w[l] * first[l];
                     sums.second += w[l] * second[l];
                 }
+                logs = LogSums::new();
+                (first, second) = ([0.0; LANES], [0.0; LANES]);
             }
         },
     );

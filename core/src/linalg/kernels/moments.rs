@@ -25,14 +25,6 @@ impl<T: Scalar> MomentSums<T> {
         }
     }
 
-    /// For arithmetic that is only for real numbers.
-    pub fn to_real(&self) -> MomentSums {
-        MomentSums {
-            gradient: self.gradient.to_real(),
-            gamma: self.gamma.clone(),
-        }
-    }
-
     /// Adds the sums over other matrices.
     pub fn add(&mut self, other: &Self) {
         add(&mut self.gradient, &other.gradient);

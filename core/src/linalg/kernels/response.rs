@@ -3,26 +3,37 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::coefficients::Left;
+use super::coefficients::{Left, right};
 use super::diagonals::combine;
+use super::fit::add_rows;
 use super::moments::{MomentSums, dot};
 use super::transform::half_product;
-use super::{LANES, room, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Triangle};
+use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, reals_mut};
 
-/// Writes Yⁱ = Cⁱ A of a block, p² numbers per matrix, in the order in which [`accumulate_response`] reads them.
-pub fn fit_products(components: &Matrix, block: &[f64], lanes: usize, products: &mut [f64]) {
+/// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order in which [`accumulate_response`] reads them.
+pub fn fit_products<T: Scalar>(
+    components: &Matrix<T>,
+    block: &[f64],
+    lanes: usize,
+    products: &mut [f64],
+) {
     let p = components.rows();
     assert_eq!(components.columns(), p);
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), Triangle::new(p).len() * lanes);
-    assert_eq!(products.len(), p * p * lanes);
-    Arch::new().dispatch(Products {
+    assert_eq!(planes(block, p, lanes), T::PLANES);
+    assert_eq!(products.len(), T::PLANES * p * p * lanes);
+    write_products(Products {
         components: Left::new(components),
         block,
         lanes,
         out: products,
     });
+}
+
+/// Not generic, so that it is compiled here and not in every crate that asks for products.
+fn write_products(task: Products<'_>) {
+    Arch::new().dispatch(task);
 }
 
 struct Products<'a> {
@@ -39,7 +50,7 @@ impl WithSimd for Products<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (stride, square) = (
             vectors_per_row::<S>(self.lanes),
-            self.components.rows().pow(2),
+            self.components.half_len(1),
         );
         let block = vectors::<S>(self.block);
         let products = vectors_mut::<S>(self.out);
@@ -55,14 +66,14 @@ impl WithSimd for Products<'_> {
 }
 
 /// What a change E of A asks of a block.
-pub struct ResponseTask<'a> {
-    /// Eᵀ: the change of one component per row.
-    pub change: &'a Matrix,
-    /// g∘(U + Uᵀ), with g = AᵀA and U = AᵀE: half the change of K, entry by entry.
+pub struct ResponseTask<'a, T = f64> {
+    /// Eᴴ: the change of one component per row.
+    pub change: &'a Matrix<T>,
+    /// The real parts of ḡ∘(U + Uᴴ), with g = AᴴA and U = AᴴE: half the change of K, entry by entry.
     pub coupling: &'a Matrix,
     /// K⁻¹.
     pub inverse: &'a Matrix,
-    /// The Yⁱ, as [`fit_products`] wrote them.
+    /// The Aᴴ Cⁱ, as [`fit_products`] wrote them.
     pub products: &'a [f64],
     /// The weights of the matrices.
     pub weights: &'a [f64],
@@ -70,51 +81,77 @@ pub struct ResponseTask<'a> {
     pub fitted: &'a [f64],
 }
 
-/// Adds one block's share, with δλⁱ = 2K⁻¹(qⁱ − (g∘(U + Uᵀ))λⁱ), qⁱ_a = e_aᵀ Cⁱ a_a: row a of the sums'
-/// gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᵀ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
-pub fn accumulate_response(task: ResponseTask<'_>, sums: &mut MomentSums, scratch: &mut Vec<f64>) {
+/// Adds one block's share, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ), qⁱ_a = Re e_aᴴ Cⁱ a_a: row a of the sums'
+/// gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
+pub fn accumulate_response<T: Scalar>(
+    task: ResponseTask<'_, T>,
+    sums: &mut MomentSums<T>,
+    scratch: &mut Vec<f64>,
+) {
     let (p, lanes) = (task.change.rows(), task.weights.len());
     assert_eq!(lanes % LANES, 0);
-    for matrix in [task.change, task.coupling, task.inverse] {
+    assert_eq!(task.change.columns(), p);
+    for matrix in [task.coupling, task.inverse] {
         assert_eq!((matrix.rows(), matrix.columns()), (p, p));
     }
-    assert_eq!(task.products.len(), p * p * lanes);
+    assert_eq!(task.products.len(), T::PLANES * p * p * lanes);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let scratch = room(scratch, LANES * p * (p + 4) + p * lanes);
-    let (totals, rest) = scratch.split_at_mut(LANES * p * p);
+    let scratch = room(scratch, LANES * p * (T::PLANES * p + 4) + p * lanes);
+    let (totals, rest) = scratch.split_at_mut(LANES * T::PLANES * p * p);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
-    let (right, weighted) = rest.split_at_mut(2 * LANES * p);
-    Arch::new().dispatch(Response {
-        task,
-        sums,
+    let (differences, weighted) = rest.split_at_mut(2 * LANES * p);
+    run(Response {
+        planes: T::PLANES,
+        change: &right(task.change),
+        coupling: task.coupling,
+        inverse: task.inverse,
+        products: task.products,
+        weights: task.weights,
+        fitted: task.fitted,
+        gradient: reals_mut(sums.gradient.as_mut_slice()),
+        gamma: &mut sums.gamma,
         totals,
         diagonals,
-        right,
+        differences,
         weighted,
     });
 }
 
-struct Response<'a, 'b> {
-    task: ResponseTask<'a>,
-    sums: &'b mut MomentSums,
-    /// The gradient's sums, lane by lane.
-    totals: &'b mut [f64],
-    /// λⁱ of two vectors of matrices.
-    diagonals: &'b mut [f64],
-    /// What K⁻¹ is applied to.
-    right: &'b mut [f64],
-    /// w_i δλⁱ_a, row a.
-    weighted: &'b mut [f64],
+/// Not generic, so that it is compiled here and not in every crate that asks for a response.
+fn run(task: Response<'_>) {
+    Arch::new().dispatch(task);
 }
 
-impl WithSimd for Response<'_, '_> {
+struct Response<'a> {
+    planes: usize,
+    /// Eᴴ, as it stands on the right of Aᴴ Cⁱ.
+    change: &'a [f64],
+    coupling: &'a Matrix,
+    inverse: &'a Matrix,
+    products: &'a [f64],
+    weights: &'a [f64],
+    fitted: &'a [f64],
+    /// The parts of its entries one after the other.
+    gradient: &'a mut [f64],
+    gamma: &'a mut Matrix,
+    /// The gradient's sums, lane by lane; row a is the real parts, and then the imaginary ones.
+    totals: &'a mut [f64],
+    /// λⁱ of two vectors of matrices.
+    diagonals: &'a mut [f64],
+    /// What K⁻¹ is applied to.
+    differences: &'a mut [f64],
+    /// w_i δλⁱ_a, row a.
+    weighted: &'a mut [f64],
+}
+
+impl WithSimd for Response<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let p = self.task.change.rows();
-        let stride = vectors_per_row::<S>(self.task.weights.len());
+        let p = self.inverse.rows();
+        let stride = vectors_per_row::<S>(self.weights.len());
         vectors_mut::<S>(self.totals).fill(simd.splat_f64s(0.0));
         for at in (0..stride - stride % 2).step_by(2) {
             self.slice::<S, 2>(simd, stride, at);
@@ -122,43 +159,35 @@ impl WithSimd for Response<'_, '_> {
         if stride % 2 == 1 {
             self.slice::<S, 1>(simd, stride, stride - 1);
         }
-        let gradient = self.sums.gradient.as_mut_slice();
-        for (sum, total) in gradient.iter_mut().zip(vectors::<S>(self.totals)) {
-            *sum += simd.reduce_sum_f64s(*total);
-        }
-        let (fitted, weighted) = (vectors::<S>(self.task.fitted), vectors::<S>(self.weighted));
+        add_rows(simd, p, self.planes, self.totals, self.gradient);
+        let (fitted, weighted) = (vectors::<S>(self.fitted), vectors::<S>(self.weighted));
         let row = |a: usize| a * stride..(a + 1) * stride;
         for a in 0..p {
             for b in 0..p {
                 let sum = dot(simd, &weighted[row(a)], &fitted[row(b)]);
-                self.sums.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
+                self.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
             }
         }
     }
 }
 
-impl Response<'_, '_> {
+impl Response<'_> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, stride: usize, at: usize) {
-        let ResponseTask {
-            change,
-            coupling,
-            inverse,
-            ..
-        } = self.task;
-        let p = change.rows();
-        let products = &vectors::<S>(self.task.products)[at * p * p..(at + W) * p * p];
-        let weights = &vectors::<S>(self.task.weights)[at..at + W];
-        let fitted = vectors::<S>(self.task.fitted);
+        let p = self.inverse.rows();
+        let inner = self.planes * p;
+        let products = &vectors::<S>(self.products)[at * p * inner..(at + W) * p * inner];
+        let weights = &vectors::<S>(self.weights)[at..at + W];
+        let fitted = vectors::<S>(self.fitted);
         let diagonals = &mut vectors_mut::<S>(self.diagonals)[..p * W];
         for (a, own) in diagonals.chunks_exact_mut(W).enumerate() {
             own.copy_from_slice(&fitted[a * stride + at..][..W]);
         }
-        let right = &mut vectors_mut::<S>(self.right)[..p * W];
-        let rows = products.chunks_exact(p * W).zip(right.chunks_exact_mut(W));
-        for (a, (row, out)) in rows.enumerate() {
-            let direct = combine::<S, W>(simd, change.row(a), row);
-            let coupled = combine::<S, W>(simd, coupling.row(a), diagonals);
+        let differences = &mut vectors_mut::<S>(self.differences)[..p * W];
+        let rows = products.chunks_exact(inner * W);
+        for (a, (row, out)) in rows.zip(differences.chunks_exact_mut(W)).enumerate() {
+            let direct = combine::<S, W>(simd, &self.change[a * inner..][..inner], row);
+            let coupled = combine::<S, W>(simd, self.coupling.row(a), diagonals);
             for w in 0..W {
                 let half = simd.sub_f64s(direct[w], coupled[w]);
                 out[w] = simd.add_f64s(half, half);
@@ -166,14 +195,14 @@ impl Response<'_, '_> {
         }
         let weighted = vectors_mut::<S>(self.weighted);
         let totals = vectors_mut::<S>(self.totals);
-        for (a, row) in products.chunks_exact(p * W).enumerate() {
-            let mut scaled = combine::<S, W>(simd, inverse.row(a), right);
+        for (a, row) in products.chunks_exact(inner * W).enumerate() {
+            let mut scaled = combine::<S, W>(simd, self.inverse.row(a), differences);
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], scaled[w]);
             }
             weighted[a * stride + at..][..W].copy_from_slice(&scaled);
             let (values, _) = row.as_chunks::<W>();
-            for (sum, value) in totals[a * p..(a + 1) * p].iter_mut().zip(values) {
+            for (sum, value) in totals[a * inner..(a + 1) * inner].iter_mut().zip(values) {
                 for w in 0..W {
                     *sum = simd.mul_add_e_f64s(value[w], scaled[w], *sum);
                 }

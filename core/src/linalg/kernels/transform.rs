@@ -1,6 +1,8 @@
 //! The congruence D ↦ M D Mᴴ of every matrix of a block: 3p³ flops each, 12p³ if they are complex.
 #![allow(unsafe_code)]
 
+use std::cmp::Ordering;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
@@ -32,7 +34,7 @@ pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
     }
     let left = Left::new(task.transform);
     // The widest slice of the block worked on at once: two of the widest vectors.
-    let scratch = room(scratch, left.scratch_len());
+    let scratch = room(scratch, left.scratch_len().max(panel_len(p) * 2 * LANES));
     run(Sliced {
         left,
         right: &right(task.transform),
@@ -76,10 +78,28 @@ impl WithSimd for Sliced<'_> {
     }
 }
 
+/// From this size on, real matrices are transformed a panel of rows of M D at a time: for larger ones all of
+/// M D would be more than the second level cache holds beside D, and M more than the first.
+const LARGE: usize = 48;
+/// The rows of a panel: with M's, which serve for all columns of D, they stay in the caches.
+const PANEL: usize = 24;
+
+/// How many numbers a panel has for each matrix. Its rows are an odd number apart, for columns whose entries
+/// lie a power of two apart would all compete for the same few places in a cache.
+fn panel_len(p: usize) -> usize {
+    PANEL * (p | 1)
+}
+
 impl Sliced<'_> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
+        if planes == 1 && p >= LARGE {
+            (0..r)
+                .step_by(PANEL)
+                .for_each(|from| self.panel::<S, W>(simd, at, from));
+            return;
+        }
         let stride = vectors_per_row::<S>(self.lanes);
         let triangle = Triangle::new(r);
         let plane = triangle.len() * stride;
@@ -136,6 +156,76 @@ impl Sliced<'_> {
             if planes == 2 {
                 let diagonal = plane + triangle.diagonal(a) * stride + at;
                 square[diagonal..][..W].fill(simd.splat_f64s(0.0));
+            }
+        }
+    }
+}
+
+impl Sliced<'_> {
+    /// The share of rows `from`.. of M D, up to [`PANEL`] of them, for W vectors of real matrices.
+    #[inline(always)]
+    fn panel<S: Simd, const W: usize>(&mut self, simd: S, at: usize, from: usize) {
+        let (r, p) = (self.left.rows(), self.left.columns());
+        let (rows, pitch) = (PANEL.min(r - from), p | 1);
+        let stride = vectors_per_row::<S>(self.lanes);
+        let triangle = Triangle::new(r);
+        let input = vectors::<S>(self.input);
+        let half = &mut vectors_mut::<S>(self.scratch)[..rows * pitch * W];
+        assert!(at + W <= stride);
+        assert_eq!(input.len(), Triangle::new(p).len() * stride);
+        let mut offsets = Offsets::new(p);
+        for c in 0..p {
+            let offsets = self.left.fill_offsets(&mut offsets, c, stride, at);
+            let (coefficients, spacing) = self.left.for_column(c);
+            let out = half[c * W..].as_mut_ptr();
+            let store = |a: usize, tile: [S::f64s; W]| {
+                for w in 0..W {
+                    // SAFETY: a < rows and c < p ≤ pitch: the W vectors end within those of `half`.
+                    unsafe { *out.add(a * pitch * W + w) = tile[w] };
+                }
+            };
+            let coefficients = &coefficients[from * spacing..];
+            // SAFETY: c and k < p, so each offset is that of vector `at` in one of the rows of `input`,
+            // which have `stride` vectors, and at + W ≤ stride.
+            unsafe { rows_times_source(simd, coefficients, spacing, rows, input, offsets, store) };
+        }
+        if let Some(cross) = &mut self.cross {
+            // Entry (a, c) of M D is half of that of the sum; the row of the smaller number comes first.
+            let cross = vectors_mut::<S>(cross);
+            let (half, _) = half.as_chunks::<W>();
+            for a in from..from + rows {
+                let row = &half[(a - from) * pitch..][..p];
+                for (c, x) in row.iter().enumerate() {
+                    let out = &mut cross[triangle.index(a, c) * stride + at..][..W];
+                    for w in 0..W {
+                        out[w] = match c.cmp(&a) {
+                            Ordering::Less => simd.add_f64s(x[w], out[w]),
+                            Ordering::Equal => simd.add_f64s(x[w], x[w]),
+                            Ordering::Greater => x[w],
+                        };
+                    }
+                }
+            }
+        }
+        let square = vectors_mut::<S>(self.square);
+        assert_eq!(square.len(), triangle.len() * stride);
+        let offsets = offsets.fill(|c| c * W);
+        for columns in (0..from + rows).step_by(PANEL) {
+            for a in columns.max(from)..from + rows {
+                let source = &half[(a - from) * pitch * W..][..p * W];
+                let place = (triangle.row(a).start + columns) * stride + at;
+                let out = square[place..].as_mut_ptr();
+                let store = |b: usize, tile: [S::f64s; W]| {
+                    for w in 0..W {
+                        // SAFETY: `columns` + b ≤ a < r and at + W ≤ stride, so these are vectors
+                        // `at + w` of that row of `square`, which has `stride` vectors per row.
+                        unsafe { *out.add(b * stride + w) = tile[w] };
+                    }
+                };
+                let coefficients = &self.right[columns * p..];
+                let count = PANEL.min(a + 1 - columns);
+                // SAFETY: `source` has p times W vectors, and the offsets are c·W for c < p.
+                unsafe { rows_times_source(simd, coefficients, p, count, source, offsets, store) };
             }
         }
     }

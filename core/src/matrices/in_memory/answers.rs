@@ -6,6 +6,7 @@ use super::{Group, InMemory, Work};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar, kernels, unpacked};
 use crate::matrices::groups::{self, add_slices, packed_len};
+use crate::matrices::recycled::Recycled;
 use crate::matrices::{
     FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
 };
@@ -88,7 +89,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
 
     fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         if let Some(fitted) = &self.fitted {
-            return Ok(Statistics::from_real(fitted.statistics.clone()));
+            return Ok(fitted.statistics.clone());
         }
         Ok(self.moments(None))
     }
@@ -96,9 +97,10 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.each(Work::Products, |group| {
-            group
-                .hessian
-                .resize(kernels::hessian_len(p, T::PLANES), 0.0);
+            let len = kernels::hessian_len(p, T::PLANES);
+            if group.hessian.len() != len {
+                group.hessian = Recycled::of_len(len);
+            }
             if criterion.fits_originals() {
                 group.weigh_originals(p);
                 return;
@@ -111,6 +113,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         });
         let (first, others) = self.groups.split_first_mut().expect("a set has a group");
         hessian.swap_rows(&mut first.hessian);
+        hessian.work_on(&self.workers);
         // Slice by slice of the entries, the groups in order.
         let rows = hessian.rows_mut();
         let workers = self.workers.if_worthwhile(4 * others.len() * rows.len());
@@ -125,7 +128,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
 
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         if self.fitted.is_some() {
-            return Ok(Matrix::from_real(&self.fitted_product(&e.to_real())?));
+            return self.fitted_product(e);
         }
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let mut product = self.sum(
@@ -188,7 +191,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.moments(Some((alpha, scale))))
     }
 
-    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         Ok(self.sums_for_wedge())
     }
 

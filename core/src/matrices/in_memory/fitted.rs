@@ -1,4 +1,4 @@
-//! The least-squares fit, from memory: of real matrices, as sets of complex ones have been refused.
+//! The least-squares fit, from memory.
 
 use super::{Group, InMemory, TransformedBlock, Work};
 use crate::Error;
@@ -11,11 +11,11 @@ use crate::statistics::{Hessian, Statistics};
 
 /// The fit where the set stands.
 pub(super) struct Fitted<T> {
-    b: Matrix,
-    fit: Fit,
-    /// Σ_i w_i ‖A Λⁱ Aᵀ‖².
+    b: Matrix<T>,
+    fit: Fit<T>,
+    /// Σ_i w_i ‖A Λⁱ Aᴴ‖².
     energy: f64,
-    pub statistics: Statistics,
+    pub statistics: Statistics<T>,
     /// Σ_i w_i λⁱ_a Cⁱ, once products of the exact Hessian have been asked for.
     weighted: Option<Hessian<T>>,
 }
@@ -46,7 +46,7 @@ impl<T: Scalar> Group<T> {
 impl<T: Scalar> InMemory<T> {
     /// Fits the matrices at B; returns the energy of the fit.
     pub(super) fn fit(&mut self, b: &Matrix<T>) -> f64 {
-        let (p, b) = (self.dimension(), b.to_real());
+        let (p, b) = (self.dimension(), b.clone());
         let fit = Fit::at(&b);
         let (energy, sums) = self.sum(
             Work::Products,
@@ -74,11 +74,11 @@ impl<T: Scalar> InMemory<T> {
         energy
     }
 
-    /// The sums of B Cⁱ Bᵀ for U-WEDGE and FFDIAG.
-    pub(super) fn sums_for_wedge(&mut self) -> Statistics {
+    /// The sums of B Cⁱ Bᴴ for U-WEDGE and FFDIAG.
+    pub(super) fn sums_for_wedge(&mut self) -> Statistics<T> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let fitted = self.fitted.as_ref().expect("reset comes first");
-        let b = Matrix::<T>::from_real(&fitted.b);
+        let b = fitted.b.clone();
         let sums = self.sum(
             Work::Products,
             |group| {
@@ -97,7 +97,7 @@ impl<T: Scalar> InMemory<T> {
     }
 
     /// The product of the exact Hessian with a change of A; what does not depend on it is made once.
-    pub(super) fn fitted_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
+    pub(super) fn fitted_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let mut fitted = self.fitted.take().expect("reset comes first");
         if fitted.weighted.is_none() {
@@ -108,7 +108,7 @@ impl<T: Scalar> InMemory<T> {
             self.each(Work::Products, |group| {
                 for block in &mut group.blocks {
                     let (entries, lanes) = (block.original.entries(), block.original.lanes());
-                    block.products.resize(p * p * lanes, 0.0);
+                    block.products.resize(T::PLANES * p * p * lanes, 0.0);
                     kernels::fit_products(components, entries, lanes, &mut block.products);
                 }
             });

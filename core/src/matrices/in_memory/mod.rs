@@ -44,7 +44,7 @@ struct Group<T> {
     blocks: Vec<TransformedBlock<T>>,
     // Kept from pass to pass, so that none allocates.
     scratch: Vec<f64>,
-    hessian: Vec<f64>,
+    hessian: Recycled,
 }
 
 /// A block of the set, and its matrices where the solver stands.
@@ -203,7 +203,7 @@ impl<T: Scalar> InMemory<T> {
             Group {
                 blocks: blocks.collect(),
                 scratch: Vec::new(),
-                hessian: Vec::new(),
+                hessian: Recycled::default(),
             }
         });
         Self {
@@ -273,11 +273,19 @@ impl<T: Scalar> InMemory<T> {
         mut add: impl FnMut(&mut R, &R),
     ) -> R {
         let cost = kind.multiply_adds(self.summary.len, self.dimension(), T::PLANES);
+        let workers = self.workers.if_worthwhile(cost);
+        if workers.count() == 1 {
+            // The same without room for results that wait for each other.
+            let (first, others) = self.groups.split_first_mut().expect("a set has a group");
+            let mut total = work(first);
+            others
+                .iter_mut()
+                .for_each(|group| add(&mut total, &work(group)));
+            return total;
+        }
         let mut slots: Vec<(&mut Group<T>, Option<R>)> =
             self.groups.iter_mut().map(|g| (g, None)).collect();
-        self.workers
-            .if_worthwhile(cost)
-            .each(&mut slots, |(group, result)| *result = Some(work(group)));
+        workers.each(&mut slots, |(group, result)| *result = Some(work(group)));
         let mut results = slots.into_iter().filter_map(|(_, result)| result);
         let mut total = results.next().expect("a set has at least one group");
         results.for_each(|result| add(&mut total, &result));

@@ -87,7 +87,7 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         if criterion.fits_originals() {
-            return Ok(Matrix::from_real(&self.fitted_product(&e.to_real())?));
+            return self.fitted_product(e);
         }
         let mut product = self.sum_transformed(
             || Matrix::zeros(p, p),
@@ -116,7 +116,7 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
         Ok(self.move_to(b.clone())?.statistics(criterion, &b))
     }
 
-    fn wedge_sums(&mut self) -> Result<Statistics, Error> {
+    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         self.sums_for_wedge()
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::blocks::{Blocks, Recipe};
 use super::pass::{Sums, Unwatched, Watcher, pass};
 use super::{MatrixFile, OnDisk};
-use crate::criterion::Criterion;
-use crate::error::Conflict;
 use crate::linalg::{self, Matrix, Scalar, c64, kernels};
-use crate::matrices::build::{Indefinite, block_constants, check_constant, check_range};
+use crate::matrices::build::{
+    Indefinite, block_constants, block_energy, check_constant, check_range, trace,
+};
 use crate::matrices::groups::{add_slices, packed_len};
 use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
 use crate::threads::Workers;
@@ -94,9 +94,6 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
-        if T::PLANES > 1 && options.criterion == Criterion::LeastSquares {
-            return Err(Error::Conflict(Conflict::LeastSquaresComplex));
-        }
         let threads = Workers::new(options.threads, n * T::PLANES.pow(2), p).count();
         let weights = options.weights.as_ref();
         let recipe = Recipe {
@@ -118,10 +115,17 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
         check_range(&mean)?;
         let mut reduction = None;
         if !whole {
-            let found = Reduction::of_mean(&mean, options.rank)?;
             let mut recipe = blocks.recipe.clone();
+            let found = if options.criterion.requires_definite() {
+                let found = Reduction::of_mean(&mean, options.rank)?;
+                recipe.semidefinite = Some(Arc::new(mean));
+                found
+            } else {
+                let energy = energy(&blocks, &watcher)?;
+                check_constant(options.criterion, trace(&energy))?;
+                Reduction::of_energy(&energy, options.rank)?
+            };
             recipe.filters = Some(Arc::new(found.filters().clone()));
-            recipe.semidefinite = Some(Arc::new(mean));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
             first = first_pass(&blocks, &watcher, true)?;
@@ -234,6 +238,23 @@ fn first_pass<T: Scalar>(
             }
         },
         add: First::add,
+    };
+    pass(blocks, watcher, |_| true, &sums)
+}
+
+/// Σ_i w_i (Cⁱ)².
+fn energy<T: Scalar>(blocks: &Blocks<T>, watcher: &dyn Watcher) -> Result<Matrix<T>, Error> {
+    let p = blocks.recipe.dimension();
+    let sums = Sums {
+        zero: || Matrix::zeros(p, p),
+        work: |sums: &mut Matrix<T>, _, block: Option<&Block<T>>, _: &mut _| {
+            let block = block.expect("every block is needed");
+            let own = block_energy(block);
+            linalg::add_multiple(sums.as_mut_slice(), 1.0, own.as_slice());
+        },
+        add: |total: &mut Matrix<T>, part: &Matrix<T>| {
+            linalg::add_multiple(total.as_mut_slice(), 1.0, part.as_slice());
+        },
     };
     pass(blocks, watcher, |_| true, &sums)
 }

@@ -1,4 +1,4 @@
-//! The least-squares fit, from disk: of real matrices, as sets of complex ones have been refused.
+//! The least-squares fit, from disk.
 
 use std::sync::Mutex;
 
@@ -16,14 +16,14 @@ use crate::statistics::{Hessian, Statistics};
 impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
     /// The sums of the fit at the current B, with or without Σ_i w_i λⁱ_a Cⁱ in place of the Hessian.
     pub(super) fn fit_sums(&self, with_weighted: bool) -> Result<PointSums<T>, Error> {
-        let (p, fit) = (self.dimension(), Fit::at(&self.b.to_real()));
+        let (p, fit) = (self.dimension(), Fit::at(&self.b));
         let len = if with_weighted {
             kernels::hessian_len(p, T::PLANES)
         } else {
             0
         };
-        let sums = self.sum(
-            || PointSums::<f64> {
+        self.sum(
+            || PointSums {
                 diagonal_sum: 0.0,
                 moments: MomentSums::new(p),
                 hessian: vec![0.0; len],
@@ -38,20 +38,12 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
                 }
             },
             PointSums::add,
-        )?;
-        Ok(PointSums {
-            diagonal_sum: sums.diagonal_sum,
-            moments: MomentSums {
-                gradient: Matrix::from_real(&sums.moments.gradient),
-                gamma: sums.moments.gamma,
-            },
-            hessian: sums.hessian,
-        })
+        )
     }
 
     /// The product of the exact Hessian with a change of A.
-    pub(super) fn fitted_product(&mut self, e: &Matrix) -> Result<Matrix, Error> {
-        let (p, fit) = (self.dimension(), Fit::at(&self.b.to_real()));
+    pub(super) fn fitted_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
+        let (p, fit) = (self.dimension(), Fit::at(&self.b));
         let mut weighted = Hessian::<T>::zeros(self.summary.criterion, p);
         self.hessian(&mut weighted)?;
         let change = Change::new(&fit, e);
@@ -61,7 +53,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
                 let (entries, lanes) = (block.entries(), block.lanes());
                 fit_block(&fit, block, &mut MomentSums::new(p), workspace);
                 let mut products = std::mem::take(&mut workspace.products);
-                products.resize(p * p * lanes, 0.0);
+                products.resize(T::PLANES * p * p * lanes, 0.0);
                 kernels::fit_products(&fit.components, entries, lanes, &mut products);
                 let diagonals = &workspace.diagonals;
                 let task = fit.response(&change, &products, &block.weights, diagonals);
@@ -70,17 +62,12 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
             },
             MomentSums::add,
         )?;
-        let here = &self.here()?.moments;
-        let moments = MomentSums {
-            gradient: here.gradient.to_real(),
-            gamma: here.gamma.clone(),
-        };
-        let moments = fit.statistics(&moments).gamma;
+        let moments = fit.statistics(&self.here()?.moments).gamma;
         Ok(fit.hessian_product(&change, &moments, &mut weighted, &sums))
     }
 
-    /// The sums of B Cⁱ Bᵀ for U-WEDGE and FFDIAG.
-    pub(super) fn sums_for_wedge(&self) -> Result<Statistics, Error> {
+    /// The sums of B Cⁱ Bᴴ for U-WEDGE and FFDIAG.
+    pub(super) fn sums_for_wedge(&self) -> Result<Statistics<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let sums = self.sum_transformed(
             || MomentSums::<T>::new(p),
@@ -100,7 +87,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
         wanted: bool,
     ) -> Result<FinalSums, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
-        let fit = Fit::at(&self.b.to_real());
+        let fit = Fit::at(&self.b);
         let rows = if wanted { self.summary.len } else { 0 };
         let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
         let capacity = self.blocks.recipe.capacity;
@@ -147,9 +134,9 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
 
 /// Adds a block to the sums of the fit, and leaves its λⁱ in the workspace; returns the energy of its fit.
 fn fit_block<T: Scalar>(
-    fit: &Fit,
+    fit: &Fit<T>,
     block: &Block<T>,
-    sums: &mut MomentSums,
+    sums: &mut MomentSums<T>,
     workspace: &mut Workspace,
 ) -> f64 {
     let (fitted, scratch) = (&mut workspace.diagonals, &mut workspace.scratch);

@@ -89,8 +89,7 @@ impl<T: Scalar> PointSums<T> {
 
     fn statistics(&self, criterion: Criterion, b: &Matrix<T>) -> Statistics<T> {
         if criterion.fits_originals() {
-            let fit = Fit::at(&b.to_real());
-            return Statistics::from_real(fit.statistics(&self.moments.to_real()));
+            return Fit::at(b).statistics(&self.moments);
         }
         let MomentSums { gradient, gamma } = &self.moments;
         Statistics::new(criterion, gradient.clone(), gamma.clone())

@@ -6,6 +6,7 @@
 
 use crate::linalg::Triangle;
 use crate::linalg::kernels::{LANES, hessian_len};
+use crate::statistics::single_len;
 use crate::{Error, Memory, Settings};
 
 /// Pieces of the file that wait, are read and are worked on, for each thread.
@@ -117,7 +118,7 @@ impl Needs {
         let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
         // Those of complex matrices have the coefficients of their products besides.
         let scratch = self.planes * self.planes * scratch;
-        let products = if self.fitted { r * r } else { 0 };
+        let products = if self.fitted { self.planes * r * r } else { 0 };
         let entries = self.planes * (Triangle::new(p).len() + 2 * Triangle::new(r).len());
         let blocks = (entries + products + 6 * r + 4) * lanes;
         let pieces = PIECES * self.piece(self.span) * self.planes * p * p;
@@ -135,8 +136,10 @@ impl Needs {
         let packed = self.planes * Triangle::new(r).len();
         let sums = ((1 + self.planes) * r * r).max(8 * packed) + hessian;
         let weights = if self.weighted { self.n } else { 0 };
-        // The Hessian is the solver's once more; a dozen p×p matrices are about.
-        let shared = (window + 1) * sums + hessian + 12 * self.planes * p * p + weights;
+        // The Hessian is the solver's once more, if it is large in single precision, too; a dozen p×p matrices
+        // are about.
+        let copies = hessian + single_len(hessian).div_ceil(2);
+        let shared = (window + 1) * sums + copies + 12 * self.planes * p * p + weights;
         8 * (threads * (scratch + blocks + pieces) + shared) + threads * bytes
     }
 }

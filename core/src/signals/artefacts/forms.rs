@@ -3,25 +3,44 @@
 use realfft::num_complex::Complex;
 
 use super::super::welch::{Spectrum, Welch, Window};
-use super::{Artefact, ArtefactKind};
+use super::{Artefact, ArtefactKind, Evidence};
 use crate::linalg;
 
-/// Blinks are rare and tall. The kurtosis is 0 for a normal distribution.
+/// Blinks are rare, tall and one-sided: a kurtosis and a skewness of this count in full. The kurtosis is 0
+/// for a normal distribution.
 const BLINK_KURTOSIS: f64 = 4.0;
 const BLINK_SKEWNESS: f64 = 1.0;
-/// Hertz below which blinks have most of their power, and the share of it.
-const SLOW: (f64, f64) = (8.0, 0.7);
+/// Hertz below which blinks have most of their power.
+const SLOW: f64 = 8.0;
+/// Beats of this kurtosis count in full.
 const BEAT_KURTOSIS: f64 = 2.0;
-/// How far the autocorrelation of the energy must rise one beat apart.
-const BEAT_REGULARITY: f64 = 0.3;
-/// The shortest and longest time between beats, in seconds.
-const BEAT_PERIODS: (f64, f64) = (0.4, 1.5);
-/// The share of power in the line, and how far it stands above its neighbours.
-const LINE_SHARE: f64 = 0.2;
+/// The shortest and longest time between beats, in seconds: 200 to 40 beats a minute.
+const BEAT_PERIODS: (f64, f64) = (0.3, 1.5);
+/// A line that stands so many times above its neighbours counts in full.
 const LINE_PROMINENCE: f64 = 10.0;
-/// Hertz above which muscles have most of their power, the share of it, and how much it varies.
-const FAST: (f64, f64) = (30.0, 0.6);
-const FAST_VARIATION: f64 = 0.3;
+/// Hertz above which muscles have most of their power.
+const FAST: f64 = 30.0;
+/// Power of high frequencies that varies by so much counts in full.
+const FAST_VARIATION: f64 = 0.4;
+
+/// How far a number reaches up to another, at most 1.
+fn reaches(number: f64, full: f64) -> f64 {
+    // A number that is none reaches nothing.
+    (number / full).max(0.0).min(1.0)
+}
+
+fn by_form(kind: ArtefactKind, score: f64, reason: String) -> Artefact {
+    Artefact {
+        kind,
+        score: if score.is_finite() {
+            score.clamp(0.0, 1.0)
+        } else {
+            0.0
+        },
+        evidence: Evidence::Form,
+        reason,
+    }
+}
 
 pub(super) struct Moments {
     skewness: f64,
@@ -53,37 +72,35 @@ fn share(spectrum: &Spectrum, from: f64, to: f64) -> f64 {
     within / total
 }
 
-pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> Option<Artefact> {
-    let slow = share(spectrum, 0.0, SLOW.0);
-    let tall = moments.kurtosis > BLINK_KURTOSIS && moments.skewness.abs() > BLINK_SKEWNESS;
-    (tall && slow > SLOW.1).then(|| Artefact {
-        kind: ArtefactKind::Blink,
-        score: slow,
-        reason: format!(
-            "rare one-sided bumps: kurtosis {:.1}, skewness {:.1}, {:.0} % of its power below {} Hz",
-            moments.kurtosis,
-            moments.skewness.abs(),
+pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> Artefact {
+    let slow = share(spectrum, 0.0, SLOW);
+    let (kurtosis, skewness) = (moments.kurtosis, moments.skewness.abs());
+    by_form(
+        ArtefactKind::Blink,
+        slow * reaches(kurtosis, BLINK_KURTOSIS) * reaches(skewness, BLINK_SKEWNESS),
+        format!(
+            "rare one-sided bumps: kurtosis {kurtosis:.1}, skewness {skewness:.1}, {:.0} % of its power below \
+             {SLOW} Hz",
             100.0 * slow,
-            SLOW.0,
         ),
-    })
+    )
 }
 
-pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> Option<Artefact> {
-    if moments.kurtosis < BEAT_KURTOSIS {
-        return None;
-    }
-    let (regularity, period) = energy_period(source, rate)?;
-    (regularity > BEAT_REGULARITY).then(|| Artefact {
-        kind: ArtefactKind::Heartbeat,
-        score: regularity.min(1.0),
-        reason: format!(
+pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> Artefact {
+    let kurtosis = moments.kurtosis;
+    let Some((regularity, period)) = energy_period(source, rate) else {
+        let reason = "its energy does not repeat itself as a heart's does".to_owned();
+        return by_form(ArtefactKind::Heartbeat, 0.0, reason);
+    };
+    by_form(
+        ArtefactKind::Heartbeat,
+        regularity * reaches(kurtosis, BEAT_KURTOSIS),
+        format!(
             "sharp peaks {:.0} times a minute: its energy repeats itself after {period:.2} s \
-             (its autocorrelation rises by {regularity:.2}), kurtosis {:.1}",
+             (its autocorrelation rises by {regularity:.2}), kurtosis {kurtosis:.1}",
             60.0 / period,
-            moments.kurtosis,
         ),
-    })
+    )
 }
 
 /// The highest peak of the autocorrelation of the energy of a signal's changes, counted from the
@@ -113,20 +130,42 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
     // Energy that swells and fades slowly is alike at all lags: a beat must rise from a trough.
     let correlations: Vec<f64> = (first / 3..=last + 1).map(at).collect();
     let mut trough = f64::INFINITY;
-    let mut best: Option<(f64, usize)> = None;
+    let mut peaks: Vec<(f64, usize)> = Vec::new();
     for (k, w) in correlations.windows(3).enumerate() {
         trough = trough.min(w[0]);
-        let (lag, height) = (first / 3 + k + 1, w[1] - trough);
-        let peak = lag >= first && w[1] > w[0] && w[1] >= w[2];
-        if peak && best.is_none_or(|(highest, _)| height > highest) {
-            best = Some((height, lag));
+        let lag = first / 3 + k + 1;
+        if lag >= first && w[1] > w[0] && w[1] >= w[2] {
+            peaks.push((w[1] - trough, lag));
         }
     }
-    best.map(|(height, lag)| (height, lag as f64 * bin as f64 / rate))
+    let highest = peaks.iter().fold(0.0_f64, |m, peak| m.max(peak.0));
+    let best = peaks.iter().find(|peak| peak.0 == highest)?.1;
+    // What repeats itself after one beat does so after two and three, and may do so better by chance.
+    let period = [3, 2].into_iter().find_map(|beats| {
+        let near = |lag: usize| (beats * lag).abs_diff(best) <= beats.max(best / 16);
+        let shorter = peaks
+            .iter()
+            .find(|peak| near(peak.1) && peak.0 > 0.5 * highest);
+        shorter.map(|peak| peak.1)
+    });
+    let period = refined(&correlations, period.unwrap_or(best) - first / 3) + (first / 3) as f64;
+    Some((highest, period * bin as f64 / rate))
 }
 
-pub(super) fn line_noise(spectrum: &Spectrum) -> Option<Artefact> {
-    let nyquist = *spectrum.frequencies.last()?;
+/// The place of a peak between its neighbours, by the parabola through the three.
+fn refined(values: &[f64], at: usize) -> f64 {
+    let (before, here, after) = (values[at - 1], values[at], values[at + 1]);
+    let bend = before - 2.0 * here + after;
+    let shift = if bend < 0.0 {
+        0.5 * (before - after) / bend
+    } else {
+        0.0
+    };
+    at as f64 + shift.clamp(-0.5, 0.5)
+}
+
+pub(super) fn line_noise(spectrum: &Spectrum) -> Artefact {
+    let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
     let found = [50.0, 60.0]
         .into_iter()
         .filter(|f| f + 1.0 < nyquist)
@@ -148,44 +187,51 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> Option<Artefact> {
             let median = others.get(others.len() / 2).copied().unwrap_or(0.0);
             (line, power, peak / median.max(1e-12 * peak))
         });
-    let (line, power, prominence) = found.max_by(|x, y| x.2.total_cmp(&y.2))?;
-    (power > LINE_SHARE && prominence > LINE_PROMINENCE).then(|| Artefact {
-        kind: ArtefactKind::LineNoise,
-        score: power.min(1.0),
-        reason: format!(
+    let Some((line, power, prominence)) = found.max_by(|x, y| x.2.total_cmp(&y.2)) else {
+        let reason = "there is nothing as fast as the mains in it".to_owned();
+        return by_form(ArtefactKind::LineNoise, 0.0, reason);
+    };
+    by_form(
+        ArtefactKind::LineNoise,
+        power * reaches(prominence, LINE_PROMINENCE),
+        format!(
             "{:.0} % of its power lies at {line} Hz and its multiples, where the spectrum stands {} \
              times above that around it",
             100.0 * power,
-            if prominence < 1e4 { format!("{prominence:.0}") } else { "more than 10,000".to_owned() },
+            if prominence < 1e4 {
+                format!("{prominence:.0}")
+            } else {
+                "more than 10,000".to_owned()
+            },
         ),
-    })
+    )
 }
 
-pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> Option<Artefact> {
-    let nyquist = *spectrum.frequencies.last()?;
-    let fast = share(spectrum, FAST.0, f64::INFINITY);
-    if nyquist < 1.5 * FAST.0 || fast < FAST.1 {
-        return None;
+pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> Artefact {
+    let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
+    if nyquist < 1.5 * FAST {
+        let reason = "there is nothing as fast as muscles in it".to_owned();
+        return by_form(ArtefactKind::Muscle, 0.0, reason);
     }
+    let fast = share(spectrum, FAST, f64::INFINITY);
     let variation = fast_variation(source, rate);
-    (variation > FAST_VARIATION).then(|| Artefact {
-        kind: ArtefactKind::Muscle,
-        score: fast,
-        reason: format!(
-            "bursts of high frequencies: {:.0} % of its power above {} Hz, varying by {:.0} % from \
+    by_form(
+        ArtefactKind::Muscle,
+        fast * reaches(variation, FAST_VARIATION),
+        format!(
+            "bursts of high frequencies: {:.0} % of its power above {FAST} Hz, varying by {:.0} % from \
              second to second",
             100.0 * fast,
-            FAST.0,
             100.0 * variation,
         ),
-    })
+    )
 }
 
 /// How much the power of high frequencies varies over windows of a second, relative to its mean.
 fn fast_variation(source: &[f64], rate: f64) -> f64 {
     let welch = Welch::new((rate as usize).max(2), Window::Hann, 0.5, true);
     let mut scratch = welch.scratch();
-    let first = (FAST.0 / rate * welch.length as f64).ceil() as usize;
+    let first = (FAST / rate * welch.length as f64).ceil() as usize;
     let powers: Vec<f64> = welch
         .starts(&(0..source.len()))
         .map(|start| {

@@ -14,7 +14,7 @@ fn covariances_are_the_sums_that_define_them() {
             .exclude(vec![30..37]);
         let options = CovarianceOptions::default().center(center);
         let found = segment_covariances(&view, &segments, &options).unwrap();
-        let pieces = segments.pieces(samples).unwrap();
+        let pieces = segments.pieces(samples, 3).unwrap();
         for (matrix, piece) in found.data.chunks_exact(p * p).zip(pieces) {
             let chosen: Vec<usize> = piece.into_iter().flatten().collect();
             assert_close(matrix, &naive(&data, samples, &chosen, center), 1e-13);

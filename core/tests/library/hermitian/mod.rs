@@ -2,7 +2,9 @@
 
 mod answers;
 mod derivatives;
+mod least_squares;
 mod refusals;
+mod tracking;
 
 use codiag::synthetic::Synthetic;
 use codiag::{Matrix, MatrixSet, Scalar, c64};

@@ -42,6 +42,12 @@ impl Npy {
         Self::new("<f8", (n, p), &bytes)
     }
 
+    pub(crate) fn complex(data: &[c64], n: usize, p: usize) -> Self {
+        let parts = data.iter().flat_map(|z| [z.re, z.im]);
+        let bytes: Vec<u8> = parts.flat_map(f64::to_le_bytes).collect();
+        Self::new("<c16", (n, p), &bytes)
+    }
+
     pub(crate) fn open(&self) -> MatrixFile {
         MatrixFile::open(&self.0).unwrap()
     }

@@ -1,0 +1,129 @@
+/* Diagonalizes covariances of mixed sources, follows the solve, stops another one, and meets an error.
+ *
+ *     make capi
+ *     export PKG_CONFIG_PATH=target/capi/lib/pkgconfig LD_LIBRARY_PATH=target/capi/lib
+ *     cc -std=c99 capi/examples/diagonalize.c $(pkg-config --cflags --libs codiag) -lm -o diagonalize
+ *     ./diagonalize
+ */
+#include <codiag.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N = 60, P = 6 };
+
+/* Numbers between 0 and 1, the same everywhere. */
+static double uniform(void) {
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+/* C_i = A diag(powers_i) A^T, so that B = A^-1 diagonalizes all of them. */
+static void make_covariances(double mixing[P][P], double data[N][P][P]) {
+    for (int a = 0; a < P; a++)
+        for (int b = 0; b < P; b++)
+            mixing[a][b] = uniform() - 0.5 + (a == b ? 2.0 : 0.0);
+    for (int i = 0; i < N; i++) {
+        double powers[P];
+        for (int k = 0; k < P; k++)
+            powers[k] = 0.1 + uniform();
+        for (int a = 0; a < P; a++)
+            for (int b = 0; b < P; b++) {
+                data[i][a][b] = 0.0;
+                for (int k = 0; k < P; k++)
+                    data[i][a][b] += mixing[a][k] * powers[k] * mixing[b][k];
+            }
+    }
+}
+
+/* B A has one large entry in every row: the rest, as a share of it. */
+static double leftover(const double *b, double mixing[P][P]) {
+    double worst = 0.0;
+    for (int a = 0; a < P; a++) {
+        double largest = 0.0, total = 0.0;
+        for (int k = 0; k < P; k++) {
+            double product = 0.0;
+            for (int c = 0; c < P; c++)
+                product += b[a * P + c] * mixing[c][k];
+            largest = fmax(largest, fabs(product));
+            total += fabs(product);
+        }
+        worst = fmax(worst, total / largest - 1.0);
+    }
+    return worst;
+}
+
+/* Prints where the solve stands, and stops it after as many iterations as `user_data` points to. */
+static int follow(const codiag_record *record, const double *b, void *user_data) {
+    const size_t *last = user_data;
+    (void)b;
+    if (!record->sample)
+        printf("  %2zu  %-12s loss %.3e  gradient %.1e\n", record->iteration, codiag_step_name(record->kind),
+               record->loss, record->gradient_norm);
+    return record->iteration >= *last;
+}
+
+static void check(int failed) {
+    if (failed) {
+        fprintf(stderr, "error: %s\n", codiag_last_error());
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void expect(int holds, const char *what) {
+    if (!holds) {
+        fprintf(stderr, "not so: %s\n", what);
+        exit(EXIT_FAILURE);
+    }
+}
+
+int main(void) {
+    static double mixing[P][P], data[N][P][P];
+    make_covariances(mixing, data);
+    printf("codiag %s\n", codiag_version());
+
+    codiag_set *set;
+    check(codiag_set_new(&data[0][0][0], N, P, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set));
+
+    /* The defaults: Newton's method on the likelihood. */
+    codiag_answer *answer;
+    check(codiag_diagonalize(set, NULL, &answer));
+    codiag_info info = {.size = sizeof info};
+    check(codiag_answer_info(answer, &info));
+    printf("%s after %zu iterations, loss %.1e\n", codiag_status_name(info.status), info.iterations, info.loss);
+    printf("B A is a scaled permutation but for %.1e\n", leftover(codiag_answer_b(answer), mixing));
+    expect(info.status == CODIAG_STATUS_CONVERGED, "the solve converges");
+    expect(leftover(codiag_answer_b(answer), mixing) < 1e-8, "B undoes the mixing");
+    expect(codiag_answer_condition_number(answer) > 1.0, "B has a condition number");
+    codiag_answer_free(answer);
+
+    /* Another method and start, followed, and stopped after three iterations. */
+    size_t last = 3;
+    codiag_settings settings;
+    check(codiag_settings_init(&settings, sizeof settings));
+    settings.method = CODIAG_METHOD_QUASI_NEWTON;
+    settings.start = CODIAG_START_IDENTITY;
+    settings.callback = follow;
+    settings.user_data = &last;
+    check(codiag_diagonalize(set, &settings, &answer));
+    check(codiag_answer_info(answer, &info));
+    expect(info.status == CODIAG_STATUS_STOPPED && info.iterations == 3, "the callback stops the solve");
+    codiag_record record = {.size = sizeof record};
+    check(codiag_answer_history(answer, info.records - 1, &record));
+    expect(record.iteration == 3 && fabs(record.loss - info.loss) < 1e-12, "the history ends where the solve does");
+    codiag_answer_free(answer);
+    codiag_set_free(set);
+
+    /* What is wrong is said in words, and as numbers. */
+    data[7][2][3] = NAN;
+    int code = codiag_set_new(&data[0][0][0], N, P, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set);
+    codiag_error_details details = {.size = sizeof details};
+    check(codiag_last_error_details(&details));
+    printf("as it should be: %s\n", codiag_last_error());
+    expect(code == CODIAG_ERROR_NOT_FINITE && set == NULL, "NaN is refused");
+    expect(details.matrix == 7 && details.row == 2 && details.column == 3, "the entry is named");
+    return EXIT_SUCCESS;
+}

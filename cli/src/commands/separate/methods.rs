@@ -1,0 +1,223 @@
+//! What was done, in words for a paper, and whom to cite.
+
+use codiag::Criterion;
+use codiag::signals::{Components, Contrast, Recording, Scale, Separated, Separation, Shrinkage};
+
+use super::Input;
+use crate::args::Separate;
+use crate::words;
+
+/// A paragraph, and the references it speaks of.
+pub struct Methods {
+    pub text: String,
+    pub references: Vec<&'static str>,
+}
+
+const ABLIN: &str = "P. Ablin, J.-F. Cardoso and A. Gramfort, Beyond Pham's algorithm for joint diagonalization, \
+                     ESANN, 2019.";
+const PHAM: &str = "D.-T. Pham, Joint approximate diagonalization of positive definite Hermitian matrices, SIAM \
+                    Journal on Matrix Analysis and Applications 22, 2001.";
+const PHAM_CARDOSO: &str = "D.-T. Pham and J.-F. Cardoso, Blind separation of instantaneous mixtures of \
+                            nonstationary sources, IEEE Transactions on Signal Processing 49, 2001.";
+const SOBI: &str = "A. Belouchrani, K. Abed-Meraim, J.-F. Cardoso and E. Moulines, A blind source separation technique \
+                    using second-order statistics, IEEE Transactions on Signal Processing 45, 1997.";
+const AMUSE: &str = "L. Tong, V. C. Soon, Y. F. Huang and R. Liu, AMUSE: a new blind identification algorithm, IEEE \
+                     International Symposium on Circuits and Systems, 1990.";
+const JADE: &str = "J.-F. Cardoso and A. Souloumiac, Blind beamforming for non-Gaussian signals, IEE Proceedings F \
+                    140, 1993.";
+const LEDOIT: &str = "O. Ledoit and M. Wolf, A well-conditioned estimator for large-dimensional covariance matrices, \
+                      Journal of Multivariate Analysis 88, 2004.";
+const CHEN: &str = "Y. Chen, A. Wiesel, Y. C. Eldar and A. O. Hero, Shrinkage algorithms for MMSE covariance \
+                    estimation, IEEE Transactions on Signal Processing 58, 2010.";
+const DAMMERS: &str = "J. Dammers et al., Integration of amplitude and phase statistics for complete artifact removal \
+                       in independent components of neuromagnetic recordings, IEEE Transactions on Biomedical \
+                       Engineering 55, 2008.";
+
+/// Tells of a separation.
+pub fn paragraph(
+    input: &Input,
+    args: &Separate,
+    separation: &Separation,
+    found: &Separated,
+) -> Methods {
+    let (contrast, mut references) = contrast(separation, found, input.rate);
+    let mut sentences = vec![recording(input, args, found), components(separation, found)];
+    sentences.push(contrast);
+    match separation.shrinkage {
+        Shrinkage::LedoitWolf => {
+            sentences.push(
+                "Each matrix was shrunk towards a multiple of the identity (Ledoit & Wolf 2004)."
+                    .to_owned(),
+            );
+            references.push(LEDOIT);
+        }
+        Shrinkage::Oas => {
+            sentences.push(
+                "Each matrix was shrunk towards a multiple of the identity (Chen et al. 2010)."
+                    .to_owned(),
+            );
+            references.push(CHEN);
+        }
+        Shrinkage::Fixed(share) if share > 0.0 => sentences.push(format!(
+            "Each matrix was shrunk towards a multiple of the identity by {share}."
+        )),
+        _ => {}
+    }
+    let answer = &found.diagonalization;
+    sentences.push(format!(
+        "The matrices were diagonalized by the method \"{}\" of codiag {} ({}, gradient norm {:.1e} after {}, \
+         tolerance {:e}{}).",
+        separation.solver.method.name(),
+        env!("CARGO_PKG_VERSION"),
+        answer.status,
+        answer.gradient_norm,
+        words::count(answer.iterations, "iteration", "iterations"),
+        separation.solver.tolerance,
+        match separation.solver.restarts {
+            0 => String::new(),
+            n => format!(", the best of {} starts", n + 1),
+        }
+    ));
+    if !input.references.is_empty() {
+        let names: Vec<&str> = input
+            .references
+            .iter()
+            .map(|(r, _)| r.name.as_str())
+            .collect();
+        sentences.push(format!(
+            "Sources were compared with {}: by correlation around its peaks, and for heartbeats by the consistency of \
+             their phase (Kuiper's test; Dammers et al. 2008).",
+            names.join(", ")
+        ));
+        references.push(DAMMERS);
+    }
+    if !args.exclude.is_empty() {
+        let numbers: Vec<String> = args.exclude.iter().map(ToString::to_string).collect();
+        sentences.push(format!(
+            "Source{} {} {} removed from the recording as it was.",
+            if numbers.len() == 1 { "" } else { "s" },
+            numbers.join(", "),
+            if numbers.len() == 1 { "was" } else { "were" }
+        ));
+    }
+    Methods {
+        text: sentences.join(" "),
+        references,
+    }
+}
+
+fn recording(input: &Input, args: &Separate, found: &Separated) -> String {
+    let mut text = format!(
+        "The recording ({}{} samples{})",
+        words::count(found.channels(), "channel, ", "channels, "),
+        input.stored.samples(),
+        input.rate.map_or(String::new(), |rate| format!(
+            " at {rate} Hz, {}",
+            words::seconds(input.stored.samples() as f64 / rate)
+        ))
+    );
+    let filter = match (args.highpass, args.lowpass) {
+        (Some(low), Some(high)) => format!("between {low} and {high} Hz"),
+        (Some(low), None) => format!("above {low} Hz"),
+        (None, Some(high)) => format!("below {high} Hz"),
+        (None, None) => String::new(),
+    };
+    text += &if filter.is_empty() {
+        " was separated as it came".to_owned()
+    } else {
+        format!(" was filtered {filter} (Butterworth, fourth order, forward and backward)")
+    };
+    let bad: usize = input.info.bad.iter().map(|[from, to]| to - from).sum();
+    if bad > 0 {
+        text += &format!(", without {bad} samples marked as bad");
+    }
+    text + "."
+}
+
+fn components(separation: &Separation, found: &Separated) -> String {
+    let units = match &separation.scale {
+        Scale::Groups(_) => ", each type of channels divided by its root mean square,",
+        Scale::UnitRms => ", each channel divided by its root mean square,",
+        _ => "",
+    };
+    let kept = 100.0 * found.kept_variance;
+    match separation.components {
+        Components::All => format!(
+            "All its {} dimensions were separated{}.",
+            found.components(),
+            units.trim_end_matches(',')
+        ),
+        _ => format!(
+            "Its first {} principal components{units} with {kept:.1} % of the variance were separated.",
+            found.components()
+        ),
+    }
+}
+
+/// What tells sources apart, and whose idea it was.
+fn contrast(
+    separation: &Separation,
+    found: &Separated,
+    rate: Option<f64>,
+) -> (String, Vec<&'static str>) {
+    let rows = found.diagonalization.powers.rows();
+    let length = found.segments.first().map_or(0, |piece| {
+        piece.iter().map(ExactSizeIterator::len).sum::<usize>()
+    });
+    let each = rate.map_or(format!("{length} samples"), |rate| {
+        format!(
+            "{length} samples ({})",
+            words::seconds(length as f64 / rate)
+        )
+    });
+    match &separation.contrast {
+        Contrast::Bands(bands) => {
+            let edges: Vec<String> = bands
+                .bands
+                .iter()
+                .map(|(a, b)| format!("{a:.4}-{b:.4}"))
+                .collect();
+            let of = if found.segments.is_empty() {
+                String::new()
+            } else {
+                format!(", in each of {} segments of {each}", found.segments.len())
+            };
+            let text = format!(
+                "Sources are those that make the cospectra in {} frequency bands ({} Hz){of} jointly diagonal in the \
+                 sense of Pham's likelihood (Pham 2001; Ablin et al. 2019).",
+                bands.bands.len(),
+                edges.join(", ")
+            );
+            (text, vec![PHAM, ABLIN])
+        }
+        Contrast::Lags(lags) => {
+            let (by, cited) = match lags.lags.len() {
+                1 => ("AMUSE; Tong et al. 1990", AMUSE),
+                _ => ("SOBI; Belouchrani et al. 1997", SOBI),
+            };
+            let how = match found.diagonalization.criterion {
+                Criterion::Frobenius => "by a rotation of the whitened components",
+                _ => "by least squares",
+            };
+            let text = format!(
+                "Sources are those that make {} lagged covariances as diagonal as can be, {how} ({by}).",
+                rows
+            );
+            (text, vec![cited])
+        }
+        Contrast::Cumulants { .. } => (
+            format!(
+                "Sources are those that make {rows} matrices of fourth-order cumulants as diagonal as can be, by a \
+                 rotation of the whitened components (JADE; Cardoso & Souloumiac 1993)."
+            ),
+            vec![JADE],
+        ),
+        _ => (
+            format!(
+                "Sources are those that make the covariances of {rows} segments of {each} jointly diagonal in the sense \
+                 of Pham's likelihood (Pham & Cardoso 2001; Ablin et al. 2019)."
+            ),
+            vec![PHAM_CARDOSO, PHAM, ABLIN],
+        ),
+    }
+}

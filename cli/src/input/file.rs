@@ -1,0 +1,81 @@
+//! Files of one matrix, or of a list of numbers.
+
+use std::io::BufReader;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use codiag::npy::{Header, tuple};
+use codiag::{Matrix, Scalar, Start, c64};
+
+use super::{extension, open_quietly, text, unreadable};
+
+/// Reads a real matrix from a .npy or a text file, and names the file in every error.
+pub fn matrix_file(path: &Path) -> Result<Matrix> {
+    read_matrix(path).with_context(|| path.display().to_string())
+}
+
+/// Reads a start, real or complex, likewise.
+pub fn start_file(path: &Path) -> Result<Start> {
+    let read = || -> Result<Start> {
+        Ok(if is_complex(path)? {
+            Start::given(&read_matrix::<c64>(path)?)
+        } else {
+            Start::given(&read_matrix::<f64>(path)?)
+        })
+    };
+    read().with_context(|| path.display().to_string())
+}
+
+/// Reads a list of real numbers from a .npy or a text file.
+pub fn list_file(path: &Path) -> Result<Vec<f64>> {
+    let read = || match extension(path).as_str() {
+        "npy" => {
+            let mut reader = BufReader::new(open_quietly(path)?);
+            let header = Header::read(&mut reader)?;
+            Ok(header.read_numbers(&mut reader, header.count()?, 0)?)
+        }
+        _ => text::list(&read_text(path)?),
+    };
+    read().with_context(|| path.display().to_string())
+}
+
+/// Whether there are complex numbers in a .npy or a text file. What is wrong with the file is found by
+/// whoever reads it.
+pub(super) fn is_complex(path: &Path) -> Result<bool> {
+    if extension(path) != "npy" {
+        return Ok(text::is_complex(
+            &read_text(path).with_context(|| path.display().to_string())?,
+        ));
+    }
+    let mut reader =
+        BufReader::new(open_quietly(path).with_context(|| path.display().to_string())?);
+    Ok(Header::read(&mut reader).is_ok_and(|header| header.numbers.is_complex()))
+}
+
+pub(super) fn read_matrix<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
+    if extension(path) != "npy" {
+        return text::matrix(&read_text(path)?);
+    }
+    let mut reader = BufReader::new(open_quietly(path)?);
+    let header = Header::read(&mut reader)?;
+    let [rows, columns] = header.shape[..] else {
+        bail!(
+            "expected a matrix, got an array of shape {}",
+            tuple(&header.shape)
+        );
+    };
+    let data: Vec<T> = header.read_scalars(&mut reader, header.count()?, 0)?;
+    let fortran = header.fortran_order;
+    let entry = |a: usize, b: usize| {
+        data[if fortran {
+            a + rows * b
+        } else {
+            a * columns + b
+        }]
+    };
+    Ok(Matrix::from_fn(rows, columns, entry))
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(unreadable)
+}

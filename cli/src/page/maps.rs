@@ -1,0 +1,103 @@
+//! Patterns as maps: of each type of channels, and of all sources at a glance.
+
+use maud::{Markup, html};
+
+use super::separate::Page;
+use super::verbatim;
+use crate::figure::topography;
+use crate::sources::looks_like;
+
+/// What a type of channels is called, and in what unit and by what factor it is shown.
+fn unit(kind: &str) -> (&str, &'static str, f64) {
+    match kind {
+        "mag" => ("magnetometers", "fT", 1e15),
+        "grad" => (
+            "gradiometers, of pairs the root of the sum of squares",
+            "fT/cm",
+            1e13,
+        ),
+        "eeg" => ("EEG", "µV", 1e6),
+        "" => ("channels", "", 1.0),
+        other => (other, "", 1.0),
+    }
+}
+
+/// The types that have a map, that of which it says most first.
+fn kinds<'a>(told: &'a Page<'_>) -> Vec<&'a str> {
+    if told.types.is_empty() {
+        return vec![""];
+    }
+    let mut kinds: Vec<&str> = told.types.iter().map(String::as_str).collect();
+    let rank = |kind: &str| {
+        ["mag", "eeg", "grad"]
+            .iter()
+            .position(|k| *k == kind)
+            .unwrap_or(3)
+    };
+    kinds.sort_by_key(|kind| (rank(kind), (*kind).to_owned()));
+    kinds.dedup();
+    kinds
+}
+
+/// The values of one type of channels, and their places.
+type Values = (Vec<f64>, Vec<Option<[f64; 2]>>);
+
+fn of_kind(told: &Page<'_>, k: usize, kind: &str) -> Values {
+    let a = told.found.patterns();
+    let own = |c: &usize| told.types.get(*c).is_none_or(|own| own == kind);
+    let channels = (0..a.rows()).filter(own);
+    let places = |c: usize| told.positions.get(c).copied().flatten();
+    channels.map(|c| (a[(c, k)], places(c))).unzip()
+}
+
+/// One map per type, with its colours explained; None if no channel has a place.
+pub fn of_source(told: &Page<'_>, k: usize) -> Option<Markup> {
+    let maps: Vec<Markup> = kinds(told)
+        .iter()
+        .filter_map(|kind| {
+            let (values, places) = of_kind(told, k, kind);
+            let (name, unit, factor) = unit(kind);
+            let title = format!("Pattern of source {k}: {name}");
+            let map = topography::draw(&values, &places, &title)?;
+            let largest = topography::largest(&values, &places) * factor;
+            Some(html! {
+                figure {
+                    (verbatim(map))
+                    (verbatim(topography::colour_bar(largest, unit)))
+                    figcaption { (name) }
+                }
+            })
+        })
+        .collect();
+    (!maps.is_empty()).then(|| html! { @for map in &maps { (map) } })
+}
+
+/// All sources, each with its map and what it looks like; None if no channel has a place.
+pub fn grid(told: &Page<'_>) -> Option<Markup> {
+    let kind = *kinds(told).first()?;
+    let map = |k: usize| {
+        let (values, places) = of_kind(told, k, kind);
+        topography::draw(&values, &places, &format!("Pattern of source {k}"))
+    };
+    map(0)?;
+    let (name, ..) = unit(kind);
+    Some(html! {
+        p {
+            "The pattern of every source (" (name) "), each in colours of its own range: red is positive, blue negative. \
+             Below it the share of the variance, and the score of what it looks like."
+        }
+        div.grid-of-maps {
+            @for (k, view) in told.views.iter().enumerate() {
+                a href=(format!("#source-{k}")) class=[(!view.artefacts.is_empty()).then_some("flagged")] {
+                    @if let Some(drawn) = map(k) { (verbatim(drawn)) }
+                    strong { (k) } " "
+                    span.soft { (format!("{:.1} %", 100.0 * told.found.variance_shares[k])) }
+                    @for artefact in &view.artefacts {
+                        br;
+                        span.badge.bad { (looks_like(artefact)) (format!(" {:.2}", artefact.score)) }
+                    }
+                }
+            }
+        }
+    })
+}

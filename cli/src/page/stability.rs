@@ -1,0 +1,79 @@
+//! How surely components come again, as the pages show it.
+
+use codiag::{Diagonalization, Stability};
+use maud::{Markup, html};
+
+use crate::words;
+
+/// The heading of the column.
+pub const HEADING: &[&str] = &["stability"];
+
+/// The stability of a component; None if nothing was tried.
+pub fn of<T>(answer: &Diagonalization<T>, component: usize) -> Option<f64> {
+    Some(answer.stability.as_ref()?.values[component])
+}
+
+/// The cell of a component, marked if it may not come again.
+pub fn cell<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+    html! {
+        @if let Some(stability) = of(answer, component) {
+            td { (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) } }
+        }
+    }
+}
+
+/// A badge beside the name of a component that may not come again.
+pub fn badge<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+    html! {
+        @if let Some(stability) = of(answer, component) && stability < Stability::STABLE {
+            span.badge { "stability " (format!("{stability:.2}")) (mark()) }
+        }
+    }
+}
+
+fn mark() -> Markup {
+    html! { span title="may not come again" { " ?" } }
+}
+
+/// What the numbers are; nothing if nothing was tried.
+pub fn explanation<T>(answer: &Diagonalization<T>) -> Markup {
+    html! {
+        @if let Some(found) = &answer.stability {
+            p { (sentence(found)) }
+        }
+    }
+}
+
+/// How many components came again, and in what was tried.
+pub fn summary(found: &Stability) -> String {
+    let stable = found.values.iter().filter(|x| **x >= Stability::STABLE);
+    format!(
+        "{} of {} at least {}",
+        stable.count(),
+        found.values.len(),
+        Stability::STABLE
+    )
+}
+
+fn sentence(found: &Stability) -> String {
+    let mut tried = Vec::new();
+    if found.resamples() > 0 {
+        let resamples = words::count(found.resamples(), "resample", "resamples");
+        tried.push(format!(
+            "{resamples} of the matrices, drawn with replacement"
+        ));
+    }
+    if found.starts > 0 {
+        let starts = words::count(found.starts, "further start", "further starts");
+        let margin = 100.0 * Stability::LOSS_MARGIN;
+        tried.push(format!(
+            "{starts} whose loss came within {margin} % of the lowest"
+        ));
+    }
+    format!(
+        "Stability is the median, over {}, of how much a component is like the one that matches it there, from 0 to 1. \
+         {}; the others, marked by ?, may not come again.",
+        tried.join(" and "),
+        summary(found)
+    )
+}

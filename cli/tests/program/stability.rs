@@ -1,0 +1,77 @@
+//! How surely components come again, as the program tells it.
+
+use codiag::signals::simulate::nonstationary;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::{Array, Place};
+
+fn numbers(value: &serde_json::Value) -> Vec<f64> {
+    let values = value.as_array().expect("an array").iter();
+    values.map(|x| x.as_f64().expect("a number")).collect()
+}
+
+#[test]
+fn sources_have_a_column_an_order_and_a_summary() {
+    let made = nonstationary(5, 60, 200, 1);
+    let place = Place::new();
+    place.write("recording.npy", Array::of("(5, 12000)", &made.data));
+    place
+        .codiag("separate recording.npy --segments 60 --stability 7 --order stability -o r")
+        .assert()
+        .success()
+        .stdout(contains("stability").and(contains("of 5 at least 0.9")));
+    let report = place.json("r/report.json");
+    let stability = numbers(&report["stability"]);
+    assert_eq!(stability.len(), 5);
+    assert!(stability.windows(2).all(|pair| pair[0] >= pair[1]));
+    assert!(stability[4] > 0.9, "{stability:?}");
+    assert_eq!(report["stability_trials"]["resamples"], 7);
+    assert_eq!(report["stability_trials"]["starts"], 0);
+    assert_eq!(report["settings"]["stability"], 7);
+    assert_eq!(report["settings"]["order"], "stability");
+    assert_eq!(report["sources"][1]["stability"], report["stability"][1]);
+    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    assert!(page.contains("<th scope=\"col\">stability</th>"));
+    assert!(page.contains("7 resamples of the matrices"));
+    assert!(page.contains("in the order of their stability"));
+
+    // Nothing was tried, nothing is said.
+    place
+        .codiag("separate recording.npy --segments 60 -o plain")
+        .assert()
+        .success()
+        .stdout(contains("stability").not());
+    let report = place.json("plain/report.json");
+    assert!(report["stability"].is_null() && report["sources"][0]["stability"].is_null());
+    let page = std::fs::read_to_string(place.path("plain/report.html")).unwrap();
+    assert!(!page.contains("stability</th>"));
+}
+
+#[test]
+fn components_of_matrices_too() {
+    let place = Place::new();
+    place
+        .codiag("generate -n 30 -p 4 --sigma 0.3 -o c.npy")
+        .assert()
+        .success();
+    place
+        .codiag("diagonalize c.npy --stability 5 --restarts 2 -o r")
+        .assert()
+        .success();
+    let report = place.json("r/report.json");
+    assert_eq!(numbers(&report["stability"]).len(), 4);
+    assert_eq!(report["stability_trials"]["resamples"], 5);
+    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    assert!(page.contains("<th scope=\"col\">stability</th>"));
+    place
+        .codiag("diagonalize c.npy --order stability")
+        .assert()
+        .code(2)
+        .stderr(contains("--stability 20"));
+    place
+        .codiag("diagonalize c.npy --stability 5 --memory 1kB")
+        .assert()
+        .code(2)
+        .stderr(contains("--stability is only for matrices in memory"));
+}

@@ -1,0 +1,101 @@
+//! Complex matrices that keep arriving.
+
+use codiag::synthetic::{Synthetic, amari_distance};
+use codiag::{
+    Error, Matrix, MatrixSet, SetOptions, Settings, Start, Tracker, TrackerSettings, c64,
+    diagonalize,
+};
+
+use super::{antihermitian, distance, exponential, near_identity};
+
+const P: usize = 5;
+
+fn settings(window: usize, forgetting: f64) -> TrackerSettings {
+    TrackerSettings {
+        window,
+        forgetting,
+        solve: Settings::default().tolerance(1e-10),
+        ..TrackerSettings::default()
+    }
+}
+
+/// D(t) = U(t) C U(t)ᴴ for a slowly turning unitary U.
+fn drifting(n: usize) -> (Vec<Vec<c64>>, Vec<Matrix<c64>>) {
+    let made = Synthetic::complex(n, P, 0.05, 4);
+    let generator = antihermitian(P, 9);
+    let matrices = made.data.chunks_exact(P * P).enumerate();
+    matrices
+        .map(|(t, c)| {
+            let u = exponential(&generator, 0.5 * t as f64 / n as f64);
+            let c = Matrix::from_rows(P, P, c.to_vec());
+            let moved = &(&u * &c) * &u.adjoint();
+            (moved.into_vec(), &u * &made.mixing)
+        })
+        .unzip()
+}
+
+#[test]
+fn each_update_is_the_solve_of_the_window() {
+    let made = Synthetic::complex(60, P, 0.2, 1);
+    let mut tracker = Tracker::new(P, settings(30, 0.9)).unwrap();
+    for matrix in made.data.chunks_exact(P * P) {
+        assert!(tracker.push(matrix).unwrap().status.converged());
+    }
+    assert_eq!(tracker.len(), 30);
+    let window = &made.data[30 * P * P..];
+    assert_eq!(tracker.matrices(), window);
+    let options = SetOptions::default().weights(tracker.decayed_weights());
+    let set = MatrixSet::with_options(window, 30, P, &options).unwrap();
+    let b = tracker.b().unwrap();
+    let start = Settings::default().start(Start::given(b)).tolerance(1e-9);
+    assert_eq!(diagonalize(&set, &start).unwrap().iterations, 0);
+}
+
+#[test]
+fn components_keep_their_rows_and_phases_while_the_mixing_turns() {
+    let (matrices, mixings) = drifting(400);
+    let mut tracker = Tracker::new(P, settings(60, 0.95)).unwrap();
+    tracker.push(&matrices[..60].concat()).unwrap();
+    let mut before = tracker.b().unwrap().clone();
+    for t in 60..400 {
+        let answer = tracker.push(&matrices[t]).unwrap();
+        assert!(amari_distance(&answer.b, &mixings[t]) < 0.06, "{t}");
+        assert!(distance(&(&answer.b * &answer.a), &Matrix::identity(P)) < 1e-10);
+        // A row that had been exchanged or turned would differ by its own size.
+        let moved = distance(&answer.b, &before);
+        assert!(moved < 0.3 * before.norm() / 5.0, "{t}: {moved}");
+        before = answer.b;
+    }
+}
+
+#[test]
+fn a_tracker_goes_on_where_another_left_off() {
+    let made = Synthetic::complex(40, P, 0.2, 2);
+    let (first, rest) = made.data.split_at(25 * P * P);
+    let mut one = Tracker::new(P, settings(20, 0.95)).unwrap();
+    one.push(first).unwrap();
+    let (matrices, weights) = (one.matrices(), one.weights());
+    let settings = settings(20, 0.95);
+    let mut other = Tracker::resume(P, settings, &matrices, &weights, one.b().cloned()).unwrap();
+    let (x, y) = (one.push(rest).unwrap(), other.push(rest).unwrap());
+    assert_eq!(x.b, y.b);
+}
+
+#[test]
+fn a_given_start_orders_the_components_and_must_be_real_for_real_matrices() {
+    let made = Synthetic::complex(40, P, 0.05, 3);
+    let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
+    // Its rows in another order, and with other phases.
+    let turned = |a: usize| c64::from_polar(1.0, 0.3 + a as f64);
+    let b = Matrix::from_fn(P, P, |a, c| turned(a) * answer.b[((a + 1) % P, c)]);
+    let mut given = settings(40, 1.0);
+    given.solve.start = Start::given(&b);
+    let found = Tracker::new(P, given).unwrap().push(&made.data).unwrap();
+    assert!(distance(&found.b, &b) < 1e-6 * b.norm());
+
+    let mut complex = settings(40, 1.0);
+    complex.solve.start = Start::given(&near_identity(P, 0.1));
+    let real = Synthetic::new(40, P, 0.05, 3).data;
+    let refused = Tracker::new(P, complex).unwrap().push(&real);
+    assert!(matches!(refused, Err(Error::Start { .. })));
+}

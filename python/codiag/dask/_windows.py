@@ -1,0 +1,190 @@
+"""Spectra of a recording, made where the recording is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from .._input import Numbers
+from .._signals import Bands, band_list
+from .._spectra import cospectra as cospectra_here
+from .._spectra import cross_spectra as cross_spectra_here
+
+try:
+    import dask
+    import dask.array
+except ImportError:
+    raise ImportError("codiag.dask needs Dask: pip install 'codiag[dask]'") from None
+
+# Sums are added up in groups of so many, so that no worker holds those of all chunks.
+_FAN_IN = 8
+# A chunk alone may have fewer windows than channels. Any shrinkage lifts the check for that, and
+# this one changes no bit.
+_UNCHECKED = 1e-300
+
+
+def cospectra(
+    signals: Any,
+    bands: Bands,
+    rate: float,
+    *,
+    window_length: int | None = None,
+    window: str = "hann",
+    overlap: float = 0.5,
+    center: bool = True,
+) -> Any:
+    """Return the cospectra of a recording as a dask array, nothing computed yet.
+
+    As :func:`codiag.cospectra`; each chunk of samples is transformed where it is, with a window's
+    length of samples from the next chunks, so that windows which straddle chunks are not lost. Only
+    sums travel.
+
+    Parameters
+    ----------
+    signals : dask array, shape (channels, samples)
+        The recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
+    bands, rate, window_length, window, overlap, center
+        As in :func:`codiag.cospectra`.
+
+    Returns
+    -------
+    dask array, shape (bands, channels, channels)
+
+    Examples
+    --------
+    >>> import dask.array, codiag.dask
+    >>> signals = dask.array.random.default_rng(0).normal(size=(4, 10_000), chunks=(4, 3_000))
+    >>> codiag.dask.cospectra(signals, [(1, 4), (4, 8), (8, 13)], rate=250).shape
+    (3, 4, 4)
+    """
+    choices = (window_length, window, overlap, center)
+    return _spectra(cospectra_here, np.float64, signals, bands, rate, *choices)
+
+
+def cross_spectra(
+    signals: Any,
+    bands: Bands,
+    rate: float,
+    *,
+    window_length: int | None = None,
+    window: str = "hann",
+    overlap: float = 0.5,
+    center: bool = True,
+) -> Any:
+    """Return the cross-spectra of a recording as a dask array, nothing computed yet.
+
+    As :func:`codiag.cross_spectra`, where :func:`codiag.dask.cospectra` is as
+    :func:`codiag.cospectra`.
+
+    Parameters
+    ----------
+    signals : dask array, shape (channels, samples)
+        The recording, chunked in time.
+    bands, rate, window_length, window, overlap, center
+        As in :func:`codiag.cospectra`.
+
+    Returns
+    -------
+    dask array of complex128, shape (bands, channels, channels)
+
+    Examples
+    --------
+    >>> import dask.array, codiag.dask
+    >>> signals = dask.array.random.default_rng(0).normal(size=(4, 10_000), chunks=(4, 3_000))
+    >>> codiag.dask.cross_spectra(signals, [(1, 4), (4, 8), (8, 13)], rate=250).dtype
+    dtype('complex128')
+    """
+    choices = (window_length, window, overlap, center)
+    return _spectra(cross_spectra_here, np.complex128, signals, bands, rate, *choices)
+
+
+def _spectra(
+    here: Callable[..., Numbers],
+    dtype: Any,
+    signals: Any,
+    bands: Bands,
+    rate: float,
+    window_length: int | None,
+    window: str,
+    overlap: float,
+    center: bool,
+) -> Any:
+    channels, samples = _check_recording(signals)
+    pairs = band_list(bands, rate)
+    assert pairs is not None
+    if window_length is None:
+        window_length = 1 << max(0, int(np.ceil(rate)) - 1).bit_length()
+    if not 1 <= window_length <= samples:
+        raise ValueError(
+            "window_length must be at least 1 sample and at most as many as there are, "
+            f"got {window_length} for {samples} samples"
+        )
+    options = {"window_length": window_length, "window": window, "overlap": overlap}
+    options.update(center=center, shrinkage=_UNCHECKED, threads=1)
+    # Whatever is wrong with the choices is said now, not by a worker.
+    here(np.zeros((1, window_length)), pairs, rate, **options)
+    sums = dask.delayed(_sums, pure=True)
+    stretches = list(_pieces(signals, window_length, overlap))
+    windows = sum(count for _, _, count in stretches)
+    parts = [sums(here, *stretch, pairs, rate, options) for stretch in stretches]
+    add = dask.delayed(_added, pure=True)
+    while len(parts) > 1:
+        parts = [add(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
+    mean = dask.delayed(np.divide, pure=True)(parts[0], windows)
+    return dask.array.from_delayed(mean, (len(pairs), channels, channels), dtype=dtype)
+
+
+def _check_recording(signals: Any) -> tuple[int, int]:
+    """Return the channels and samples of what must be a dask array of them."""
+    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
+        raise ValueError("signals must be a dask array of shape (channels, samples)")
+    if any(np.isnan(size) for axis in signals.chunks for size in axis):
+        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
+    channels, samples = signals.shape
+    return channels, samples
+
+
+def _pieces(
+    signals: Any, length: int, overlap: float
+) -> Iterator[tuple[list[Any], tuple[int, int], int]]:
+    """Yield, chunk by chunk, what the stretches of that length that begin in it are made of.
+
+    That is the chunks that they reach into, their samples within these, and how many there are.
+    """
+    samples = signals.shape[1]
+    step = max(1, int(np.floor(length * (1 - overlap) + 0.5)))
+    total = (samples - length) // step + 1
+    signals = signals.rechunk({0: -1})
+    blocks = signals.to_delayed().ravel()
+    edges = [0, *accumulate(signals.chunks[1])]
+    for k, low in enumerate(edges[:-1]):
+        first = -(-low // step)
+        own = min(-(-edges[k + 1] // step), total) - first
+        if own <= 0:
+            continue
+        start = first * step - low
+        end = start + (own - 1) * step + length
+        reach = int(np.searchsorted(edges, low + end))
+        yield list(blocks[k:reach]), (start, end), own
+
+
+def _sums(
+    here: Callable[..., Numbers],
+    blocks: list[Any],
+    span: tuple[int, int],
+    count: int,
+    bands: list[tuple[float, float]],
+    rate: float,
+    options: dict[str, Any],
+) -> Numbers:
+    """Return the sums over the windows of a span of samples."""
+    block = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
+    return count * here(block[:, slice(*span)], bands, rate, **options)
+
+
+def _added(parts: list[Numbers]) -> Numbers:
+    total: Numbers = np.sum(parts, axis=0)
+    return total

@@ -1,0 +1,58 @@
+//! Solves of matrices drawn from a set.
+
+use codiag::{MatrixSet, Resample, Scalar};
+use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray2, PyReadonlyArray3};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::NOT_ALIKE;
+use crate::convert::{Cube, Square, matrix_from, results, shape};
+use crate::observer::Watch;
+use crate::options::Options;
+use crate::words::{bad_input, bad_point};
+
+/// The fields of a result by name, and how much the components it was started from are like its own.
+type Resampled<'py> = Vec<(Bound<'py, PyDict>, Bound<'py, PyArray1<f64>>)>;
+
+/// Solves the sets that were drawn, each from B, on one thread each.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+pub fn resample<'py>(
+    c: Cube<'py>,
+    b: Square<'py>,
+    weights: Option<Vec<f64>>,
+    draws: Vec<Vec<f64>>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Resampled<'py>> {
+    let options = Options::from_dict(options)?;
+    match (c, b) {
+        (Cube::Real(c), Square::Real(b)) => resample_array(&c, &b, weights, &draws, &options),
+        (Cube::Complex(c), Square::Complex(b)) => resample_array(&c, &b, weights, &draws, &options),
+        _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+    }
+}
+
+fn resample_array<'py, T: Scalar + Element>(
+    c: &PyReadonlyArray3<'py, T>,
+    b: &PyReadonlyArray2<'py, T>,
+    weights: Option<Vec<f64>>,
+    draws: &[Vec<f64>],
+    options: &Options,
+) -> PyResult<Resampled<'py>> {
+    let (py, (n, p)) = (c.py(), shape(c));
+    let (data, b) = (c.as_slice()?, matrix_from(b)?);
+    let mut watch = Watch::for_signals();
+    let solved = py.detach(|| {
+        let set =
+            MatrixSet::with_options(data, n, p, &options.for_set(weights)).map_err(bad_input)?;
+        let solved = codiag::resample(&set, &b, draws, &options.settings, &mut watch);
+        solved.map_err(bad_point)
+    });
+    watch.finish()?;
+    let fields = |resample: Resample<T>| {
+        let matches = resample.matches.into_pyarray(py);
+        Ok((results(py, resample.diagonalization)?, matches))
+    };
+    solved?.into_iter().map(fields).collect()
+}

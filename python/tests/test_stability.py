@@ -1,0 +1,182 @@
+"""How surely components come again."""
+
+import numpy as np
+import pytest
+
+import codiag
+
+
+@pytest.fixture(scope="module")
+def ambiguous():
+    """Covariances of four sources, two of which have the same power in every matrix."""
+    rng = np.random.default_rng(0)
+    powers = rng.uniform(0.2, 2, (60, 4))
+    powers[:, 3] = powers[:, 2]
+    mixing = rng.standard_normal((4, 4))
+    factors = mixing @ (rng.standard_normal((60, 4, 400)) * np.sqrt(powers)[:, :, None])
+    return factors @ factors.transpose(0, 2, 1) / 400, mixing
+
+
+def test_absent_when_nothing_was_tried(noisy):
+    result = codiag.diagonalize(noisy)
+    assert result.stability is None and result.matches is None
+    assert "stability" not in repr(result)
+    # There is nothing to draw from a single matrix.
+    assert codiag.diagonalize(noisy[:1], stability=5).stability is None
+
+
+def test_two_sources_that_any_mixture_would_serve(ambiguous):
+    C, mixing = ambiguous
+    result = codiag.diagonalize(C, stability=40)
+    assert result.matches.shape == (40, 4)
+    np.testing.assert_array_equal(result.stability, np.median(result.matches, axis=0))
+    # Which two they are is known from the simulation.
+    gains = np.abs(result.B @ mixing)
+    twins = np.isin(gains.argmax(axis=1), [2, 3])
+    assert twins.sum() == 2
+    assert result.stability[~twins].min() > 0.999 > result.stability[twins].max()
+    assert "of 4 components at least 0.9" in repr(result)
+    assert "stability" in result._repr_html_()
+
+
+def test_order(ambiguous):
+    C, _ = ambiguous
+    by_contrast = codiag.diagonalize(C, stability=20)
+    result = codiag.diagonalize(C, stability=20, order="stability")
+    assert (np.diff(result.stability) <= 0).all()
+    order = np.argsort(-by_contrast.stability, kind="stable")
+    np.testing.assert_array_equal(result.B, by_contrast.B[order])
+    np.testing.assert_array_equal(result.A, by_contrast.A[:, order])
+    np.testing.assert_array_equal(result.powers, by_contrast.powers[:, order])
+    np.testing.assert_array_equal(result.matches, by_contrast.matches[:, order])
+    with pytest.raises(ValueError, match='order="stability" needs trials'):
+        codiag.diagonalize(C, order="stability")
+    with pytest.raises(ValueError, match='order must be "contrast" or "stability"'):
+        codiag.diagonalize(C, order="size")
+    with pytest.raises(ValueError, match="stability must not be negative"):
+        codiag.diagonalize(C, stability=-1)
+
+
+def test_restarts_are_trials(noisy):
+    # Asked for nothing but the lowest loss, starts that cannot win are given up, and tell nothing.
+    assert codiag.diagonalize(noisy, restarts=3).stability is None
+    result = codiag.diagonalize(noisy, restarts=3, order="stability")
+    near = result.start_losses <= result.loss * (1 + 1e-3) + 1e-12
+    assert len(result.matches) == near.sum() - 1  # all but the answer itself
+    both = codiag.diagonalize(noisy, restarts=3, stability=4)
+    assert len(both.matches) == len(result.matches) + 4
+    np.testing.assert_array_equal(
+        np.sort(both.matches[:-4], axis=1), np.sort(result.matches, axis=1)
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_do_not_matter(noisy, weights, threads):
+    one = codiag.diagonalize(noisy, weights=weights, stability=7)
+    other = codiag.diagonalize(noisy, weights=weights, stability=7, threads=threads)
+    np.testing.assert_array_equal(one.matches, other.matches)
+
+
+def test_complex_and_other_criteria():
+    C, _ = codiag.datasets.synthetic(60, 4, sigma=0.01, complex=True)
+    assert codiag.diagonalize(C, stability=5).stability.min() > 0.99
+    C, _ = codiag.datasets.synthetic(60, 4, sigma=0.01)
+    for criterion in ("frobenius", "least-squares"):
+        result = codiag.diagonalize(C, criterion=criterion, stability=5)
+        assert result.matches.shape == (5, 4) and (result.stability > 0).all()
+
+
+def test_callbacks_and_stopping(noisy):
+    seen = []
+    result = codiag.diagonalize(noisy, stability=3, callback=lambda record: seen.append(record))
+    resampled = [record for record in seen if record.sample]
+    assert {record.start for record in resampled} == {1, 2, 3}
+    assert len(result.history["loss"]) == sum(not record.sample for record in seen)
+    assert (np.diff([record.seconds for record in seen]) >= 0).all()
+    stopped = codiag.diagonalize(
+        noisy,
+        stability=50,
+        callback=lambda record: record.start == 2,
+        threads=1,
+        on_failure="ignore",
+    )
+    assert stopped.status == "stopped" and len(stopped.matches) == 1
+
+
+def test_only_in_memory(tmp_path):
+    np.save(tmp_path / "C.npy", codiag.datasets.synthetic(4000, 10)[0])
+    with pytest.raises(ValueError, match="stability= is only for matrices in memory"):
+        codiag.diagonalize(tmp_path / "C.npy", stability=5, memory="2MB")
+    # Further starts are tried wherever the matrices are.
+    tried = codiag.diagonalize(tmp_path / "C.npy", restarts=1, order="stability", memory="2MB")
+    assert tried.stability.min() > 0.9
+
+
+def test_saved(ambiguous, tmp_path):
+    result = codiag.diagonalize(ambiguous[0], stability=5)
+    result.save(tmp_path / "result.npz")
+    again = codiag.load(tmp_path / "result.npz")
+    np.testing.assert_array_equal(again.stability, result.stability)
+    np.testing.assert_array_equal(again.matches, result.matches)
+
+
+class TestAttached:
+    """codiag.bootstrap for what was found before."""
+
+    def test_result(self, ambiguous):
+        C, _ = ambiguous
+        result = codiag.diagonalize(C)
+        found = codiag.bootstrap(C, 10, model=result)
+        assert found.similarity.shape == (10, 4) and len(found.results) == 10
+        np.testing.assert_array_equal(found.result.B, result.B)
+        np.testing.assert_array_equal(found.result.stability, found.stability)
+        with pytest.raises(ValueError, match="4 channels"):
+            codiag.bootstrap(C[:, :3, :3], 10, model=result)
+
+    def test_estimators(self, ambiguous):
+        pytest.importorskip("sklearn")
+        C, _ = ambiguous
+        model = codiag.JointDiagonalizer().fit(C)
+        assert model.stability_ is None
+        found = codiag.bootstrap(C, 10, model=model)
+        np.testing.assert_array_equal(model.stability_, found.stability)
+        np.testing.assert_array_equal(model.result_.stability, found.stability)
+        assert codiag.JointDiagonalizer(stability=5).fit(C).stability_.shape == (4,)
+
+    def test_recordings(self):
+        pytest.importorskip("sklearn")
+        X = recording()
+        for model in (codiag.SourceSeparation(), codiag.SOBI(lags=20), codiag.JADE()):
+            model.fit(X)
+            found = codiag.bootstrap(X, 10, model=model)
+            assert found.similarity.shape == (10, 4)
+            at_once = model.set_params(stability=10).fit(X)
+            np.testing.assert_allclose(at_once.result_.matches, found.similarity, atol=1e-4)
+        with pytest.raises(ValueError, match="not the recording"):
+            codiag.bootstrap(recording(1), 10, model=model)
+
+
+def recording(seed=0):
+    """Four sources that differ in powers over time, spectra and kurtosis."""
+    rng = np.random.default_rng(seed)
+    powers = np.repeat(np.exp(rng.standard_normal((4, 100))), 200, axis=1)
+    poles = np.array([0.9, 0.5, 0.0, -0.6])
+    noise = rng.standard_normal((4, 20_000))
+    for t in range(1, noise.shape[1]):
+        noise[:, t] += poles * noise[:, t - 1]
+    return rng.standard_normal((4, 4)) @ (powers * noise)
+
+
+def test_separations():
+    pytest.importorskip("sklearn")
+    X = recording()
+    model = codiag.SourceSeparation(stability=10, order="stability").fit(X)
+    assert (np.diff(model.stability_) <= 0).all() and model.stability_.min() > 0.9
+    np.testing.assert_allclose(model.B_ @ model.A_, np.eye(4), atol=1e-10)
+    kurtosis = codiag.JADE().fit(X).kurtosis_
+    jade = codiag.JADE(stability=10, order="stability").fit(X)
+    sources = jade.transform(X)
+    sources -= sources.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose((sources**4).mean(axis=1) - 3, jade.kurtosis_, rtol=1e-6)
+    np.testing.assert_allclose(sorted(jade.kurtosis_), sorted(kurtosis))
+    assert codiag.AMUSE().fit(X).stability_ is None

@@ -1,0 +1,4 @@
+library(testthat)
+library(codiag)
+
+test_check("codiag")

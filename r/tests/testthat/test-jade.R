@@ -1,0 +1,111 @@
+test_that("rjd diagonalizes arrays and stacked matrices", {
+  set.seed(1)
+  U <- qr.Q(qr(matrix(rnorm(16), 4)))
+  X <- array(dim = c(4, 4, 6))
+  for (i in 1:6) X[, , i] <- U %*% diag(rnorm(4)) %*% t(U)
+  found <- rjd(X)
+  expect_lt(leftover(t(found$V), U), 1e-6)
+  expect_equal(crossprod(found$V), diag(4), tolerance = 1e-10)
+  expect_equal(found$D[, , 3], crossprod(found$V, X[, , 3] %*% found$V), tolerance = 1e-10)
+  expect_lt(max(abs(found$D[, , 3] - diag(diag(found$D[, , 3])))), 1e-6)
+  stacked <- do.call(rbind, lapply(1:6, function(i) X[, , i]))
+  again <- rjd(stacked)
+  expect_equal(again$V, found$V)
+  expect_equal(again$D[5:8, ], found$D[, , 2], tolerance = 1e-10)
+  expect_error(rjd(X, maxiter = 1, eps = 1e-12), "maxiter reached without convergence")
+  expect_error(rjd(matrix(1, 5, 2)), "stacked")
+  expect_error(rjd(array(1, c(1, 1, 2))), "bivariate")
+})
+
+# Jacobi angles in plain R, from their definition.
+plain_rotations <- function(X) {
+  p <- dim(X)[1]
+  V <- diag(p)
+  repeat {
+    largest <- 0
+    for (a in 1:(p - 1)) {
+      for (b in (a + 1):p) {
+        h <- rbind(X[a, a, ] - X[b, b, ], X[a, b, ] + X[b, a, ])
+        G <- tcrossprod(h)
+        angle <- 0.5 * atan2(2 * G[1, 2], G[1, 1] - G[2, 2] + sqrt((G[1, 1] - G[2, 2])^2 + 4 * G[1, 2]^2))
+        R <- diag(p)
+        R[c(a, b), c(a, b)] <- c(cos(angle), sin(angle), -sin(angle), cos(angle))
+        X <- array(apply(X, 3, function(M) crossprod(R, M %*% R)), dim(X))
+        V <- V %*% R
+        largest <- max(largest, abs(sin(angle)))
+      }
+    }
+    if (largest < 1e-10) return(V)
+  }
+}
+
+test_that("rjd follows the rotations of its definition", {
+  set.seed(2)
+  X <- array(rnorm(9 * 20), c(3, 3, 20))
+  X <- array(apply(X, 3, function(M) M + t(M)), dim(X))
+  expect_equal(abs(crossprod(rjd(X, eps = 1e-9)$V, plain_rotations(X))), diag(3), tolerance = 1e-6)
+})
+
+test_that("SOBI separates coloured sources, with JADE's conventions", {
+  set.seed(3)
+  S <- cbind(
+    arima.sim(list(ar = 0.9), 4000), arima.sim(list(ar = -0.7), 4000), arima.sim(list(ma = c(0.5, 0.8)), 4000)
+  )
+  A <- matrix(rnorm(9), 3)
+  X <- S %*% t(A) + 5
+  found <- SOBI(X)
+  expect_s3_class(found, "bss")
+  expect_lt(leftover(found$W, A), 0.25)
+  expect_equal(unname(cov(found$S)), diag(3), tolerance = 1e-8)
+  expect_true(all(rowSums(found$W) > 0))
+  expect_equal(unname(colMeans(found$S)), numeric(3), tolerance = 1e-8)
+  strength <- apply(found$S, 2, function(s) sum(acf(s, 12, plot = FALSE)$acf[2:13]^2))
+  expect_false(is.unsorted(rev(strength)))
+  expect_equal(found$k, 1:12)
+  # The lagged covariances of S are as diagonal as rotations make them: by any method.
+  for (method in c("frjd", "rjd", "quasi-newton")) {
+    expect_equal(unname(SOBI(X, method = method, eps = 1e-9)$W), unname(found$W), tolerance = 1e-4)
+  }
+  series <- SOBI(ts(X, start = c(1961, 1), frequency = 12), k = c(1, 2, 5))
+  expect_identical(tsp(series$S), tsp(ts(X, start = c(1961, 1), frequency = 12)))
+  expect_error(SOBI(X, method = "djd"), "not here")
+  expect_error(SOBI(X, k = 4000), "below the number of observations")
+  expect_error(SOBI(cbind(X, X[, 1])), "singular")
+})
+
+test_that("JADE separates sources that are not Gaussian, with JADE's conventions", {
+  set.seed(4)
+  S <- cbind(runif(4000), rexp(4000), sign(rnorm(4000)) * rexp(4000))
+  A <- matrix(rnorm(9), 3)
+  X <- S %*% t(A) - 2
+  found <- JADE(X)
+  expect_lt(leftover(found$W, A), 0.25)
+  expect_equal(crossprod(found$S) / 4000, diag(3), tolerance = 1e-8, ignore_attr = TRUE)
+  expect_true(all(rowSums(found$W) > 0))
+  expect_false(is.unsorted(rev(colMeans(found$S^4))))
+  expect_equal(found$W %*% found$A, diag(3), tolerance = 1e-8, ignore_attr = TRUE)
+  expect_equal(found$Xmu, colMeans(X))
+  expect_equal(unname(sweep(X, 2, found$Xmu) %*% t(found$W)), unname(found$S), tolerance = 1e-8)
+  expect_equal(unname(JADE(X, method = "rjd", eps = 1e-9)$W), unname(found$W), tolerance = 1e-4)
+  two <- JADE(as.data.frame(X), n.comp = 2)
+  expect_identical(dim(two$W), c(2L, 3L))
+  expect_equal(unname(two$W %*% two$A), diag(2), tolerance = 1e-8)
+  expect_error(JADE(X, 4), "n.comp")
+  X[3, 2] <- NA
+  expect_error(JADE(X), "missing values")
+})
+
+test_that("separations print, are summarized and plotted", {
+  set.seed(5)
+  X <- cbind(arima.sim(list(ar = 0.9), 300), rnorm(300))
+  found <- SOBI(X)
+  expect_output(print(found), "\\$W")
+  expect_output(print(summary(found)), "2 sources of 2 channels, 300 samples")
+  expect_identical(coef(found), found$W)
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  plot(found)
+  grDevices::dev.off()
+  expect_gt(file.size(file), 1000)
+  unlink(file)
+})
