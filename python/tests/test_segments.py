@@ -80,7 +80,7 @@ def test_sources_that_are_silent_at_times_get_longer_segments():
     rng = np.random.default_rng(6)
     sources = rng.standard_normal((3, int(60 * RATE)))
     sources[0] *= np.repeat(np.arange(60) % 2, int(RATE))  # every other second
-    data, mixing = mixed(sources * [[1], [2], [3]] * (1 + rng.random((3, 1))))
+    data, _ = mixed(sources * [[1], [2], [3]] * (1 + rng.random((3, 1))))
     model = codiag.SourceSeparation(rate=RATE).fit(data)
     assert 20 <= len(model.segments_) < 60
     with pytest.raises(ValueError, match="positive definite"):
