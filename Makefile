@@ -113,7 +113,7 @@ packages: wheel .venv/linters
 
 # Files with a few bytes changed; then small sets of all sorts, solved by all criteria and methods for a minute.
 soak:
-	cargo test --release -p codiag-cli --test program mutated -- --ignored
+	CODIAG_MUTATIONS=100000 cargo test --release -p codiag-cli --test program mutated
 	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
 
 # All readers of files and the solver on arbitrary bytes, half a minute each, where there are a nightly

@@ -51,15 +51,14 @@ RECORDING = HERE.parent.parent / "shared" / "data" / "meg_sample_24s_raw.fif"
 
 def arguments(gallery, script_vars):
     """Return what the example is called with."""
-    script = Path(script_vars["src_file"]).name
-    return [str(RECORDING)] if script == "separate_meg.py" else []
+    return [str(RECORDING)] if script_vars["src_file"].endswith("_meg.py") else []
 
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"__init__\.py" if RECORDING.exists() else r"separate_meg\.py",
+    "ignore_pattern": r"__init__\.py" if RECORDING.exists() else r"_meg\.py",
     "reset_argv": arguments,
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,

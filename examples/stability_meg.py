@@ -1,6 +1,8 @@
-"""Which sources of a MEG recording come again, and whether that could be known beforehand.
+"""
+Which sources of a MEG recording come again
+===========================================
 
-    python examples/stability_meg.py recording.fif
+And could that be known beforehand? ``python examples/stability_meg.py recording.fif``
 
 Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and
 of another start: what a laboratory would do that repeats an analysis. Beside it stands what

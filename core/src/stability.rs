@@ -188,9 +188,14 @@ pub fn resample<T: Scalar>(
     Ok(solved.into_iter().filter(ended).collect())
 }
 
+/// The solve of one of several draws, which an observer follows.
+type Solve<'a, T> = dyn Fn(usize, &mut dyn Observer<T>) -> Outcome<T> + Sync + 'a;
+/// How it ended.
+type Outcome<T> = Result<Resample<T>, Error>;
+
 fn one_by_one<T: Scalar>(
     count: usize,
-    solve: &dyn Fn(usize, &mut dyn Observer<T>) -> Result<Resample<T>, Error>,
+    solve: &Solve<'_, T>,
     told: &dyn Fn(usize, &Record) -> Record,
     observer: &mut dyn Observer<T>,
 ) -> Result<Vec<Resample<T>>, Error> {
@@ -214,7 +219,7 @@ fn one_by_one<T: Scalar>(
 fn together<T: Scalar>(
     count: usize,
     threads: usize,
-    solve: &(dyn Fn(usize, &mut dyn Observer<T>) -> Result<Resample<T>, Error> + Sync),
+    solve: &Solve<'_, T>,
     told: &(dyn Fn(usize, &Record) -> Record + Sync),
     observer: &mut dyn Observer<T>,
 ) -> Result<Vec<Resample<T>>, Error> {
@@ -240,7 +245,7 @@ fn together<T: Scalar>(
             solved.push((k, one));
         }
     };
-    let solved: Vec<Vec<(usize, Result<Resample<T>, Error>)>> = std::thread::scope(|scope| {
+    let solved: Vec<Vec<(usize, Outcome<T>)>> = std::thread::scope(|scope| {
         let (saying, said) = channel();
         let work = &work;
         let workers: Vec<_> = (0..threads.min(count))
@@ -261,7 +266,7 @@ fn together<T: Scalar>(
         workers.into_iter().map(join).collect()
     });
     // In their order, whoever solved them.
-    let solved: BTreeMap<usize, Result<Resample<T>, Error>> =
+    let solved: BTreeMap<usize, Outcome<T>> =
         solved.into_iter().flatten().collect();
     solved.into_values().collect()
 }

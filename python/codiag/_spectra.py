@@ -108,10 +108,10 @@ def cross_spectra(
     X : array-like, shape (channels, samples)
         The recording, of real numbers. A float64 array is read in place, in any order; it is never
         changed.
-    bands, rate, window_length, window, overlap, segments, segment_length
+    bands, rate, window_length, window, overlap, segments, segment_length, center
         As in :func:`codiag.cospectra`.
-    center, exclude, scale, shrinkage, threads
-        As in :func:`codiag.cospectra`.
+    exclude, scale, shrinkage, threads
+        Likewise.
 
     Returns
     -------

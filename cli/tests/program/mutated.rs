@@ -1,7 +1,7 @@
 //! Files with a few bytes changed, as disks, networks and editors change them: the program says what
 //! is wrong with them, or takes them, and never does anything else.
 //!
-//! Part of `make soak`; `CODIAG_MUTATIONS=1000000` tries more of them.
+//! `make soak` tries more of them than the tests do (`CODIAG_MUTATIONS`).
 
 use std::io::{Cursor, Write};
 use std::sync::atomic::AtomicBool;
@@ -232,7 +232,6 @@ fn attempt(place: &Place, seed: &Seed, content: &[u8]) -> Result<(i32, String), 
 }
 
 #[test]
-#[ignore = "part of make soak"]
 fn mutated_files_are_read_or_refused() {
     let place = Place::new();
     let seeds = seeds(&place);

@@ -34,14 +34,21 @@ pub fn accumulate_fit<T: Scalar>(
     sums: &mut MomentSums<T>,
     scratch: &mut Vec<f64>,
 ) -> f64 {
-    let (p, lanes) = (task.components.rows(), task.weights.len());
+    let FitTask {
+        components,
+        inverse,
+        block,
+        weights,
+        fitted,
+    } = task;
+    let (p, lanes) = (components.rows(), weights.len());
     assert_eq!(lanes % LANES, 0);
-    assert_eq!((task.components.columns(), task.inverse.rows()), (p, p));
-    assert_eq!(task.inverse.columns(), p);
-    assert_eq!(planes(task.block, p, lanes), T::PLANES);
-    assert_eq!(task.fitted.len(), p * lanes);
+    assert_eq!((components.columns(), inverse.rows()), (p, p));
+    assert_eq!(inverse.columns(), p);
+    assert_eq!(planes(block, p, lanes), T::PLANES);
+    assert_eq!(fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let left = Left::new(task.components);
+    let left = Left::new(components);
     let sums_len = LANES * T::PLANES * p * p;
     let scratch = room(
         scratch,
@@ -52,11 +59,11 @@ pub fn accumulate_fit<T: Scalar>(
     let (diagonals, weighted) = rest.split_at_mut(2 * LANES * p);
     run(Accumulate {
         left,
-        right: &right(task.components),
-        inverse: task.inverse,
-        block: task.block,
-        weights: task.weights,
-        fitted: task.fitted,
+        right: &right(components),
+        inverse,
+        block,
+        weights,
+        fitted,
         gradient: reals_mut(sums.gradient.as_mut_slice()),
         gamma: &mut sums.gamma,
         half,

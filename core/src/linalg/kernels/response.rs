@@ -84,7 +84,7 @@ pub struct ResponseTask<'a, T = f64> {
 /// Adds one block's share, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ), qⁱ_a = Re e_aᴴ Cⁱ a_a: row a of the sums'
 /// gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
 pub fn accumulate_response<T: Scalar>(
-    task: ResponseTask<'_, T>,
+    task: &ResponseTask<'_, T>,
     sums: &mut MomentSums<T>,
     scratch: &mut Vec<f64>,
 ) {

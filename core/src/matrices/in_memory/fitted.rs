@@ -122,7 +122,7 @@ impl<T: Scalar> InMemory<T> {
                 for block in &group.blocks {
                     let (products, diagonals) = (&block.products, &block.diagonals);
                     let task = fit.response(&change, products, block.weights(), diagonals);
-                    kernels::accumulate_response(task, &mut sums, &mut group.scratch);
+                    kernels::accumulate_response(&task, &mut sums, &mut group.scratch);
                 }
                 sums
             },

@@ -57,7 +57,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
                 kernels::fit_products(&fit.components, entries, lanes, &mut products);
                 let diagonals = &workspace.diagonals;
                 let task = fit.response(&change, &products, &block.weights, diagonals);
-                kernels::accumulate_response(task, sums, &mut workspace.scratch);
+                kernels::accumulate_response(&task, sums, &mut workspace.scratch);
                 workspace.products = products;
             },
             MomentSums::add,

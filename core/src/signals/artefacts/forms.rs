@@ -25,8 +25,13 @@ const FAST_VARIATION: f64 = 0.4;
 
 /// How far a number reaches up to another, at most 1.
 fn reaches(number: f64, full: f64) -> f64 {
+    let share = number / full;
     // A number that is none reaches nothing.
-    (number / full).max(0.0).min(1.0)
+    if share.is_nan() {
+        0.0
+    } else {
+        share.clamp(0.0, 1.0)
+    }
 }
 
 fn by_form(kind: ArtefactKind, score: f64, reason: String) -> Artefact {
