@@ -29,6 +29,7 @@ pub struct FitTask<'a, T = f64> {
 /// Adds one block's share: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ, and their Γ is the lower
 /// triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit. `scratch` grows as needed
 /// and is worth keeping between calls.
+#[allow(clippy::needless_pass_by_value)] // its place for the diagonals is written once
 pub fn accumulate_fit<T: Scalar>(
     task: FitTask<'_, T>,
     sums: &mut MomentSums<T>,

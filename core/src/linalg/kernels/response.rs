@@ -66,6 +66,7 @@ impl WithSimd for Products<'_> {
 }
 
 /// What a change E of A asks of a block.
+#[derive(Clone, Copy)]
 pub struct ResponseTask<'a, T = f64> {
     /// Eᴴ: the change of one component per row.
     pub change: &'a Matrix<T>,
