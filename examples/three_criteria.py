@@ -37,8 +37,8 @@ distances = {
 }
 
 # %%
-# The median of five sets each. Noise of positive definite matrices is not additive: the likelihood,
-# which is invariant to every change of units and mixing, is the least troubled by it.
+# The median of five sets each, against the noise. The likelihood is for positive definite matrices as
+# these are; the other two take any symmetric ones.
 figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
 for criterion, found in distances.items():
     axis.loglog(levels, found, "o-", label=criterion)

