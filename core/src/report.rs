@@ -386,8 +386,9 @@ pub struct Diagonalization<T = f64> {
     /// The losses of all starts tried, the first being the one asked for; of a further start that was given
     /// up, the loss where it was.
     pub start_losses: Vec<f64>,
-    /// How surely each component comes again; None if nothing was tried
-    /// ([`Settings::stability`](crate::Settings::stability), [`Settings::restarts`](crate::Settings::restarts)).
+    /// How surely each component comes again; None if that was not asked for
+    /// ([`Settings::stability`](crate::Settings::stability), or restarts in
+    /// [`Order::Stability`](crate::Order::Stability)), or if nothing could be tried.
     pub stability: Option<Stability>,
 }
 

@@ -30,7 +30,7 @@ const TOLERANCE: f64 = 1e-6;
 /// How surely each component of an answer comes again.
 ///
 /// ```
-/// use codiag::{MatrixSet, Settings, diagonalize, synthetic};
+/// use codiag::{Settings, diagonalize, synthetic};
 /// let set = synthetic::noisy(100, 5, 0.01, 0);
 /// let answer = diagonalize(&set, &Settings::default().stability(20))?;
 /// let stability = answer.stability.expect("20 resamples were solved");

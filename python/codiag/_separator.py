@@ -392,7 +392,8 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         All that MNE does with one is then at hand: ``get_sources``, ``apply``, ``plot_components``,
         ``plot_properties``, ``find_bads_eog``, ``find_bads_ecg``, ``save`` as -ica.fif and
-        ``mne.preprocessing.read_ica``. What lies outside the components passes through ``apply``.
+        ``mne.preprocessing.read_ica``; and what others do with one, as mne-icalabel does. What lies
+        outside the components passes through ``apply``.
 
         Parameters
         ----------

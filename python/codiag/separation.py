@@ -98,7 +98,7 @@ class SourceSeparation(Separator):
     stability_ : ndarray, shape (components,), or None
         How surely each source comes again, from 0 to 1: the median, over the restarts whose loss is
         within 0.1 % of the lowest and over the segments drawn anew, of the correlation with the
-        source that matches it there. None if neither `stability` nor `restarts` tried anything.
+        source that matches it there. None, and not 1, if it was not asked for.
     kept_variance_ : float
         The share of the recording's variance that all components together have.
     scale_ : ndarray, shape (channels,)

@@ -72,6 +72,11 @@ def test_restarts_are_trials(noisy):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_do_not_matter(noisy, weights, threads):
+    # Large enough for several to be solved at a time.
+    C, _ = codiag.datasets.synthetic(100, 12, seed=2)
+    one = codiag.diagonalize(C, stability=15)
+    other = codiag.diagonalize(C, stability=15, threads=threads)
+    np.testing.assert_array_equal(one.matches, other.matches)
     one = codiag.diagonalize(noisy, weights=weights, stability=7)
     other = codiag.diagonalize(noisy, weights=weights, stability=7, threads=threads)
     np.testing.assert_array_equal(one.matches, other.matches)

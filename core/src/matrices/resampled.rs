@@ -75,12 +75,12 @@ mod tests {
         let weighed = MatrixSet::with_options(&made.data, 30, 4, &weighed).unwrap();
         assert_eq!(drawn.len(), both.iter().filter(|w| **w > 0.0).count());
         assert!((drawn.constant() - weighed.constant()).abs() < 1e-12);
-        let pairs = drawn
+        let mut pairs = drawn
             .mean()
             .as_slice()
             .iter()
             .zip(weighed.mean().as_slice());
-        assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() < 1e-12));
+        assert!(pairs.all(|(x, y)| (x - y).abs() < 1e-12));
         assert!((drawn.weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
         // Nothing but a matrix of weight zero.
         let nothing: Vec<f64> = (0..30).map(|i| f64::from(u8::from(i == 7))).collect();
