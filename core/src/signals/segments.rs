@@ -1,5 +1,6 @@
 //! How a recording is cut: which samples make which matrix.
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -161,7 +162,7 @@ impl Segments {
                 self.evenly(1 + ((total - length) as f64 / step) as usize, total)?
             }
             Cut::Count(count) => self.evenly(count, total)?,
-            Cut::Length(length) => self.one_after_the_other(length, length, total)?,
+            Cut::Length(length) => self.one_after_the_other(length, &length, total)?,
             Cut::Seconds(seconds) => {
                 let rate = self.rate.filter(|rate| rate.is_finite() && *rate > 0.0);
                 let Some(rate) = rate else {
@@ -172,10 +173,10 @@ impl Segments {
                     return Err(Error::setting(Setting::SegmentLength, expected, value));
                 };
                 let length = (seconds * rate).round();
-                if !(length >= 1.0) {
+                if length.is_nan() || length < 1.0 {
                     return Err(length_refused(&format!("{seconds} s")));
                 }
-                self.one_after_the_other(length as usize, format!("{seconds} s, {length}"), total)?
+                self.one_after_the_other(length as usize, &format!("{seconds} s, {length}"), total)?
             }
         };
         Ok(starts
@@ -207,11 +208,11 @@ impl Segments {
     fn one_after_the_other(
         &self,
         length: usize,
-        said: impl ToString,
+        said: &dyn Display,
         total: usize,
     ) -> Result<(usize, Vec<usize>), Error> {
         if length == 0 || length > total {
-            let value = format!("{} for {total} samples", said.to_string());
+            let value = format!("{said} for {total} samples");
             let expected = Expected::Words("at least 1 sample and at most as many as there are");
             return Err(Error::setting(Setting::SegmentLength, expected, value));
         }

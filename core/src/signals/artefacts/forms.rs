@@ -26,7 +26,11 @@ const FAST_VARIATION: f64 = 0.4;
 /// How far a number reaches up to another, at most 1.
 fn reaches(number: f64, full: f64) -> f64 {
     // A number that is none reaches nothing.
-    (number / full).max(0.0).min(1.0)
+    if number > 0.0 {
+        (number / full).min(1.0)
+    } else {
+        0.0
+    }
 }
 
 fn by_form(kind: ArtefactKind, score: f64, reason: String) -> Artefact {
