@@ -1,5 +1,6 @@
 //! How a recording is cut: which samples make which matrix.
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -175,8 +176,7 @@ impl Segments {
                 if length.is_nan() || length < 1.0 {
                     return Err(length_refused(&format!("{seconds} s")));
                 }
-                let said = format!("{seconds} s, {length}");
-                self.one_after_the_other(length as usize, &said, total)?
+                self.one_after_the_other(length as usize, &format!("{seconds} s, {length}"), total)?
             }
         };
         Ok(starts
@@ -208,11 +208,11 @@ impl Segments {
     fn one_after_the_other(
         &self,
         length: usize,
-        said: &dyn std::fmt::Display,
+        said: &dyn Display,
         total: usize,
     ) -> Result<(usize, Vec<usize>), Error> {
         if length == 0 || length > total {
-            let value = format!("{} for {total} samples", said);
+            let value = format!("{said} for {total} samples");
             let expected = Expected::Words("at least 1 sample and at most as many as there are");
             return Err(Error::setting(Setting::SegmentLength, expected, value));
         }

@@ -245,8 +245,10 @@ pub fn separate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let solver = Options::from_dict(solver)?;
     let mut watch = Watch::new(callback, &solver);
-    let names = options.get_item("names")?.filter(|names| !names.is_none());
-    let names: Option<Vec<String>> = names.map(|names| names.extract()).transpose()?;
+    let names: Option<Vec<String>> = match options.get_item("names")? {
+        Some(names) if !names.is_none() => Some(names.extract()?),
+        _ => None,
+    };
     let separation = separation(options, solver)?;
     let separated = match &x {
         Signals::Recording(x) => {

@@ -200,8 +200,7 @@ fn contrast(
                 _ => "by least squares",
             };
             let text = format!(
-                "Sources are those that make {} lagged covariances as diagonal as can be, {how} ({by}).",
-                rows
+                "Sources are those that make {rows} lagged covariances as diagonal as can be, {how} ({by})."
             );
             (text, vec![cited])
         }

@@ -25,12 +25,11 @@ const FAST_VARIATION: f64 = 0.4;
 
 /// How far a number reaches up to another, at most 1.
 fn reaches(number: f64, full: f64) -> f64 {
-    let share = number / full;
     // A number that is none reaches nothing.
-    if share.is_nan() {
-        0.0
+    if number > 0.0 {
+        (number / full).min(1.0)
     } else {
-        share.clamp(0.0, 1.0)
+        0.0
     }
 }
 

