@@ -43,7 +43,7 @@ pub enum Command {
     /// Diagonalize the matrices of a file, and write B, A and a report.
     Diagonalize(Diagonalize),
     /// Find the sources of a recording, and write them, their patterns and a report.
-    Separate(Separate),
+    Separate(Box<Separate>),
     /// Say what is in a file, and whether it can be diagonalized.
     Check(Check),
     /// Make a synthetic set, as in the paper.

@@ -266,8 +266,7 @@ fn together<T: Scalar>(
         workers.into_iter().map(join).collect()
     });
     // In their order, whoever solved them.
-    let solved: BTreeMap<usize, Outcome<T>> =
-        solved.into_iter().flatten().collect();
+    let solved: BTreeMap<usize, Outcome<T>> = solved.into_iter().flatten().collect();
     solved.into_values().collect()
 }
 

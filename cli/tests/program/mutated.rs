@@ -50,7 +50,7 @@ const PIECES: [&[u8]; 16] = [
 
 /// Changes a file in one to four places, mostly near its beginning, where it says what it is.
 fn mutate(random: &mut Random, file: &mut Vec<u8>) {
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..=random.below(4) {
         let reach = if random.below(3) == 0 {
             file.len()
         } else {

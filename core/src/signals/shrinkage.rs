@@ -108,7 +108,7 @@ impl Shrinkage {
 /// b² = Σ_t ‖x_t x_tᴴ − C‖² / (p n²) how far it may be from the truth by chance.
 fn ledoit_wolf<T: Scalar>(c: &[T], p: usize, mean: f64, n: f64, fourth: f64) -> f64 {
     let p = p as f64;
-    let squares: f64 = c.iter().map(c64::norm_sqr).sum();
+    let squares: f64 = c.iter().map(|x| x.norm_sqr()).sum();
     let distance = squares / p - mean * mean;
     let chance = (fourth / n - squares) / (p * n);
     if distance > 0.0 {
@@ -122,7 +122,7 @@ fn ledoit_wolf<T: Scalar>(c: &[T], p: usize, mean: f64, n: f64, fourth: f64) -> 
 /// the moments are others, E‖C‖² = ‖Σ‖² + (tr Σ)²/n and E(tr C)² = (tr Σ)² + ‖Σ‖²/n, and the same steps lead
 /// to (m² − m₂/p) / ((n − 1/p)(m₂ − m²/p)).
 fn oas<T: Scalar>(c: &[T], p: f64, mean: f64, n: f64) -> f64 {
-    let squares = c.iter().map(c64::norm_sqr).sum::<f64>() / (p * p);
+    let squares = c.iter().map(|x| x.norm_sqr()).sum::<f64>() / (p * p);
     let distance = squares - mean * mean / p;
     if distance <= 0.0 {
         return 1.0;
@@ -161,7 +161,7 @@ mod tests {
     fn the_complex_oas_is_where_the_iteration_ends() {
         let (c, p, n) = (hermitian(), 3.0, 40.0);
         let trace = 6.0;
-        let squares: f64 = c.iter().map(c64::norm_sqr).sum();
+        let squares: f64 = c.iter().map(|x| x.re * x.re + x.im * x.im).sum();
         let mut amount = 0.5;
         for _ in 0..2000 {
             // tr(Σ̂ C) of Σ̂ = (1 − ρ) C + ρ m I.
