@@ -4,7 +4,7 @@ Three criteria, one set
 
 Pham's likelihood is for positive definite matrices, the Frobenius criterion for rotations of any
 symmetric ones, least squares for any symmetric ones without whitening. Here all three look at the
-covariances of the same sources, more and more of whose noise is in the matrices. Run
+same matrices, with more and more noise in them. Run
 ``python examples/three_criteria.py``.
 """
 
@@ -37,8 +37,8 @@ distances = {
 }
 
 # %%
-# The median of five sets each, against the noise. The likelihood is for positive definite matrices as
-# these are; the other two take any symmetric ones.
+# The median of five sets each, against the noise. The likelihood is for positive definite matrices
+# as these are; the other two take any symmetric ones.
 figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
 for criterion, found in distances.items():
     axis.loglog(levels, found, "o-", label=criterion)
