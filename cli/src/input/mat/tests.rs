@@ -240,7 +240,7 @@ fn damaged_files_are_refused_in_peace() {
     };
     for _ in 0..3000 {
         let mut changed = file.clone();
-        for _ in 0..1 + random() % 4 {
+        for _ in 0..=random() % 4 {
             let at = HEADER + random() % (file.len() - HEADER);
             changed[at] = (random() % 256) as u8;
         }
