@@ -1,4 +1,4 @@
-//! Decompositions of matrices so small that preparing the call of a library would take longer.
+//! Decompositions of real matrices so small that preparing the call of a library would take longer.
 
 use super::{Matrix, Scalar, gauss_jordan};
 

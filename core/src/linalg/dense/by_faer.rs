@@ -90,7 +90,7 @@ pub fn add_gram<T: Scalar>(
 }
 
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    if m.rows() <= small::EIGENVECTORS {
+    if T::PLANES == 1 && m.rows() <= small::EIGENVECTORS {
         return small::hermitian_eigen(m);
     }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
@@ -120,21 +120,21 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
 }
 
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    if m.rows() <= small::FACTORS {
+    if T::PLANES == 1 && m.rows() <= small::FACTORS {
         return small::cholesky(m);
     }
     Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
 }
 
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    if m.rows() <= small::FACTORS {
+    if T::PLANES == 1 && m.rows() <= small::FACTORS {
         return small::inverse(m);
     }
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
 }
 
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
-    if m.rows() <= small::FACTORS {
+    if T::PLANES == 1 && m.rows() <= small::FACTORS {
         return gauss_jordan::inverse(m).0;
     }
     let lu = view(m).partial_piv_lu();
