@@ -8,22 +8,31 @@ from sphinx.transforms import SphinxTransform
 
 
 class RepositoryLinks(SphinxTransform):
-    """Turn what Sphinx would offer as a download into a link to the code."""
+    """Turn links to files outside of docs/ into links to the code."""
 
     default_priority = 5
 
     def apply(self):
         """Change all such links of a page."""
-        root = Path(self.app.srcdir).parent
+        root = Path(self.app.srcdir).parent.resolve()
         folder = Path(self.env.doc2path(self.env.docname)).parent
-        for node in list(self.document.findall(addnodes.download_reference)):
-            target = (folder / node["reftarget"]).resolve()
-            if not target.is_relative_to(root) or target.is_relative_to(root / "docs"):
-                continue
-            kind = "tree" if target.is_dir() else "blob"
-            url = f"{self.config.repository_url}/{kind}/main/{target.relative_to(root)}"
-            link = nodes.reference("", "", *node.children, refuri=url, internal=False)
-            node.replace_self(link)
+        kinds = (addnodes.download_reference, addnodes.pending_xref)
+        for node in [n for kind in kinds for n in self.document.findall(kind)]:
+            target = node.get("reftarget") or ""
+            # The README, parts of which are included, names files from the root.
+            for place in (folder / target, root / target):
+                path = place.resolve()
+                if not target or not path.exists() or path.is_relative_to(root / "docs"):
+                    continue
+                if not path.is_relative_to(root):
+                    continue
+                kind = "tree" if path.is_dir() else "blob"
+                url = (
+                    f"{self.config.repository_url}/{kind}/main/{path.relative_to(root).as_posix()}"
+                )
+                children = [child.deepcopy() for child in node.children]
+                node.replace_self(nodes.reference("", "", *children, refuri=url, internal=False))
+                break
 
 
 def setup(app):
