@@ -108,7 +108,9 @@ def cross_spectra(
     X : array-like, shape (channels, samples)
         The recording, of real numbers. A float64 array is read in place, in any order; it is never
         changed.
-    bands, rate, window_length, window, overlap, segments, segment_length, center, exclude, scale, shrinkage, threads
+    bands, rate, window_length, window, overlap, segments, segment_length
+        As in :func:`codiag.cospectra`.
+    center, exclude, scale, shrinkage, threads
         As in :func:`codiag.cospectra`.
 
     Returns
