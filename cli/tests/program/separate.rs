@@ -388,7 +388,8 @@ fn flagged_sources_are_shown_wherever_they_stand() {
         Array::of(&format!("(30, {})", made.samples), &data),
     );
     place
-        .codiag("separate recording.npy --rate 250 --segments 100 -o r")
+        // White sources that come and go are like muscles.
+        .codiag("separate recording.npy --rate 250 --segments 100 --thresholds muscle=1.1 -o r")
         .assert()
         .success()
         .stdout(contains("looks like line noise"));

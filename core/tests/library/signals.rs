@@ -371,7 +371,9 @@ fn rivals_and_scores_say_what_is_known() {
 #[test]
 fn stationary_noise_scores_as_chance_says() {
     let made = nonstationary(3, 1, 50_000, 6);
-    let found = Separation::default().fit(&view(&made)).unwrap();
+    // Segments of 500 samples.
+    let found = Separation::default().contrast(segments(100));
+    let found = found.fit(&view(&made)).unwrap();
     let chance = (2.0 / 500.0_f64).sqrt();
     for score in &found.nonstationarity {
         assert!((0.7..1.5).contains(&(score / chance)), "{score}");
