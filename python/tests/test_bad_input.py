@@ -352,7 +352,7 @@ def test_texts_and_times_are_no_numbers(C, solve, kind):
 def test_texts_are_no_signals_weights_or_starts(C):
     texts = C[0].astype(str)
     for call in (
-        lambda: codiag.segment_covariances(texts, 2),
+        lambda: codiag.segment_covariances(texts, segments=2),
         lambda: codiag.diagonalize(C, weights=["1"] * len(C)),
         lambda: codiag.diagonalize(C, start=texts),
         lambda: codiag.loss(C, texts),

@@ -108,7 +108,6 @@ def test_help_names_the_formats():
     assert done.returncode == 0
     for format in (".fif", ".edf", ".vhdr", ".set", ".cnt", ".mff"):
         assert format in done.stdout
-    assert "--info" not in done.stdout
 
 
 def test_edf(raw, tmp_path):

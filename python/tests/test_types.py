@@ -34,6 +34,7 @@ UNKNOWN = """
 codiag._errors.OnFailure
 # made by scikit-learn's base class
 codiag.estimator.JointDiagonalizer.set_(partial_)?fit_request
+codiag._csp.CSP.set_fit_request
 codiag._separator.Separator.set_(fit|inverse_transform)_request
 codiag.(separation|_rotations).[A-Za-z]+.set_(fit|inverse_transform)_request
 """

@@ -90,9 +90,6 @@ pub fn add_gram<T: Scalar>(
 }
 
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    if T::PLANES == 1 && m.rows() <= small::EIGENVECTORS {
-        return small::hermitian_eigen(m);
-    }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector().iter().map(|x| x.real());
     Some((values.collect(), from_faer(eigen.U()).adjoint()))
