@@ -304,6 +304,4 @@ fn small_matrices_without_factors_are_refused() {
         m[(0, 0)] = f64::NAN;
         assert!(cholesky(&m).is_none(), "{p}");
     }
-    let eigen = hermitian_eigen(&Matrix::from_rows(2, 2, vec![f64::NAN; 4]));
-    assert!(eigen.is_none());
 }
