@@ -70,7 +70,7 @@ addEventListener('load', () => setTimeout(() => {
     contrast: palest[0],
     palest: palest[1],
     broken: images.filter((i) => i.complete && i.naturalWidth === 0).map((i) => i.src),
-    unnamed: images.filter((i) => !i.alt).map((i) => i.src),
+    unnamed: images.filter((i) => !i.hasAttribute('alt')).map((i) => i.src),
     fetched: performance.getEntriesByType('resource').map((e) => e.name).filter((n) => /^(https?|wss?):/.test(n)),
   }), '*');
 }, 300));
