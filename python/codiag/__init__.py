@@ -1,7 +1,7 @@
-"""Joint diagonalization of positive definite matrices.
+"""Joint diagonalization of symmetric or Hermitian matrices.
 
-Given positive definite matrices C[0] ... C[n-1], :func:`diagonalize` finds the one B for which all
-``B @ C[i] @ B.T`` are as diagonal as can be.
+Given matrices C[0] ... C[n-1], :func:`diagonalize` finds the one B for which all
+``B @ C[i] @ B.conj().T`` are as diagonal as can be.
 
 >>> import codiag
 >>> C, A = codiag.datasets.synthetic(100, 10)
