@@ -121,7 +121,7 @@ def spectral_start(C, _seed):
     return Prepared(run, 0, False)
 
 
-def randomised(C, seed):
+def randomized(C, seed):
     """H. He & D. Kressner, "Randomized joint diagonalization of symmetric matrices" (2024).
 
     For a basis that is not orthogonal: the generalised eigenvectors of a combination of the
@@ -147,7 +147,7 @@ SOLVERS = {
     "pyRiemann pham": pham_solver(pyriemann_pham, "n_iter_max"),
     "MNE pham": pham_solver(mne_pham, "max_iter"),
     "codiag spectral start": spectral_start,
-    "He & Kressner": randomised,
+    "He & Kressner": randomized,
 }
 
 

@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).parent
 OURS, QNDIAG = "codiag newton", "qndiag 0.1"
 TWO_THREADS = "codiag newton, 2 threads"
 PEERS = [QNDIAG, "pyRiemann pham", "MNE pham"]
-START, RANDOMISED = "codiag spectral start", "He & Kressner"
+START, RANDOMIZED = "codiag spectral start", "He & Kressner"
 OPEN, CLOSE = "<!-- speed -->\n", "<!-- /speed -->"
 
 
@@ -120,7 +120,9 @@ def readme(results):
         lines.append(f"| {name} | {own} | {' | '.join(peers)} |")
     lines += ["", *grid_of_ratios(results), "", *starts(results)]
     caption = "Time against the size and the number of matrices, for six solvers"
-    lines += ["", f"![{caption}](benchmarks/speed.svg)"]
+    # An address that holds on the registries, too.
+    place = "https://raw.githubusercontent.com/codiag/codiag/main/benchmarks/speed.svg"
+    lines += ["", f"![{caption}]({place})"]
     return lines
 
 
@@ -164,9 +166,9 @@ def ratio_cell(row, seeds):
 
 
 def starts(results):
-    """Our start beside the randomised diagonalizer."""
+    """Our start beside the randomized diagonalizer."""
     row = next(row for row in results["experiments"].values() if START in row["answers"])
-    ours, theirs = row["answers"][START], row["answers"][RANDOMISED]
+    ours, theirs = row["answers"][START], row["answers"][RANDOMIZED]
     own, other = (
         f"{spread(answer['seconds'], duration)}, loss {spread(answer['losses'], '{:.2f}')}"
         for answer in (ours, theirs)
