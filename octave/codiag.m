@@ -24,11 +24,12 @@ function [B, info] = codiag(C, varargin)
 %   'threads'     the number of threads; as many as pay by default
 %   'callback'    a function of a struct (iteration, loss, gradient_norm, ...) that stops the solve by returning true
 %   'verbose'     whether each iteration is printed
+%   'stability'   how many sets drawn from the matrices are solved too, to tell which components would come again, 0 by default
 %
 %   info is a struct: A, the patterns (B * A is the identity); criterion, method, status, converged, n_iter, loss,
 %   gradient_norm, condition_number; powers, the diagonals of D, one row per matrix; residuals, each matrix's own loss; margin and
 %   pair, the two components that are hardest to tell apart, and how well they are; start_losses; history, one column vector per
-%   field.
+%   field; if asked for, stability, how surely each component comes again, from 0 to 1, and matches, the same in each trial.
 %
 %   Example
 %       A = randn(4);

@@ -146,6 +146,10 @@ static mxArray *fields_of(const codiag_answer *answer, const Watch *watch) {
     mxArray *out = mxCreateStructMatrix(1, 1, 0, NULL), *pair = mxCreateDoubleMatrix(1, 2, mxREAL);
     put(out, "B", matrix(codiag_answer_b(answer), planes * info.components, info.channels));
     put(out, "A", matrix(codiag_answer_a(answer), planes * info.channels, info.components));
+    if (info.trials > 0) {
+        put(out, "stability", matrix(codiag_answer_stability(answer), 1, info.components));
+        put(out, "matches", matrix(codiag_answer_matches(answer), info.trials, info.components));
+    }
     put(out, "criterion", mxCreateString(codiag_criterion_name(info.criterion)));
     put(out, "status", mxCreateString(codiag_status_name(info.status)));
     put(out, "converged", mxCreateLogicalScalar(info.status == CODIAG_STATUS_CONVERGED));
@@ -205,6 +209,7 @@ void mexFunction(int outputs, mxArray *output[], int inputs, const mxArray *inpu
     settings.lambda_min = number(options, "lambda_min");
     settings.max_halvings = (size_t)number(options, "max_halvings");
     settings.restarts = (size_t)number(options, "restarts");
+    settings.stability = (size_t)number(options, "stability");
     settings.canonical = number(options, "canonical") != 0.0;
     settings.rescale = number(options, "rescale") != 0.0;
 

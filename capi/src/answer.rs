@@ -1,6 +1,7 @@
 //! Solves, and what they return.
 
 use std::ffi::c_int;
+use std::ptr;
 
 use codiag::{Diagonalization, Matrix, MatrixSet, Scalar, c64, diagonalize_with};
 
@@ -33,6 +34,7 @@ struct ByColumns<T> {
     b: Vec<T>,
     a: Vec<T>,
     powers: Vec<f64>,
+    matches: Vec<f64>,
 }
 
 fn by_columns<T: Scalar>(matrix: &Matrix<T>) -> Vec<T> {
@@ -50,6 +52,10 @@ impl<T: Scalar> Answer<T> {
             b: by_columns(&solved.b),
             a: by_columns(&solved.a),
             powers: by_columns(&solved.powers),
+            matches: solved
+                .stability
+                .as_ref()
+                .map_or(Vec::new(), |stability| by_columns(&stability.matches)),
         });
         Self {
             solved,
@@ -71,6 +77,19 @@ impl<T: Scalar> Answer<T> {
     fn powers(&self) -> *const f64 {
         let turned = self.by_columns.as_ref().map(|turned| &turned.powers[..]);
         turned.unwrap_or(self.solved.powers.as_slice()).as_ptr()
+    }
+
+    fn stability(&self) -> *const f64 {
+        let known = self.solved.stability.as_ref();
+        known.map_or(ptr::null(), |known| known.values.as_ptr())
+    }
+
+    fn matches(&self) -> *const f64 {
+        let Some(known) = &self.solved.stability else {
+            return ptr::null();
+        };
+        let turned = self.by_columns.as_ref().map(|turned| &turned.matches[..]);
+        turned.unwrap_or(known.matches.as_slice()).as_ptr()
     }
 
     fn info(&self, layout: Layout) -> codiag_info {
@@ -98,6 +117,14 @@ impl<T: Scalar> Answer<T> {
             second: pair.1,
             records: solved.history.len(),
             starts: solved.start_losses.len(),
+            trials: solved
+                .stability
+                .as_ref()
+                .map_or(0, |stability| stability.matches.rows()),
+            trial_starts: solved
+                .stability
+                .as_ref()
+                .map_or(0, |stability| stability.starts),
         }
     }
 }
@@ -142,6 +169,11 @@ pub struct codiag_info {
     pub records: usize,
     /// How many starts were tried.
     pub starts: usize,
+    /// How many trials the stability of components was found from: further starts that came near the lowest loss,
+    /// and sets drawn from the set. 0 if none were asked for.
+    pub trials: usize,
+    /// How many of these, the first ones, are further starts.
+    pub trial_starts: usize,
 }
 
 // SAFETY: repr(C), begins with its size; numbers may have any bytes.
@@ -292,6 +324,22 @@ pub unsafe extern "C" fn codiag_answer_start_losses(answer: *const codiag_answer
     );
     // SAFETY: an answer or null, as the caller promises.
     unsafe { part(answer, real, complex) }
+}
+
+/// How surely each component comes again, from 0 to 1, the median of its matches: codiag_info.components numbers;
+/// NULL if codiag_settings.stability was 0 (and no two starts were compared).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codiag_answer_stability(answer: *const codiag_answer) -> *const f64 {
+    // SAFETY: an answer or null, as the caller promises.
+    unsafe { part(answer, Answer::stability, Answer::stability) }
+}
+
+/// How much the component of a trial that is most like a component is like it, from 0 to 1: codiag_info.trials x
+/// components numbers in the layout of the set; NULL as above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codiag_answer_matches(answer: *const codiag_answer) -> *const f64 {
+    // SAFETY: an answer or null, as the caller promises.
+    unsafe { part(answer, Answer::matches, Answer::matches) }
 }
 
 /// The ratio of the largest to the smallest singular value of B; NaN for NULL.

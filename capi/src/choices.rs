@@ -82,7 +82,7 @@ pub enum codiag_status {
     NoFurtherDecrease = 2,
     /// The callback asked to stop.
     Stopped = 3,
-    /// Two columns of A have become collinear: least squares has no minimum there.
+    /// Columns of A have become collinear, or otherwise dependent: least squares has no minimum there.
     Collinear = 4,
     /// For a reason that this version of the header has no name for.
     Other = 5,

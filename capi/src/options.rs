@@ -81,6 +81,9 @@ pub struct codiag_settings {
     pub callback: codiag_callback,
     /// What the callback is given as its last argument.
     pub user_data: *mut c_void,
+    /// How many sets of as many matrices, drawn from the set with replacement, are solved too, to tell which
+    /// components would come again: see codiag_answer_stability. Default: 0.
+    pub stability: usize,
 }
 
 /// A struct of the border that begins with its size.
@@ -252,6 +255,7 @@ impl codiag_settings {
             hessian_memory: settings.hessian_memory,
             callback: None,
             user_data: ptr::null_mut(),
+            stability: settings.stability,
         }
     }
 
@@ -288,6 +292,7 @@ impl codiag_settings {
             .lambda_min(self.lambda_min)
             .max_halvings(self.max_halvings)
             .restarts(self.restarts)
+            .stability(self.stability)
             .canonical(flag("canonical", self.canonical)?)
             .rescale(flag("rescale", self.rescale)?)
             .hessian_memory(self.hessian_memory))

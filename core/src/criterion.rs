@@ -320,7 +320,9 @@ impl Criterion {
     pub(crate) fn loss_unit<T>(self, summary: &Summary<T>) -> f64 {
         match self {
             Self::Likelihood => 1.0,
-            Self::Frobenius | Self::LeastSquares => 4.0 / summary.constant.max(f64::MIN_POSITIVE),
+            // The loss of matrices that are zero is constant.
+            _ if summary.constant <= 0.0 => 0.0,
+            Self::Frobenius | Self::LeastSquares => 4.0 / summary.constant,
         }
     }
 }

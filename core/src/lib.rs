@@ -127,6 +127,7 @@ mod direction;
 mod least_squares;
 mod line_search;
 mod pairwise;
+mod rounding;
 mod update;
 
 mod checkpoint;

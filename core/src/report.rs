@@ -29,8 +29,8 @@ pub enum Status {
     NoFurtherDecrease,
     /// The observer asked to stop.
     Stopped,
-    /// Two columns of A have become collinear, as least squares may have it: the fit can be improved
-    /// for ever by two components that grow and cancel each other, and has no minimum there.
+    /// Columns of A have become collinear, or otherwise dependent, as least squares may have it: the fit can be
+    /// improved for ever by components that grow and cancel each other, and has no minimum there.
     Collinear,
 }
 

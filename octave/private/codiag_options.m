@@ -4,7 +4,7 @@ function options = codiag_options(varargin)
 options = struct('criterion', 'likelihood', 'method', 'newton', 'start', 'spectral', 'weights', [], ...
                  'orthogonal', false, 'rank', 'full', 'shrinkage', 0, 'symmetrize', false, 'tol', 1e-8, ...
                  'max_iter', 1000, 'restarts', 0, 'canonical', true, 'threads', [], 'callback', [], ...
-                 'verbose', false);
+                 'verbose', false, 'stability', 0);
 if mod(numel(varargin), 2) == 1
     error('codiag:options', 'options come as pairs of a name and a value');
 end
@@ -39,6 +39,7 @@ end
 positive('tol', options.tol);
 counted('max_iter', options.max_iter, 0);
 counted('restarts', options.restarts, 0);
+counted('stability', options.stability, 0);
 if ~isempty(options.threads), counted('threads', options.threads, 1); end
 if ~(isnumeric(options.shrinkage) && isscalar(options.shrinkage) && options.shrinkage >= 0 && options.shrinkage <= 1)
     error('codiag:options', 'shrinkage must be between 0 and 1');

@@ -1,7 +1,7 @@
 % Tests of codiag and qndiag, for Octave and MATLAB: test_codiag runs all of them, and fails at the first that fails.
 function test_codiag()
 tests = {@exact_sets_are_recovered, @the_loss_is_its_definition, @fields_are_what_they_are_said_to_be, ...
-         @other_criteria, @callbacks, @starts, @wrong_input, @qndiag_is_the_authors, @qndiag_options, @help_texts};
+         @other_criteria, @callbacks, @stability, @starts, @wrong_input, @qndiag_is_the_authors, @qndiag_options, @help_texts};
 for k = 1:numel(tests)
     tests{k}();
     fprintf('ok  %s\n', func2str(tests{k}));
@@ -46,6 +46,17 @@ catch raised
     message = raised.message;
 end
 holds(~isempty(regexp(message, pattern, 'once')), sprintf('complains of ''%s'', got ''%s''', pattern, message));
+end
+
+function stability()
+C = mixed(4, 40, 0.1, false);
+[~, info] = codiag(C);
+holds(~isfield(info, 'stability'), 'nothing is said of what was not tried');
+[~, info] = codiag(C, 'stability', 6);
+holds(isequal(size(info.matches), [6 4]), 'one row per trial');
+holds(norm(info.stability - median(info.matches)) < 1e-12, 'the median of the matches');
+holds(all(info.matches(:) >= 0 & info.matches(:) <= 1), 'from 0 to 1');
+complains(@() codiag(C, 'stability', -1), 'stability must be a whole number');
 end
 
 function exact_sets_are_recovered()

@@ -7,14 +7,14 @@ METHODS <- list(
 diagonalize <- function(C, weights = NULL, criterion = "likelihood", method = "newton", start = "spectral",
                         orthogonal = FALSE, rank = "full", shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
                         max_iter = 1000, restarts = 0, canonical = TRUE, threads = NULL, callback = NULL,
-                        on_failure = c("warn", "stop", "ignore")) {
+                        stability = 0, on_failure = c("warn", "stop", "ignore")) {
   call <- match.call()
   on_failure <- match.arg(on_failure)
   answer <- solve_set(
     C,
     weights = weights, criterion = criterion, method = method, start = start, orthogonal = orthogonal, rank = rank,
     shrinkage = shrinkage, symmetrize = symmetrize, tol = tol, max_iter = max_iter, restarts = restarts,
-    canonical = canonical, threads = threads, callback = callback
+    canonical = canonical, threads = threads, callback = callback, stability = stability
   )
   answer$stopped_by_step <- NULL
   if (!answer$converged && on_failure != "ignore") {
@@ -35,7 +35,7 @@ diagonalize <- function(C, weights = NULL, criterion = "likelihood", method = "n
 solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "newton", start = "spectral",
                       orthogonal = FALSE, rank = "full", shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
                       max_iter = 1000, restarts = 0, canonical = TRUE, threads = NULL, callback = NULL,
-                      stop_step = 0) {
+                      stability = 0, stop_step = 0) {
   C <- matrix_set(C)
   shape <- dim(C)
   criterion <- choice("criterion", criterion, names(METHODS))
@@ -63,7 +63,7 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
     shrinkage = between("shrinkage", shrinkage, 0, 1), symmetrize = flag("symmetrize", symmetrize),
     tol = positive("tol", tol), max_iter = count("max_iter", max_iter, 0), restarts = count("restarts", restarts, 0),
     canonical = flag("canonical", canonical), threads = if (is.null(threads)) 0 else count("threads", threads, 1),
-    callback = NULL, stop_step = stop_step
+    callback = NULL, stability = count("stability", stability, 0), stop_step = stop_step
   )
   caught <- NULL
   if (!is.null(callback)) {
@@ -83,6 +83,7 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
   if (failed(answer)) refuse(answer, options)
   if (answer$interrupted) interrupt()
   answer$interrupted <- NULL
+  if (length(answer$stability) == 0) answer[c("stability", "matches")] <- NULL
   history <- as.data.frame(answer$history)
   answer$history <- history[setdiff(names(history), "sample")]
   channels <- dimnames(C)[[1]]

@@ -16,7 +16,7 @@ summary.codiag <- function(object, ...) {
     call = object$call, criterion = object$criterion, method = object$method, status = object$status,
     matrices = nrow(object$powers), channels = ncol(object$B), components = nrow(object$B), n_iter = object$n_iter,
     loss = object$loss, gradient_norm = object$gradient_norm, condition_number = object$condition_number,
-    margin = object$margin, pair = object$pair, residuals = object$residuals
+    margin = object$margin, pair = object$pair, residuals = object$residuals, stability = object$stability
   ), class = "summary.codiag")
 }
 
@@ -30,6 +30,9 @@ print.summary.codiag <- function(x, digits = 4, ...) {
   ))
   if (!is.na(x$margin)) {
     cat(sprintf("hardest to tell apart: components %g and %g, by %s\n", x$pair[1], x$pair[2], number(x$margin)))
+  }
+  if (!is.null(x$stability)) {
+    cat("stability of the components:", format(x$stability, digits = 2), "\n")
   }
   cat("\nLosses of single matrices:\n")
   print(summary(x$residuals), digits = digits)

@@ -170,7 +170,7 @@ static SEXP fields_of(const codiag_answer *answer, const Watch *watch) {
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
     codiag_answer_info(answer, &info);
-    SEXP list = PROTECT(allocVector(VECSXP, 17)), names = PROTECT(allocVector(STRSXP, 17));
+    SEXP list = PROTECT(allocVector(VECSXP, 19)), names = PROTECT(allocVector(STRSXP, 19));
     set_field(list, names, 0, "B", matrix(codiag_answer_b(answer), info.components, info.channels, info.is_complex));
     set_field(list, names, 1, "A", matrix(codiag_answer_a(answer), info.channels, info.components, info.is_complex));
     set_field(list, names, 2, "criterion", mkString(codiag_criterion_name(info.criterion)));
@@ -191,6 +191,10 @@ static SEXP fields_of(const codiag_answer *answer, const Watch *watch) {
     set_field(list, names, 14, "history", history(answer, info.records));
     set_field(list, names, 15, "interrupted", ScalarLogical(watch->interrupted));
     set_field(list, names, 16, "stopped_by_step", ScalarLogical(watch->stopped_by_step));
+    /* Of length 0 where nothing was tried. */
+    const size_t compared = info.trials > 0 ? info.components : 0;
+    set_field(list, names, 17, "stability", vector(codiag_answer_stability(answer), compared));
+    set_field(list, names, 18, "matches", matrix(codiag_answer_matches(answer), info.trials, compared, 0));
     setAttrib(list, R_NamesSymbol, names);
     UNPROTECT(3);
     return list;
@@ -222,6 +226,7 @@ SEXP diagonalize(SEXP c, SEXP size, SEXP options) {
     settings.tolerance = number(options, "tol");
     settings.max_iterations = (size_t)number(options, "max_iter");
     settings.restarts = (size_t)number(options, "restarts");
+    settings.stability = (size_t)number(options, "stability");
     settings.canonical = number(options, "canonical") != 0.0;
     Watch watch = {element(options, "callback"), number(options, "stop_step"), clock(), 0, 0};
     settings.callback = follow;

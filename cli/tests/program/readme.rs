@@ -6,6 +6,7 @@ use crate::Place;
 
 /// Where the files of the tree are found on the web.
 const HOSTED: &str = "https://raw.githubusercontent.com/codiag/codiag/main/";
+const SHOWN: &str = "https://github.com/codiag/codiag/blob/main/";
 
 /// The lines of all blocks of one language.
 fn lines(language: &str) -> Vec<String> {
@@ -63,18 +64,24 @@ fn the_two_commands_are_there() {
     ] {
         assert!(readme.contains(mark), "{mark}");
     }
-    // What the README shows is there to be shown.
+    // What the README shows and names is there. All links are whole addresses, those of files at its end, so that they lead
+    // somewhere where the README is shown without the tree.
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for picture in readme
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next())
-    {
-        // Pictures have whole addresses, so that they show where the README is shown without the tree.
-        let picture = picture.strip_prefix(HOSTED).unwrap_or(picture);
-        if !picture.starts_with("http") && !picture.starts_with('#') {
-            assert!(root.join(picture).exists(), "{picture}");
-        }
+    let inline = readme.split("](").skip(1);
+    let inline = inline.filter_map(|rest| rest.split(')').next());
+    let named = readme.lines().filter_map(|line| line.split_once("]: "));
+    for link in inline.chain(named.clone().map(|(_, link)| link)) {
+        assert!(
+            link.starts_with("https://") || link.starts_with('#'),
+            "{link}"
+        );
+        let file = [HOSTED, SHOWN].iter().find_map(|at| link.strip_prefix(at));
+        assert!(file.is_none_or(|file| root.join(file).exists()), "{link}");
+    }
+    let labels = readme.split("][").skip(1);
+    for label in labels.filter_map(|rest| rest.split(']').next()) {
+        let mut names = named.clone().map(|(name, _)| &name[1..]);
+        assert!(names.any(|name| name == label), "{label} is no link");
     }
     for picture in readme.split("![").skip(1) {
         let address = picture.split("](").nth(1).unwrap();

@@ -238,8 +238,7 @@ impl Maker<'_> {
             7 => (self.integers(), "integers", self.definite),
             8 => (self.bits(), "bits", false),
             9 => {
-                // As far apart as volts and teslas of one recording.
-                let units = (0..p).map(|_| 10.0_f64.powf(self.random.uniform() * 7.0 - 3.5));
+                let units = (0..p).map(|_| 10.0_f64.powf(self.random.uniform() * 12.0 - 6.0));
                 let units: Vec<f64> = units.collect();
                 let set = self.covariances(3 * p);
                 (Self::scaled(set, p, &units), "units", self.definite)
@@ -362,6 +361,7 @@ pub fn case(seed: u64) -> Case {
     if method != Method::Pham && random.one_in(6) {
         settings = settings.orthogonal(true);
     }
+    settings = settings.stability(random.choose(&[0, 0, 0, 0, 0, 2]));
     Case {
         n,
         p,

@@ -1,9 +1,10 @@
 //! What holds of every solve, whatever the set: no NaN, no loss that rises, no more iterations than
-//! allowed, and no refusal of a set that can be solved.
+//! allowed, no refusal of a set that can be solved; what is said of B is true of it, and a solve that is said to
+//! have converged has.
 
 use codiag::{
-    Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, Record, Scalar, SetOptions,
-    Settings, Start, Status, c64, diagonalize,
+    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, Record, Scalar,
+    SetOptions, Settings, Status, c64, diagonalize,
 };
 
 /// A set, and what is asked of it.
@@ -45,9 +46,10 @@ fn judge_set<T: Scalar>(data: &[T], case: &Case) -> Result<Verdict, String> {
         .and_then(|set| Ok((diagonalize(&set, &case.settings)?, set)));
     match solved {
         Ok((answer, set)) => {
-            check(&answer, case)?;
+            let rounding = Rounding::of(&answer, &set);
+            check(&answer, &rounding, case)?;
             if case.sound {
-                check_value(&answer, &set, case)?;
+                check_value(&answer, &set, &rounding, case)?;
             }
             Ok(Verdict::Solved(answer.status))
         }
@@ -68,7 +70,68 @@ fn judge_set<T: Scalar>(data: &[T], case: &Case) -> Result<Verdict, String> {
     }
 }
 
-fn check<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<(), String> {
+/// What rounding does to numbers made from B, whatever the units of the channels.
+struct Rounding {
+    /// How many times as large as a diagonal entry of B C Bᴴ the terms are that it is the sum of; of a fit, which
+    /// divides by the squared sines of the angles between columns of A, what these make of it.
+    cancellation: f64,
+    /// For each component of the likelihood 1/√(b_a C̄ b_aᴴ), the factor that brings its mean power to 1.
+    gauge: Vec<f64>,
+}
+
+impl Rounding {
+    fn of<T: Scalar>(answer: &Diagonalization<T>, set: &MatrixSet<T>) -> Self {
+        let p = answer.b.rows();
+        if set.criterion() != Criterion::Likelihood {
+            let ratio = match set.criterion() {
+                Criterion::LeastSquares => answer.condition_number().powi(2),
+                _ => 1.0,
+            };
+            return Self {
+                cancellation: ratio,
+                gauge: vec![1.0; p],
+            };
+        }
+        // The mean is that of the coordinates to which the set was reduced.
+        let b = match set.reduction() {
+            Some(reduction) => &answer.b * reduction.patterns(),
+            None => answer.b.clone(),
+        };
+        let mean = set.mean();
+        let moved = &(&b * mean) * &b.adjoint();
+        let terms = |a: usize| -> f64 {
+            let row = b.row(a).iter().enumerate();
+            row.map(|(k, x)| x.abs() * mean[(k, k)].real().sqrt()).sum()
+        };
+        let power = |a: usize| moved[(a, a)].real();
+        let ratios = (0..p).map(|a| terms(a).powi(2) / power(a));
+        Self {
+            cancellation: ratios.fold(1.0, f64::max),
+            gauge: (0..p).map(|a| 1.0 / power(a).sqrt()).collect(),
+        }
+    }
+
+    /// What may be wrong with a gradient. Over rotations, which leave powers as they are, entries of a strong and a weak
+    /// component are seen in units of the weak one.
+    fn gradient_error(&self, rotations: bool) -> f64 {
+        let extreme = |pick: fn(f64, f64) -> f64| self.gauge.iter().copied().reduce(pick);
+        match (extreme(f64::max), extreme(f64::min)) {
+            (Some(most), Some(least)) if rotations => self.error() * most / least,
+            _ => self.error(),
+        }
+    }
+
+    /// What may be wrong with a loss.
+    fn error(&self) -> f64 {
+        1e-13 * self.cancellation
+    }
+}
+
+fn check<T: Scalar>(
+    answer: &Diagonalization<T>,
+    rounding: &Rounding,
+    case: &Case,
+) -> Result<(), String> {
     let finite = |what: &str, numbers: &[f64]| match numbers.iter().find(|x| !x.is_finite()) {
         Some(x) => Err(format!("{what} has {x}")),
         None => Ok(()),
@@ -86,6 +149,12 @@ fn check<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<(), Stri
     finite("powers", answer.powers.as_slice())?;
     finite("residuals", &answer.residuals)?;
     finite("start_losses", &answer.start_losses)?;
+    if let Some(hardest) = answer.identifiability {
+        finite("the margin", &[hardest.margin])?;
+    }
+    if let Some(stability) = &answer.stability {
+        finite("matches", stability.matches.as_slice())?;
+    }
     if answer.history.is_empty() || answer.iterations > case.settings.max_iterations {
         return Err(format!("{} iterations", answer.iterations));
     }
@@ -93,12 +162,13 @@ fn check<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<(), Stri
         let Record {
             loss,
             gradient_norm,
+            decrement,
             step,
             ..
         } = record;
-        finite("a record", &[*loss, *gradient_norm, *step])?;
+        finite("a record", &[*loss, *gradient_norm, *decrement, *step])?;
     }
-    check_descent(answer, case)?;
+    check_descent(answer, rounding, case)?;
     // In the answer's order and scale, its rounding is another.
     if answer.status.converged() && answer.gradient_norm > 10.0 * case.settings.tolerance {
         return Err(format!(
@@ -109,15 +179,13 @@ fn check<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<(), Stri
     Ok(())
 }
 
-/// What rounding does to a loss: entries of B C Bᴴ have errors of cond(B)² roundings of the smallest of them, and a
-/// fit divides by the squared sines of the angles between columns of A.
-fn lost_to_rounding<T: Scalar>(answer: &Diagonalization<T>) -> f64 {
-    1e-13 * answer.condition_number().powi(2)
-}
-
 /// No loss rises, but by rounding; and the answer is the best point.
-fn check_descent<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<(), String> {
-    let slack = |loss: f64| 1e-8 * (1.0 + loss.abs()) + lost_to_rounding(answer);
+fn check_descent<T: Scalar>(
+    answer: &Diagonalization<T>,
+    rounding: &Rounding,
+    case: &Case,
+) -> Result<(), String> {
+    let slack = |loss: f64| 1e-8 * (1.0 + loss.abs()) + rounding.error();
     if answer.loss < -slack(0.0) {
         return Err(format!("a loss of {:e}", answer.loss));
     }
@@ -142,34 +210,80 @@ fn check_descent<T: Scalar>(answer: &Diagonalization<T>, case: &Case) -> Result<
     Ok(())
 }
 
-/// The loss said is that of the B returned, and B and A undo each other.
+/// The loss said is that of the B returned, a gradient said to be small is small there, and B and A undo each
+/// other.
 fn check_value<T: Scalar>(
     answer: &Diagonalization<T>,
     set: &MatrixSet<T>,
+    rounding: &Rounding,
     case: &Case,
 ) -> Result<(), String> {
-    let condition = answer.condition_number();
-    // Beyond this, digits are few.
-    if condition > 1e6 || matches!(case.settings.start, Start::Given(_)) {
-        return Ok(());
-    }
-    let product = &answer.b * &answer.a;
-    let unit = Matrix::<T>::identity(product.rows());
-    let pairs = product.as_slice().iter().zip(unit.as_slice());
-    let apart = pairs.fold(0.0, |most, (x, y)| f64::max(most, (*x - *y).abs()));
-    if apart > 1e-9 * condition.max(1.0) {
-        return Err(format!("B A is {apart:e} from the identity"));
-    }
+    check_inverse(answer)?;
     if answer.b.rows() < case.p {
         return Ok(());
     }
     let here = Evaluation::at(set, &answer.b).map_err(|e| format!("at B: {e}"))?;
     let error = (here.loss - answer.loss).abs();
-    if error > 1e-7 * (1.0 + answer.loss.abs()) + lost_to_rounding(answer) {
+    if error > 1e-9 * (1.0 + answer.loss.abs()) + rounding.error() {
         return Err(format!(
             "the loss is {:e}, not {:e}",
             here.loss, answer.loss
         ));
+    }
+    // Two methods of least squares solve another equation.
+    let others = matches!(case.settings.method, Method::Uwedge | Method::Ffdiag);
+    let norm = gradient_norm(&here, set, rounding, &case.settings);
+    if answer.status.converged()
+        && !others
+        && norm > 10.0 * case.settings.tolerance + rounding.gradient_error(case.settings.orthogonal)
+    {
+        return Err(format!("converged, but the gradient norm is {norm:e}"));
+    }
+    Ok(())
+}
+
+/// What is compared with the tolerance, from the derivatives at B.
+fn gradient_norm<T: Scalar>(
+    here: &Evaluation<T>,
+    set: &MatrixSet<T>,
+    rounding: &Rounding,
+    settings: &Settings,
+) -> f64 {
+    let (g, p) = (&here.gradient, here.gradient.rows());
+    let root = (p as f64).sqrt();
+    let rotations = settings.orthogonal || set.criterion() == Criterion::Frobenius;
+    if set.criterion() == Criterion::LeastSquares {
+        let energy = set.constant();
+        let share = |b: usize| 16.0 * here.gamma[(b, b)] / energy;
+        let entries = (0..p).flat_map(|a| (0..p).map(move |b| (a, b)));
+        let entries = entries.filter(|(_, b)| share(*b) > 0.0);
+        let sum: f64 = entries.map(|(a, b)| g[(a, b)].norm_sqr() / share(b)).sum();
+        return sum.sqrt();
+    }
+    if rotations {
+        let odd = Matrix::from_fn(p, p, |a, b| g[(a, b)] - g[(b, a)].conj());
+        let unit = match set.criterion() {
+            Criterion::Likelihood => 1.0,
+            _ => p as f64 / 8.0,
+        };
+        return unit * odd.norm() / root;
+    }
+    let scale = &rounding.gauge;
+    Matrix::from_fn(p, p, |a, b| g[(a, b)] * (scale[b] / scale[a])).norm() / root
+}
+
+/// B A is the identity, as far as its terms can be.
+fn check_inverse<T: Scalar>(answer: &Diagonalization<T>) -> Result<(), String> {
+    let (b, a) = (&answer.b, &answer.a);
+    let product = b * a;
+    for (x, y) in (0..b.rows()).flat_map(|x| (0..b.rows()).map(move |y| (x, y))) {
+        let own = if x == y { T::ONE } else { T::ZERO };
+        let apart = (product[(x, y)] - own).abs();
+        let terms = b.row(x).iter().enumerate();
+        let terms: f64 = terms.map(|(k, z)| (*z * a[(k, y)]).abs()).sum();
+        if apart > 1e-9 * (1.0 + terms) {
+            return Err(format!("B A is {apart:e} from the identity at ({x}, {y})"));
+        }
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ use crate::statistics::Statistics;
 
 /// Two columns of A whose cosine is nearer to ±1 than this are collinear: an angle of 10⁻⁵.
 const COLLINEAR: f64 = 5e-11;
+/// An inverse with entries beyond this, in units of the rows inverted, is rounding.
+const SINGULAR: f64 = 1e13;
 /// A component with so many times the energy of the whole set is cancelled by others to a hundredth.
 const CANCELLED: f64 = 100.0;
 
@@ -61,12 +63,22 @@ pub(crate) fn column_norms<T: Scalar>(a: &Matrix<T>) -> Vec<f64> {
     squares.iter().map(|x| x.sqrt()).collect()
 }
 
-/// The B of an A whose columns are brought to unit norm; None if it has no inverse.
+/// The B of an A whose columns are brought to unit norm; None if it has no inverse, or none that rounding leaves
+/// anything of.
 pub(crate) fn diagonalizer<T: Scalar>(a: &Matrix<T>) -> Option<Matrix<T>> {
     let scale: Vec<f64> = column_norms(a).iter().map(|x| 1.0 / x).collect();
     let a = Matrix::from_fn(a.rows(), a.columns(), |k, c| a[(k, c)] * scale[c]);
     let b = linalg::inverse(&a);
-    (a.is_finite() && b.is_finite()).then_some(b)
+    (a.is_finite() && b.is_finite() && !is_singular(&a, &b)).then_some(b)
+}
+
+/// Whether A, of inverse B, is singular to rounding, whatever the units of its rows.
+fn is_singular<T: Scalar>(a: &Matrix<T>, b: &Matrix<T>) -> bool {
+    let unit = |k: usize| a.row(k).iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    let units: Vec<f64> = (0..a.rows()).map(unit).collect();
+    let entry = |k: usize, c: usize| b[(k, c)].abs() * units[c];
+    let mut entries = (0..b.rows()).flat_map(|k| (0..b.columns()).map(move |c| (k, c)));
+    entries.any(|(k, c)| entry(k, c) > SINGULAR)
 }
 
 /// Whether components of a fit cancel each other: the sign of columns on their way to be collinear.

@@ -5,19 +5,25 @@
 use super::pairs;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{PairStep, PairSums, Pairs};
+use crate::rounding::CarriedErrors;
 
 /// The smallest ω − 1 of a pair, as in the original program.
 const FLOOR: f64 = 1e-9;
 
-/// Transforms every pair once, and the rows of B with it. Returns the decrease of the loss that the
+/// Transforms every pair once, and the rows of B with it, and takes the errors along. Returns the decrease of the loss that the
 /// pairs predicted together.
-pub(crate) fn sweep<T: Scalar, P: Pairs<T> + ?Sized>(set: &mut P, b: &mut Matrix<T>) -> f64 {
+pub(crate) fn sweep<T: Scalar, P: Pairs<T> + ?Sized>(
+    set: &mut P,
+    b: &mut Matrix<T>,
+    errors: &mut CarriedErrors,
+) -> f64 {
     let mut decrement = 0.0;
     for (first, second) in pairs(b.rows()) {
         let (step, predicted) = step(set.pair_sums(first, second));
         decrement += predicted;
         set.apply(first, second, step);
         step.apply_to_rows(b, first, second);
+        errors.pair_step(step, first, second);
     }
     decrement
 }

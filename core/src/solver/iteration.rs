@@ -3,12 +3,14 @@
 use super::least_squares;
 use super::progress::Progress;
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::direction::quasi_newton;
 use crate::least_squares::{Point, is_cancelled, is_collinear, wedge};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::Trial;
-use crate::matrices::{Probe, WorkingSet};
+use crate::matrices::{Probe, Summary, WorkingSet};
 use crate::report::{Record, Status, StepKind};
+use crate::rounding::CarriedErrors;
 use crate::settings::Settings;
 use crate::statistics::Statistics;
 use crate::update;
@@ -62,6 +64,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar, S: WorkingSet<T>> {
     pub loss: f64,
     pub statistics: Statistics<T>,
     pub history: Vec<Record>,
+    /// What rounding has left in the matrices where the set stands.
+    pub errors: CarriedErrors,
     progress: &'a mut Progress<'o, T>,
     passes: f64,
     /// The point of smallest ĝ since changes of the loss became rounding.
@@ -70,6 +74,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar, S: WorkingSet<T>> {
     stalled: usize,
     /// How often ĝ turned out to be above the tolerance once the Dⁱ were made anew.
     failed_confirmations: usize,
+    /// Whether a step has led to an A without an inverse.
+    pub dependent: bool,
     /// Whether the observer asked to stop.
     stopped: bool,
 }
@@ -83,16 +89,12 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         progress: &'a mut Progress<'o, T>,
     ) -> Result<Self, Error> {
         let criterion = set.summary().criterion;
-        let b = if settings.rescale && !settings.orthogonal {
-            let gauge = criterion.gauge(&b, &set.summary().mean);
-            b.scale_rows(&gauge)
-        } else {
-            b
-        };
+        let b = in_gauge(set.summary(), settings, b);
         let diagonal_sum = set.reset(&b)?;
         let loss = criterion.loss(set.summary(), diagonal_sum, linalg::log_abs_det(&b));
         let statistics = least_squares::statistics(set, settings)?;
         Ok(Self {
+            errors: CarriedErrors::fresh(&b, &set.summary().mean),
             set,
             settings,
             b,
@@ -104,6 +106,7 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
             best: None,
             stalled: 0,
             failed_confirmations: 0,
+            dependent: false,
             stopped: false,
         })
     }
@@ -129,20 +132,66 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         if self.gradient_norm() > self.settings.tolerance || self.history.is_empty() || !moved {
             return Ok(());
         }
-        let half = linalg::product(&self.b, &self.set.summary().mean);
-        let expected = linalg::product_adjoint(&half, &self.b);
-        let actual = self.set.mean()?;
-        let pairs = expected.as_slice().iter().zip(actual.as_slice());
-        let drift = pairs.map(|(x, y)| (*x - *y).norm_sqr()).sum::<f64>().sqrt();
-        if drift <= 0.1 * self.settings.tolerance * expected.norm() {
+        if !self.has_drifted(0.1 * self.settings.tolerance)? {
             return Ok(());
         }
-        self.set.reset(&self.b)?;
-        self.count(1.0);
-        self.statistics = self.set.statistics()?;
+        self.renew()?;
         if self.gradient_norm() > self.settings.tolerance {
             self.failed_confirmations += 1;
         }
+        Ok(())
+    }
+
+    /// Whether the mean of the Dⁱ is farther from B C̄ Bᴴ than that share of its size. Where all components count
+    /// alike, however weak, it is seen in units of their powers; over rotations, which do not bring these to 1, an
+    /// entry of the gradient in units of the weaker.
+    fn has_drifted(&mut self, share: f64) -> Result<bool, Error> {
+        let half = linalg::product(&self.b, &self.set.summary().mean);
+        let expected = linalg::product_adjoint(&half, &self.b);
+        let actual = self.set.mean()?;
+        let p = expected.rows();
+        let unit = |a: usize| match self.set.summary().criterion {
+            Criterion::Likelihood => expected[(a, a)].real().sqrt(),
+            _ => 1.0,
+        };
+        let units: Vec<f64> = (0..p).map(unit).collect();
+        let (mut apart, mut size) = (0.0, 0.0);
+        for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
+            let (x, y) = (expected[(a, b)], actual[(a, b)]);
+            let unit = if self.settings.orthogonal {
+                units[a].min(units[b]).powi(2)
+            } else {
+                units[a] * units[b]
+            };
+            apart += ((x - y) / unit).norm_sqr();
+            size += (x / (units[a] * units[b])).norm_sqr();
+        }
+        // Not a number is no small one.
+        Ok(!(apart <= share * share * size))
+    }
+
+    /// Makes the matrices Dⁱ anew where those that have come here step by step have lost too much on the way.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        let summary = self.set.summary();
+        // Of the Frobenius criterion all errors are shares of the same energy; a fit has none to carry.
+        let matters = summary.criterion == Criterion::Likelihood;
+        if matters && self.errors.outweigh_new(&self.b, &summary.mean) {
+            self.renew()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the matrices Dⁱ anew from B.
+    fn renew(&mut self) -> Result<(), Error> {
+        let b = std::mem::replace(&mut self.b, Matrix::zeros(0, 0));
+        self.b = in_gauge(self.set.summary(), self.settings, b);
+        let diagonal_sum = self.set.reset(&self.b)?;
+        self.count(1.0);
+        let summary = self.set.summary();
+        let log_det = linalg::log_abs_det(&self.b);
+        self.loss = summary.criterion.loss(summary, diagonal_sum, log_det);
+        self.errors = CarriedErrors::fresh(&self.b, &summary.mean);
+        self.statistics = self.set.statistics()?;
         Ok(())
     }
 
@@ -220,7 +269,7 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         let fit = summary.criterion.fits_originals();
         if fit
             && status != Status::Stopped
-            && is_cancelled(&self.statistics.gamma, summary.constant)
+            && (self.dependent || is_cancelled(&self.statistics.gamma, summary.constant))
         {
             return Status::Collinear;
         }
@@ -252,6 +301,7 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
             vec![1.0; e.rows()]
         };
         let statistics = self.set.advance(trial.alpha, &scale)?;
+        self.errors.step(e, trial.alpha, &scale);
         let mut b = update::advanced(&self.b, e, trial.alpha, &scale);
         if self.settings.orthogonal {
             b = linalg::reorthogonalize(&b);
@@ -291,4 +341,13 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
             _ => (self.b, Some(self.statistics), self.history),
         }
     }
+}
+
+/// B in the gauge, if that is wanted.
+fn in_gauge<T: Scalar>(summary: &Summary<T>, settings: &Settings, b: Matrix<T>) -> Matrix<T> {
+    if !settings.rescale || settings.orthogonal {
+        return b;
+    }
+    let gauge = summary.criterion.gauge(&b, &summary.mean);
+    b.scale_rows(&gauge)
 }

@@ -79,6 +79,7 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Acdc<T> {
         iteration.set.hessian(weighted)?;
         acdc::sweep(&mut a, weighted, &iteration.statistics.gamma)?;
         let Some(b) = diagonalizer(&a) else {
+            iteration.dependent = true;
             return Ok(None);
         };
         iteration.count(1.0 / 3.0 + FIT_PASSES);
@@ -107,6 +108,7 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Wedge {
         let e = wedge::direction(&iteration.statistics);
         let method = iteration.settings.method;
         let Some((b, length)) = Self::next(method, &iteration.b, &e) else {
+            iteration.dependent = true;
             return Ok(None);
         };
         let Point { b, loss, .. } = Point::at(iteration.set, b)?;

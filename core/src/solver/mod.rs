@@ -277,6 +277,7 @@ fn iterate<T: Scalar, S: WorkingSet<T>>(
 ) -> Result<Status, Error> {
     let mut step = Step::START;
     loop {
+        iteration.refresh()?;
         iteration.confirm()?;
         iteration.record(step);
         iteration.observe();

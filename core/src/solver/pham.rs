@@ -19,7 +19,7 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Pham {
         let Some(pairs) = iteration.set.pairs() else {
             return Err(Error::Conflict(Conflict::PairsNotInMemory));
         };
-        let decrement = pham::sweep(pairs, &mut b);
+        let decrement = pham::sweep(pairs, &mut b, &mut iteration.errors);
         let diagonal_sum = pairs.diagonal_sum();
         iteration.count(4.0 / 3.0);
         let mut statistics = iteration.set.statistics()?;

@@ -176,12 +176,31 @@ fn mean_eigenvectors<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     Ok(eigen(&set.mean)?.1)
 }
 
-/// The paper's start, Λ^{-1/2} Pᴴ for the mean P Λ Pᴴ.
+/// Eigenvalues of the mean below this share of the largest are known to a few digits only, if at all.
+const GRADED: f64 = 1e-12;
+
+/// The paper's start, Λ^{-1/2} Pᴴ for the mean P Λ Pᴴ. Where units are so different that rounding would decide
+/// the smaller eigenvalues, the same of the channels' correlations.
 fn whitener<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     let (values, vectors) = eigen(&set.mean)?;
-    let tiny = values.last().copied().unwrap_or(1.0).abs() * f64::EPSILON;
+    let largest = values.last().copied().unwrap_or(1.0).abs();
+    if values[0] > GRADED * largest {
+        return Ok(whitened(vectors, &values, largest));
+    }
+    let (p, mean) = (set.dimension(), &set.mean);
+    // Powers of two: nothing is rounded.
+    let unit = |a: usize| (-0.5 * mean[(a, a)].real().log2()).round().exp2();
+    let units: Vec<f64> = (0..p).map(unit).collect();
+    let scaled = Matrix::from_fn(p, p, |a, b| mean[(a, b)] * units[a] * units[b]);
+    let (values, vectors) = eigen(&scaled)?;
+    let whitener = whitened(vectors, &values, values[p - 1]);
+    Ok(Matrix::from_fn(p, p, |a, c| whitener[(a, c)] * units[c]))
+}
+
+fn whitened<T: Scalar>(vectors: Matrix<T>, values: &[f64], largest: f64) -> Matrix<T> {
+    let tiny = largest * f64::EPSILON;
     let scales: Vec<f64> = values.iter().map(|v| 1.0 / v.max(tiny).sqrt()).collect();
-    Ok(vectors.scale_rows(&scales))
+    vectors.scale_rows(&scales)
 }
 
 fn eigen<T: Scalar>(m: &Matrix<T>) -> Result<(Vec<f64>, Matrix<T>), Error> {

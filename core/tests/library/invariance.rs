@@ -2,8 +2,8 @@
 
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Criterion, Diagonalization, Error, Matrix, MatrixSet, SetOptions, Settings, Start, Status,
-    diagonalize,
+    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, SetOptions, Settings,
+    Start, Status, diagonalize,
 };
 
 fn solve(set: &MatrixSet) -> Diagonalization {
@@ -183,5 +183,39 @@ fn all_ways_to_make_a_set_make_the_same_one() {
         MatrixSet::from_matrices(huge, [[1.0]], &options).unwrap_err(),
     ] {
         assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    }
+}
+
+/// Starts that mix channels whose units are twelve decades apart, or leave them as they are: what is recorded is the
+/// loss of B, although the first matrices know little of the weak channels, and the answer is that of other units.
+#[test]
+fn losses_are_those_of_b_however_channels_differ_and_a_start_mixes_them() {
+    let (n, p) = (40, 6);
+    let made = Synthetic::new(n, p, 0.1, 3);
+    let reference = solve(&made.set().unwrap());
+    let unit = |c: usize| 10.0_f64.powi([6, -6, 0, 3, -2, 5][c]);
+    let units: Vec<f64> = (0..p).map(unit).collect();
+    let set = MatrixSet::new(&transformed(&made, &Matrix::diagonal(&units)), n, p).unwrap();
+    // Of channels in these units all but the strongest is lost, were they mixed evenly; so their roots are.
+    let mixing =
+        |a: usize, c: usize| ((3 * a + 5 * c) % 7) as f64 - 2.5 + f64::from(u8::from(a == c));
+    let mixed = Matrix::from_fn(p, p, |a, c| mixing(a, c) / units[c].sqrt());
+    for method in [Method::Newton, Method::QuasiNewton, Method::Pham] {
+        for start in [
+            Start::Spectral,
+            Start::Whitener,
+            Start::Identity,
+            Start::Given(mixed.clone()),
+        ] {
+            let settings = Settings::default().method(method).start(start.clone());
+            let answer = diagonalize(&set, &settings).unwrap();
+            let here = Evaluation::at(&set, &answer.b).unwrap();
+            let last = answer.history.last().unwrap().loss;
+            let case = format!("{method:?} from {start:?}: {} {last}", answer.loss);
+            assert!(answer.status.converged(), "{case}");
+            assert!((answer.loss - here.loss).abs() < 1e-10, "{case}");
+            assert!((answer.loss - last).abs() < 1e-9, "{case}");
+            assert!((answer.loss - reference.loss).abs() < 1e-9, "{case}");
+        }
     }
 }

@@ -1,0 +1,178 @@
+//! Every mistake is told, and told apart.
+
+use super::*;
+
+#[test]
+fn every_mistake_has_its_code_and_its_place() {
+    let good = [2.0, 0.5, 0.5, 1.0, 1.0, 0.1, 0.1, 3.0];
+    let with = |k: usize, value: f64| {
+        let mut data = good;
+        data[k] = value;
+        data
+    };
+    let refused = |data: &[f64], layout, options: &codiag_set_options| {
+        (set(data, 2, 2, layout, options).unwrap_err(), details())
+    };
+    for (layout, row, column) in [(ROW, 0, 1), (COLUMN, 1, 0)] {
+        let (code, found) = refused(&with(5, f64::NAN), layout, &options());
+        assert_eq!(code, codiag_error::NotFinite as c_int);
+        assert_eq!((found.matrix, found.row, found.column), (1, row, column));
+        assert!(found.value.is_nan() && found.code == code);
+    }
+    let (code, found) = refused(&with(1, 0.4), ROW, &options());
+    assert_eq!((code, found.matrix), (codiag_error::Asymmetric as c_int, 0));
+    let (code, found) = refused(&with(0, 0.1), ROW, &options());
+    assert_eq!(
+        (code, found.matrix),
+        (codiag_error::NotPositiveDefinite as c_int, 0)
+    );
+    assert!(found.value < 0.0);
+    let weights = [1.0, -2.0];
+    let (code, found) = refused(
+        &good,
+        ROW,
+        &codiag_set_options {
+            weights: weights.as_ptr(),
+            ..options()
+        },
+    );
+    assert_eq!(
+        (code, found.matrix, found.value),
+        (codiag_error::Weights as c_int, 1, -2.0)
+    );
+    let (code, _) = refused(
+        &good,
+        ROW,
+        &codiag_set_options {
+            shrinkage: 2.0,
+            ..options()
+        },
+    );
+    assert_eq!(
+        (code, message().as_str()),
+        (8, "shrinkage must be between 0 and 1, got 2")
+    );
+    let (code, found) = refused(&good, 7, &options());
+    assert_eq!(
+        (code, message().as_str()),
+        (1, "layout is 7, which is no codiag_layout")
+    );
+    assert_eq!(found.matrix, CODIAG_NONE);
+    let (code, _) = refused(
+        &good,
+        ROW,
+        &codiag_set_options {
+            criterion: -3,
+            ..options()
+        },
+    );
+    assert_eq!(
+        (code, message().as_str()),
+        (1, "criterion is -3, which is no codiag_criterion")
+    );
+    let (code, _) = refused(
+        &good,
+        ROW,
+        &codiag_set_options {
+            symmetrize: 2,
+            ..options()
+        },
+    );
+    assert_eq!(
+        (code, message().as_str()),
+        (1, "symmetrize must be 0 or 1, got 2")
+    );
+    assert_eq!(
+        set(&good, 0, 2, ROW, &options()),
+        Err(codiag_error::Shape as c_int)
+    );
+    assert_eq!(
+        set(&good, usize::MAX / 2, 2, ROW, &options()),
+        Err(codiag_error::Shape as c_int)
+    );
+    assert_eq!(
+        message(),
+        format!(
+            "{} x 2 x 2 numbers are more than can be addressed",
+            usize::MAX / 2
+        )
+    );
+    let hermitian = [1.0, 1.0, 0.0, 1.0].map(|x| c64::new(x, 0.0));
+    assert_eq!(
+        complex_set(&hermitian, 1, 2, COLUMN),
+        Err(codiag_error::Asymmetric as c_int)
+    );
+    assert_eq!((details().row, details().column), (1, 0));
+}
+
+#[test]
+fn null_misaligned_and_strange_sizes_are_refused() {
+    let data = [1.0, 0.0, 0.0, 2.0];
+    unsafe {
+        let (mut set, mut answer) = (ptr::null_mut(), ptr::null_mut());
+        let new =
+            |data: *const f64, options: *const codiag_set_options, set: *mut *mut codiag_set| {
+                codiag_set_new(data, 1, 2, ROW, options, set)
+            };
+        assert_eq!(new(ptr::null(), ptr::null(), &raw mut set), 1);
+        assert_eq!(message(), "the data is NULL");
+        assert_eq!(new(data.as_ptr().byte_add(1), ptr::null(), &raw mut set), 1);
+        assert_eq!(
+            message(),
+            "the data is not aligned: its address is no multiple of 8"
+        );
+        assert_eq!(new(data.as_ptr(), ptr::null(), ptr::null_mut()), 1);
+        let newer = codiag_set_options {
+            size: size_of::<codiag_set_options>() + 8,
+            ..options()
+        };
+        assert_eq!(new(data.as_ptr(), &raw const newer, &raw mut set), 1);
+        assert!(message().ends_with("a newer codiag.h"), "{}", message());
+        let forgotten = codiag_set_options {
+            size: 0,
+            ..options()
+        };
+        assert_eq!(new(data.as_ptr(), &raw const forgotten, &raw mut set), 1);
+        assert!(message().ends_with("init function"), "{}", message());
+        assert_eq!(new(data.as_ptr(), ptr::null(), &raw mut set), 0);
+        let given = codiag_settings {
+            start: codiag_start::Given as c_int,
+            ..settings()
+        };
+        assert_eq!(
+            codiag_diagonalize(set, &raw const given, &raw mut answer),
+            1
+        );
+        assert_eq!(message(), "b is NULL");
+        let forgotten = codiag_settings {
+            b: data.as_ptr(),
+            ..settings()
+        };
+        assert_eq!(
+            codiag_diagonalize(set, &raw const forgotten, &raw mut answer),
+            1
+        );
+        assert_eq!(
+            codiag_diagonalize(ptr::null(), ptr::null(), &raw mut answer),
+            1
+        );
+        assert_eq!(message(), "the set is NULL");
+        assert_eq!(
+            codiag_set_evaluate(set, data.as_ptr(), ptr::null_mut(), ptr::null_mut()),
+            1
+        );
+        assert_eq!(
+            codiag_set_transform(set, data.as_ptr(), 0, ptr::null_mut()),
+            2
+        );
+        assert!(codiag_answer_b(ptr::null()).is_null());
+        assert!(codiag_answer_condition_number(ptr::null()).is_nan());
+        assert_eq!(
+            (codiag_set_length(set), codiag_set_length(ptr::null())),
+            (1, 0)
+        );
+        codiag_set_free(set);
+        codiag_set_free(ptr::null_mut());
+        codiag_answer_free(ptr::null_mut());
+    }
+}

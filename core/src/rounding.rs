@@ -1,0 +1,110 @@
+//! The rounding errors that the matrices Dⁱ bring along, and when to make the Dⁱ anew.
+//!
+//! Made from B, an entry of Dⁱ = B Cⁱ Bᴴ has errors of the size of the terms b_ak Cⁱ_kl b̄_bl that it is the sum of: with
+//! signs as they fall, ε √(v_a v_b) where v_a = Σ_k |b_ak|² C̄_kk. A step D ← M D Mᴴ takes these errors along, to
+//! v_a ← Σ_c |M_ac|² v_c. So where a start mixes channels of very different units and the steps take them apart
+//! again, the Dⁱ keep errors of the size of the strongest channels, however weak the components become,
+//! while those of a new B Cⁱ Bᴴ shrink with them.
+
+use crate::linalg::{self, Matrix, Scalar};
+use crate::matrices::PairStep;
+
+/// New matrices must have errors so many times smaller: a pass is not worth less.
+const WORTHWHILE: f64 = 10.0;
+/// Errors below this share of a component's power do not matter.
+const NEGLIGIBLE: f64 = 1e-10;
+
+/// v_a of each component: the variance of the errors in the Dⁱ, in units of ε².
+#[derive(Clone, Debug)]
+pub(crate) struct CarriedErrors(Vec<f64>);
+
+impl CarriedErrors {
+    /// Those of matrices made from B, in a set of that mean.
+    pub fn fresh<T: Scalar>(b: &Matrix<T>, mean: &Matrix<T>) -> Self {
+        let powers: Vec<f64> = (0..mean.rows()).map(|k| mean[(k, k)].real()).collect();
+        let variance = |a: usize| {
+            let terms = b.row(a).iter().zip(&powers);
+            terms.map(|(x, power)| x.norm_sqr() * power).sum()
+        };
+        Self((0..b.rows()).map(variance).collect())
+    }
+
+    /// Takes them along D ← S (I + αE) D (I + αE)ᴴ S, S = diag(`scale`).
+    pub fn step<T: Scalar>(&mut self, e: &Matrix<T>, alpha: f64, scale: &[f64]) {
+        let before = std::mem::take(&mut self.0);
+        let after = scale.iter().enumerate().map(|(a, scale)| {
+            let own = (T::ONE + e[(a, a)] * alpha).norm_sqr() * before[a];
+            let others = e.row(a).iter().zip(&before).enumerate();
+            let others = others.filter(|(c, _)| *c != a);
+            let sum: f64 = others.map(|(_, (x, v))| x.norm_sqr() * v).sum();
+            scale * scale * (own + alpha * alpha * sum)
+        });
+        self.0 = after.collect();
+    }
+
+    /// The same for the step of a pair.
+    pub fn pair_step<T: Scalar>(&mut self, step: PairStep<T>, a: usize, b: usize) {
+        let (x, y) = (self.0[a], self.0[b]);
+        (self.0[a], self.0[b]) = match step {
+            PairStep::Shear { ab, ba } => (x + ab.norm_sqr() * y, y + ba.norm_sqr() * x),
+            PairStep::Rotation { cosine, sine } => {
+                let (own, other) = (cosine * cosine, sine.norm_sqr());
+                (own * x + other * y, own * y + other * x)
+            }
+        };
+    }
+
+    /// Whether matrices made anew from B, where they stand, would be better by enough to matter.
+    pub fn outweigh_new<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> bool {
+        let fresh = Self::fresh(b, mean);
+        let better = |a: usize| self.0[a] > WORTHWHILE * fresh.0[a];
+        if !(0..b.rows()).any(better) {
+            return false;
+        }
+        let half = linalg::product(b, mean);
+        let power = |a: usize| linalg::dot(half.row(a), b.row(a));
+        (0..b.rows()).any(|a| better(a) && f64::EPSILON * self.0[a] > NEGLIGIBLE * power(a))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two channels, one of 10¹⁰ times the power of the other, and a start that mixes them.
+    fn mixed() -> (Matrix, Matrix) {
+        let mean = Matrix::from_rows(2, 2, vec![1e10, 0.0, 0.0, 1.0]);
+        let b = Matrix::from_rows(2, 2, vec![0.8, 0.6, -0.6, 0.8]);
+        (b, mean)
+    }
+
+    #[test]
+    fn errors_outlive_the_mixing() {
+        let (b, mean) = mixed();
+        let mut errors = CarriedErrors::fresh(&b, &mean);
+        assert!(!errors.outweigh_new(&b, &mean));
+        // A rotation back to the channels.
+        let back = b.transpose();
+        let e = Matrix::from_fn(2, 2, |a, c| back[(a, c)] - f64::from(u8::from(a == c)));
+        errors.step(&e, 1.0, &[1.0; 2]);
+        let apart = linalg::product(&back, &b);
+        assert!(errors.outweigh_new(&apart, &mean));
+        assert!(!CarriedErrors::fresh(&apart, &mean).outweigh_new(&apart, &mean));
+    }
+
+    #[test]
+    fn steps_and_pairs_agree() {
+        let (b, mean) = mixed();
+        let (mut whole, mut pair) = (
+            CarriedErrors::fresh(&b, &mean),
+            CarriedErrors::fresh(&b, &mean),
+        );
+        let e = Matrix::from_rows(2, 2, vec![0.0, 0.4, -0.2, 0.0]);
+        whole.step(&e, 0.5, &[1.0; 2]);
+        let shear = PairStep::Shear { ab: -0.1, ba: 0.2 };
+        pair.pair_step(shear, 1, 0);
+        for (x, y) in whole.0.iter().zip(&pair.0) {
+            assert!((x - y).abs() <= 1e-15 * x);
+        }
+    }
+}
