@@ -116,7 +116,7 @@ pub struct Record {
     /// [`Settings::restarts`](crate::Settings::restarts), then the resamples of
     /// [`Settings::stability`](crate::Settings::stability), which are samples.
     pub start: usize,
-    /// Whether only a sample of the matrices is looked at, to improve the start or to learn how surely its answer
+    /// Whether only a sample of the matrices, or a few combinations of them, are looked at, to improve the start or to learn how surely its answer
     /// comes again. Such points are shown to observers, but are not in the history, and their losses compare with
     /// no other.
     pub sample: bool,

@@ -73,13 +73,18 @@ impl<'a, T: Scalar> Model<'a, T> {
         let p = e.rows();
         let (g, t) = (&self.fit.gram, self.moments);
         let u = linalg::product(&self.fit.components, e);
-        let inner = Matrix::from_fn(p, p, |a, b| (g[(a, b)].conj() * u[(a, b)]).real());
-        let inner = linalg::product(&linalg::product(&self.fit.inverse, &inner), t);
-        let inner = Matrix::from_fn(p, p, |a, b| {
-            u[(b, a)].conj() * t[(a, b)] - g[(a, b)] * (2.0 * inner[(a, b)])
-        });
+        let pairs = g.as_slice().iter().zip(u.as_slice());
+        let inner = pairs.map(|(g, u)| (g.conj() * *u).real()).collect();
+        let inner = linalg::product(&self.fit.inverse, &Matrix::from_rows(p, p, inner));
+        let inner = linalg::product(&inner, t);
+        // U becomes Uᴴ∘T − 2 g∘(K⁻¹ Re(ḡ∘U) T).
+        let mut u = u.adjoint();
+        let others = t.as_slice().iter().zip(g.as_slice()).zip(inner.as_slice());
+        for (u, ((t, g), inner)) in u.as_mut_slice().iter_mut().zip(others) {
+            *u = *u * *t - *g * (2.0 * inner);
+        }
         let mut product = linalg::product(e, &self.weighted);
-        let rest = linalg::product(&self.a, &inner);
+        let rest = linalg::product(&self.a, &u);
         linalg::add_multiple(product.as_mut_slice(), 1.0, rest.as_slice());
         project(&self.a, &mut product);
         product
@@ -114,8 +119,10 @@ impl<'a, T: Scalar> Model<'a, T> {
         while iterations < MOST && rz > goal {
             iterations += 1;
             let mut hq = product(&q)?;
-            for (k, x) in hq.as_mut_slice().iter_mut().enumerate() {
-                *x += q.as_slice()[k] * (damping * self.energies[k % p]);
+            for k in 0..p {
+                let row = hq.row_mut(k).iter_mut().zip(q.row(k));
+                row.zip(&self.energies)
+                    .for_each(|((x, q), energy)| *x += *q * (damping * energy));
             }
             let curvature = q.dot(&hq);
             if curvature <= 1e-10 * squared {
@@ -151,7 +158,11 @@ impl<'a, T: Scalar> Model<'a, T> {
     }
 
     fn precondition(&self, r: &Matrix<T>) -> Matrix<T> {
-        let mut z = Matrix::from_fn(r.rows(), r.rows(), |k, c| r[(k, c)] / self.energies[c]);
+        let mut z = r.clone();
+        for k in 0..z.rows() {
+            let row = z.row_mut(k).iter_mut().zip(&self.energies);
+            row.for_each(|(x, energy)| *x = *x / *energy);
+        }
         project(&self.a, &mut z);
         z
     }

@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::{Matrix, Scalar, c64};
+use super::{Matrix, Scalar, c64, small};
 
 mod by_faer;
 #[cfg(test)]
@@ -207,6 +207,15 @@ pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
 /// The inverse of a square matrix; its entries are not finite if there is none.
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::inverse(m)
+}
+
+/// The same by elimination, which up to [`GAUSS_JORDAN`] is several times faster, and rounds otherwise.
+pub fn inverse_by_elimination<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
+    if m.rows() <= GAUSS_JORDAN {
+        small::inverse(m)
+    } else {
+        T::inverse(m)
+    }
 }
 
 /// log |det m|, −∞ if `m` is singular.

@@ -20,7 +20,7 @@ use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Order, Settings};
 use crate::stability::{self, Stability};
 use crate::statistics::Statistics;
-use crate::{Criterion, Error, start};
+use crate::{Criterion, Error};
 use coarse::Coarse;
 use iteration::{Beginning, Iteration, Step};
 use progress::Progress;
@@ -133,10 +133,8 @@ fn solve_starts<T: Scalar, S: WorkingSet<T>>(
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(set.summary(), observer);
-    let mut best = match coarse::start(set, settings, progress)? {
-        Coarse::Start(beginning) => solve(set, settings, beginning, progress)?,
-        Coarse::Stopped(beginning) => stand(set, settings, beginning, progress)?,
-    };
+    let beginning = coarse::start(set, settings, progress)?;
+    let mut best = solve_from(set, settings, beginning, progress)?;
     let mut start_losses = vec![best.loss()];
     // Where stability is asked for, all starts are followed to their end; else the first that cannot be
     // expected to win is given up.
@@ -199,11 +197,21 @@ fn solve_again<T: Scalar, S: WorkingSet<T>>(
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let beginning = Beginning {
-        b: start::restart(set, progress.start, settings.orthogonal, best)?,
-        passes: 0.0,
-    };
-    solve(set, settings, beginning, progress)
+    let beginning = coarse::restart(set, settings, best, progress)?;
+    solve_from(set, settings, beginning, progress)
+}
+
+/// The solve from a start, unless it was to stop there.
+fn solve_from<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    settings: &Settings,
+    beginning: Coarse<T>,
+    progress: &mut Progress<'_, T>,
+) -> Result<Outcome<T>, Error> {
+    match beginning {
+        Coarse::Start(beginning) => solve(set, settings, beginning, progress),
+        Coarse::Stopped(beginning) => stand(set, settings, beginning, progress),
+    }
 }
 
 fn solve<T: Scalar, S: WorkingSet<T>>(

@@ -1,22 +1,18 @@
 //! The start of a least-squares fit.
 //!
-//! What a fit leaves does not change if the matrices are replaced by orthonormal combinations of them, each
-//! times its singular value: the principal ones make a small set whose fit is close to that of all.
+//! The principal combinations of the matrices make a small set whose fit is close to that of all.
 //! Generalised eigenvectors of two of them, the answer if the set is exact, are refined by U-WEDGE;
 //! of several such pairs the one of lowest loss is taken, and fitted to the small set.
 
+use super::combinations::{combinations, small_set};
 use super::{SplitMix, eigen};
 use crate::Error;
-use crate::criterion::Criterion;
 use crate::least_squares::{Levenberg, Point, diagonalizer, stopping_measure, wedge};
-use crate::linalg::kernels::LANES;
-use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
-use crate::matrices::{InMemory, MatrixSet, SetOptions, WorkingSet};
+use crate::linalg::{self, Matrix, Scalar};
+use crate::matrices::{InMemory, WorkingSet};
 
 /// Combinations at most.
 const MOST: usize = 64;
-/// Combinations whose energy is below this share of the largest are rounding.
-const SMALLEST: f64 = 1e-20;
 /// Steps of U-WEDGE: from each pair, and from the best of them, at most.
 const FIRST_WEDGES: usize = 2;
 const WEDGES: usize = 8;
@@ -33,21 +29,12 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
     seed: u64,
 ) -> Result<Matrix<T>, Error> {
     let p = set.summary().dimension();
-    let combinations = combinations(set)?;
+    let combinations = combinations(set, p.min(MOST))?;
     let mut best: Option<(f64, Matrix<T>)> = None;
     if combinations.is_empty() {
         return Ok(Matrix::identity(p));
     }
-    let data: Vec<T> = combinations
-        .iter()
-        .flat_map(Matrix::as_slice)
-        .copied()
-        .collect();
-    let options = SetOptions::default()
-        .criterion(Criterion::LeastSquares)
-        .threads(1);
-    let small = MatrixSet::<T>::with_options(&data, combinations.len(), p, &options)?;
-    let mut small = InMemory::new(&small);
+    let mut small = small_set(set.summary().criterion, &combinations)?;
     for b in candidates(&combinations, &set.summary().mean, seed)? {
         let (loss, b) = refined(&mut small, b, FIRST_WEDGES)?;
         if best.as_ref().is_none_or(|(lowest, _)| loss < *lowest) {
@@ -57,87 +44,6 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
     let (_, b) = best.expect("the eigenvectors of one combination are always a candidate");
     let (_, b) = refined(&mut small, b, WEDGES)?;
     fitted(&mut small, b)
-}
-
-/// The principal combinations of the matrices, each times its singular value, in descending order.
-fn combinations<T: Scalar, S: WorkingSet<T>>(set: &mut S) -> Result<Vec<Matrix<T>>, Error> {
-    let (n, p) = (set.summary().len, set.summary().dimension());
-    let scale = entry_scale::<T>(p);
-    let count = p.min(n).min(MOST);
-    let mut random = SplitMix(0);
-    // One combination per row, its entries off the diagonal times √2: inner products are those of matrices.
-    // (Imaginary parts on the diagonal are left out by the first round.)
-    let first = Matrix::from_fn(count, scale.len(), |_, _| random.next());
-    let basis = orthonormal(&operate(set, &first)?)?;
-    if basis.rows() == 0 {
-        return Ok(Vec::new());
-    }
-    // Rayleigh and Ritz: with S the basis and Y = M S for M = Σ_i w_i Cⁱ ⊗ Cⁱ, the eigenvectors V and values θ
-    // of SᵀY make combinations Y V of squared norm θ².
-    let images = operate(set, &basis)?;
-    let (values, vectors) = eigen(&linalg::product_transposed(&basis, &images))?;
-    let rows = linalg::product(&vectors, &images);
-    let largest = values.last().copied().unwrap_or(0.0);
-    let kept = (0..values.len()).rev();
-    let kept = kept.filter(|k| values[*k] > SMALLEST * largest);
-    let matrix = |k: usize| {
-        let root = values[k].sqrt();
-        let entries = rows.row(k).iter().zip(&scale);
-        let entries: Vec<f64> = entries.map(|(x, scale)| x / root * scale).collect();
-        unpacked(p, &entries)
-    };
-    Ok(kept.map(matrix).collect())
-}
-
-/// What the numbers of a combination's row are to be multiplied by to be its packed entries.
-fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
-    let triangle = Triangle::new(p);
-    // One plane of entries after the other.
-    let pairs = triangle.pairs().cycle().take(T::PLANES * triangle.len());
-    pairs
-        .map(|(a, b)| if a == b { 1.0 } else { 0.5_f64.sqrt() })
-        .collect()
-}
-
-/// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
-fn operate<T: Scalar, S: WorkingSet<T>>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
-    let scale = entry_scale::<T>(set.summary().dimension());
-    let mut out = Matrix::zeros(rows.rows(), rows.columns());
-    for group in (0..rows.rows()).step_by(LANES) {
-        let own = group..(group + LANES).min(rows.rows());
-        let mut eight = vec![0.0; scale.len() * LANES];
-        for k in own.clone() {
-            for (entry, (x, scale)) in rows.row(k).iter().zip(&scale).enumerate() {
-                eight[entry * LANES + k - group] = x * scale;
-            }
-        }
-        let sums = set.correlate(&eight)?;
-        for k in own {
-            for (entry, (x, scale)) in out.row_mut(k).iter_mut().zip(&scale).enumerate() {
-                *x = sums[entry * LANES + k - group] / scale;
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// An orthonormal basis of the span of the rows.
-fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
-    let norm = rows.norm();
-    if norm == 0.0 {
-        return Ok(Matrix::zeros(0, rows.columns()));
-    }
-    let scaled = rows.clone().scale_rows(&vec![1.0 / norm; rows.rows()]);
-    let (values, vectors) = eigen(&linalg::product_transposed(&scaled, &scaled))?;
-    let largest = values.last().copied().unwrap_or(0.0);
-    let kept: Vec<usize> = (0..values.len())
-        .rev()
-        .filter(|k| values[*k] > 1e-14 * largest)
-        .collect();
-    let factors = Matrix::from_fn(kept.len(), rows.rows(), |k, c| {
-        vectors[(kept[k], c)] / values[kept[k]].sqrt()
-    });
-    Ok(linalg::product(&factors, &scaled))
 }
 
 /// Bs to try: generalised eigenvectors of two combinations, of the mean and one if the mean is positive
@@ -197,7 +103,7 @@ fn refined<T: Scalar>(
             break;
         }
         let e = wedge::direction(&set.wedge_sums()?);
-        let next = wedge::uwedge(&here, &e).map(|b| linalg::inverse(&b));
+        let next = wedge::uwedge(&here, &e).map(|b| linalg::inverse_by_elimination(&b));
         let Some(next) = next.and_then(|a| diagonalizer(&a)) else {
             break;
         };
@@ -208,7 +114,7 @@ fn refined<T: Scalar>(
 
 /// The fit of the small set.
 fn fitted<T: Scalar>(set: &mut InMemory<T>, b: Matrix<T>) -> Result<Matrix<T>, Error> {
-    let b = diagonalizer(&linalg::inverse(&b)).unwrap_or(b);
+    let b = diagonalizer(&linalg::inverse_by_elimination(&b)).unwrap_or(b);
     let mut here = Point::at(set, b)?;
     let mut levenberg = Levenberg::new(true);
     for _ in 0..STEPS {

@@ -1,7 +1,10 @@
 //! Where the iteration starts.
 
+mod combinations;
 mod fitted;
 mod spectral;
+
+pub(crate) use combinations::{combinations, small_set};
 
 use crate::Error;
 use crate::error::StartProblem;
@@ -21,7 +24,7 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
         Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
         Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
-        Start::Spectral if summary.criterion.requires_rotations() => spectral::rotation(set, 0),
+        Start::Spectral if summary.criterion.requires_rotations() => Ok(rotation(set, 0)?.0),
         // In the gauge of unit columns, too, only the eigenvectors remain.
         Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
@@ -29,6 +32,15 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
         Start::Whitener => whitener(summary),
         Start::Spectral => spectral::start(set, 0),
     }
+}
+
+/// The spectral start over rotations, or a further one, and the share of the set's energy that a few principal
+/// combinations of it hold.
+pub(crate) fn rotation<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    k: u64,
+) -> Result<(Matrix<T>, f64), Error> {
+    spectral::rotation(set, k)
 }
 
 /// A given complex B in the numbers of a set, which must be complex too.
@@ -53,7 +65,7 @@ pub(crate) fn restart<T: Scalar, S: WorkingSet<T>>(
         return fitted::start(set, k as u64);
     }
     if set.summary().criterion.requires_rotations() {
-        return spectral::rotation(set, k as u64);
+        return Ok(rotation(set, k as u64)?.0);
     }
     if !orthogonal {
         let summary = set.summary();

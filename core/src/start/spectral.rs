@@ -34,25 +34,29 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
     let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
-    let rotation = common_rotation(set, Some(&whitener), seed)?;
+    let (rotation, _) = common_rotation(set, Some(&whitener), seed)?;
     Ok(linalg::product(&rotation, &whitener))
 }
 
-/// The start over rotations: the same without whitening, for sets that need not be positive definite.
+/// The start over rotations: the same without whitening, for sets that need not be positive definite. With
+/// it comes the share of the set's energy that eight combinations hold, or a little less.
 pub(super) fn rotation<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     seed: u64,
-) -> Result<Matrix<T>, Error> {
-    common_rotation(set, None, seed)
+) -> Result<(Matrix<T>, f64), Error> {
+    let (rotation, energy) = common_rotation(set, None, seed)?;
+    let whole = set.summary().constant;
+    let share = if whole > 0.0 { energy / whole } else { 1.0 };
+    Ok((rotation, share))
 }
 
 /// The rotation that makes a few principal combinations of the (whitened) matrices most diagonal
-/// together.
+/// together, and the energy of the matrices that the combinations held before the last iteration.
 fn common_rotation<T: Scalar, S: WorkingSet<T>>(
     set: &mut S,
     whitener: Option<&Matrix<T>>,
     seed: u64,
-) -> Result<Matrix<T>, Error> {
+) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // As many as a set of n matrices can tell apart.
     let count = LANES.min(p).min(n / 6).max(1);
@@ -63,6 +67,7 @@ fn common_rotation<T: Scalar, S: WorkingSet<T>>(
     }
     clear_imaginary_diagonal(&mut combinations);
     let scratch = &mut Vec::new();
+    let mut energy = 0.0;
     for _ in 0..ITERATIONS {
         if let Some(whitener) = whitener {
             // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ
@@ -75,15 +80,28 @@ fn common_rotation<T: Scalar, S: WorkingSet<T>>(
         } else {
             // S_k ← Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ.
             let sums = set.correlate(combinations.entries())?;
-            combinations = Eight::from_parts(p, LANES, sums);
+            let sums = Eight::from_parts(p, LANES, sums);
+            // Σ_k ⟨S_k, Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ⟩, once the S_k are orthonormal.
+            energy = inner_product(&combinations, &sums);
+            combinations = sums;
         }
         orthonormalize(&mut combinations);
     }
     let (_, vectors) = eigen(&combinations.matrix(0))?;
-    Ok(rotated(
-        congruent(&combinations, &vectors, scratch),
-        vectors,
-    ))
+    let combinations = congruent(&combinations, &vectors, scratch);
+    Ok((rotated(combinations, vectors), energy))
+}
+
+/// The sum of the inner products of eight matrices with eight others.
+fn inner_product<T: Scalar>(x: &Eight<T>, y: &Eight<T>) -> f64 {
+    // One plane of entries after the other; those off the diagonal count twice.
+    let pairs = Triangle::new(x.size()).pairs().cycle();
+    let rows = pairs.zip(x.rows().zip(y.rows()));
+    rows.map(|((a, b), (x, y))| {
+        let dot: f64 = x.iter().zip(y).map(|(x, y)| x * y).sum();
+        if a == b { dot } else { 2.0 * dot }
+    })
+    .sum()
 }
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already rotated by it, most
@@ -254,6 +272,29 @@ mod tests {
             let mut set = InMemory::new(&made.set().unwrap());
             let b = start(&mut set, 0).unwrap();
             assert!(amari_distance(&b, &made.mixing) < 1e-7, "n {n} p {p}");
+        }
+    }
+
+    #[test]
+    fn the_energy_of_the_combinations_is_that_of_a_set_that_has_no_more() {
+        // Multiples of three matrices, and of as many more than eight.
+        for (count, most) in [(3, 1.0 + 1e-9), (30, 0.9)] {
+            let p = 10;
+            let mut random = SplitMix(5);
+            let mut data = vec![0.0; 60 * p * p];
+            for (i, matrix) in data.chunks_exact_mut(p * p).enumerate() {
+                let mut entries = SplitMix((i % count) as u64);
+                let size = random.next();
+                for (a, b) in Triangle::new(p).pairs() {
+                    let entry = size * entries.next();
+                    (matrix[a * p + b], matrix[b * p + a]) = (entry, entry);
+                }
+            }
+            let options = crate::SetOptions::default().criterion(Criterion::Frobenius);
+            let set = MatrixSet::with_options(&data, 60, p, &options).unwrap();
+            let (_, share) = rotation(&mut InMemory::new(&set), 0).unwrap();
+            assert!(share < most, "{share}");
+            assert_eq!(share > 1.0 - 1e-9, count == 3, "{share}");
         }
     }
 

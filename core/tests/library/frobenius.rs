@@ -7,7 +7,7 @@ use codiag::synthetic::{amari_distance, indefinite};
 use codiag::working::{Chunk, diagonalize_working};
 use codiag::{
     Criterion, Diagonalization, Error, Evaluation, Hessian, Matrix, MatrixSet, Memory, Method,
-    OnDisk, Record, SetOptions, Settings, Start, diagonalize,
+    OnDisk, Record, SetOptions, Settings, Start, diagonalize, diagonalize_with,
 };
 
 use crate::on_disk::Npy;
@@ -25,6 +25,21 @@ fn set(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
 
 fn solve(set: &MatrixSet, method: Method) -> Diagonalization {
     diagonalize(set, &Settings::default().method(method)).unwrap()
+}
+
+/// Matrices most of whose energy is in a few combinations of them, as that of lagged covariances is.
+fn correlated(n: usize, p: usize, seed: u64) -> Vec<f64> {
+    let (few, _) = indefinite(10, p, 0.3, seed);
+    let (mut data, _) = indefinite(n, p, 1.0, seed + 1);
+    for (i, matrix) in data.chunks_exact_mut(p * p).enumerate() {
+        matrix.iter_mut().for_each(|x| *x *= 0.01);
+        for (k, own) in few.chunks_exact(p * p).enumerate() {
+            let factor = (0.1 * (i * (k + 1)) as f64).cos() / (k + 1) as f64;
+            let pairs = matrix.iter_mut().zip(own);
+            pairs.for_each(|(x, y)| *x += factor * y);
+        }
+    }
+    data
 }
 
 /// exp(tE), by its series.
@@ -130,6 +145,46 @@ fn newton_converges_quadratically_on_noisy_sets() {
 }
 
 #[test]
+fn newton_begins_on_the_combinations_that_hold_the_energy() {
+    let (n, p) = (90, 16);
+    for seed in 0..3 {
+        let data = correlated(n, p, seed);
+        let set = MatrixSet::with_options(&data, n, p, &options()).unwrap();
+        let mut heard = Vec::new();
+        let mut observer = |record: &Record, _: &Matrix| {
+            heard.push(record.clone());
+            ControlFlow::Continue(())
+        };
+        let settings = Settings::default().restarts(1);
+        let answer = diagonalize_with(&set, &settings, &mut observer).unwrap();
+        assert!(answer.status.converged());
+        for start in 0..2 {
+            let own = heard.iter().filter(|record| record.start == start);
+            let own: Vec<&Record> = own.collect();
+            let small = own.iter().take_while(|record| record.sample).count();
+            assert!(small > 1 && own[small..].iter().all(|record| !record.sample));
+            // What they leave out changes little.
+            assert!(own[small].gradient_norm < 0.05, "{:?}", own[small]);
+            assert!(own.len() - small <= 6, "{}", own.len() - small);
+        }
+        // A minimizer of the whole set, for another method too.
+        let again = Settings::default()
+            .method(Method::QuasiNewton)
+            .start(Start::Given(answer.b.clone()));
+        assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+    }
+    // A start that was given is where the solve of all matrices begins.
+    let data = correlated(n, p, 0);
+    let set = MatrixSet::with_options(&data, n, p, &options()).unwrap();
+    let mut observer = |record: &Record, _: &Matrix| {
+        assert!(!record.sample);
+        ControlFlow::Continue(())
+    };
+    let settings = Settings::default().start(Start::Identity);
+    diagonalize_with(&set, &settings, &mut observer).unwrap();
+}
+
+#[test]
 fn units_rotations_singular_and_zero_matrices_change_nothing() {
     let (n, p) = (20, 6);
     let (data, _) = indefinite(n, p, 0.3, 2);
@@ -165,14 +220,19 @@ fn units_rotations_singular_and_zero_matrices_change_nothing() {
 #[test]
 fn from_disk_and_from_two_parts_as_from_memory() {
     let (n, p) = (300, 8);
-    let (data, _) = indefinite(n, p, 0.4, 5);
+    as_from_memory(&indefinite(n, p, 0.4, 5).0, n, p);
+    // With the stage on combinations.
+    as_from_memory(&correlated(n, 2 * p, 5), n, 2 * p);
+}
+
+fn as_from_memory(data: &[f64], n: usize, p: usize) {
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let memory = MatrixSet::with_options(&data, n, p, &options()).unwrap();
-    let npy = Npy::double(&data, n, p);
+    let memory = MatrixSet::with_options(data, n, p, &options()).unwrap();
+    let npy = Npy::double(data, n, p);
     for method in [Method::Newton, Method::QuasiNewton] {
         let settings = Settings::default().method(method);
         let expected = diagonalize(&memory, &settings).unwrap();
-        let mut disk = OnDisk::new(npy.open(), Memory(4_000_000), &options()).unwrap();
+        let mut disk = OnDisk::new(npy.open(), Memory(8_000_000), &options()).unwrap();
         let from_disk = diagonalize_working(&mut disk, &settings, &mut silent).unwrap();
         let parts = [0, 120].map(|first| {
             let end = if first == 0 { 120 } else { n };

@@ -1,0 +1,184 @@
+//! The principal combinations of a set.
+//!
+//! The energy on the diagonals of B Cⁱ Bᴴ and what a fit A Λⁱ Aᴴ leaves depend on the matrices through
+//! M = Σ_i w_i Cⁱ ⊗ Cⁱ alone. So neither changes if the matrices are replaced by orthonormal combinations of them,
+//! each times its singular value; and the few that hold most of the energy make a small set whose minimizers
+//! are close to those of all.
+
+use super::{SplitMix, eigen};
+use crate::Error;
+use crate::criterion::Criterion;
+use crate::linalg::kernels::LANES;
+use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
+use crate::matrices::{InMemory, MatrixSet, SetOptions, WorkingSet};
+
+/// Combinations whose energy is below this share of the largest are rounding.
+const SMALLEST: f64 = 1e-20;
+
+/// So many principal combinations of the matrices at most, each times its singular value, in descending order.
+pub(crate) fn combinations<T: Scalar, S: WorkingSet<T>>(
+    set: &mut S,
+    most: usize,
+) -> Result<Vec<Matrix<T>>, Error> {
+    let (n, p) = (set.summary().len, set.summary().dimension());
+    let scale = entry_scale::<T>(p);
+    let count = most.min(n);
+    let mut random = SplitMix(0);
+    // One combination per row, its entries off the diagonal times √2: inner products are those of matrices.
+    // (Imaginary parts on the diagonal are left out by the first round.)
+    let first = Matrix::from_fn(count, scale.len(), |_, _| random.next());
+    let basis = orthonormal(&operate(set, &first)?)?;
+    if basis.rows() == 0 {
+        return Ok(Vec::new());
+    }
+    // Rayleigh and Ritz: with S the basis and Y = M S for M = Σ_i w_i Cⁱ ⊗ Cⁱ, the eigenvectors V and values θ
+    // of SᵀY make combinations Y V of squared norm θ².
+    let images = operate(set, &basis)?;
+    let (values, vectors) = eigen(&linalg::product_transposed(&basis, &images))?;
+    let rows = linalg::product(&vectors, &images);
+    let largest = values.last().copied().unwrap_or(0.0);
+    let kept = (0..values.len()).rev();
+    let kept = kept.filter(|k| values[*k] > SMALLEST * largest);
+    let matrix = |k: usize| {
+        let root = values[k].sqrt();
+        let entries = rows.row(k).iter().zip(&scale);
+        let entries: Vec<f64> = entries.map(|(x, scale)| x / root * scale).collect();
+        unpacked(p, &entries)
+    };
+    Ok(kept.map(matrix).collect())
+}
+
+/// What the numbers of a combination's row are to be multiplied by to be its packed entries.
+fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
+    let triangle = Triangle::new(p);
+    // One plane of entries after the other.
+    let pairs = triangle.pairs().cycle().take(T::PLANES * triangle.len());
+    pairs
+        .map(|(a, b)| if a == b { 1.0 } else { 0.5_f64.sqrt() })
+        .collect()
+}
+
+/// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
+fn operate<T: Scalar, S: WorkingSet<T>>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
+    let scale = entry_scale::<T>(set.summary().dimension());
+    let mut out = Matrix::zeros(rows.rows(), rows.columns());
+    for group in (0..rows.rows()).step_by(LANES) {
+        let own = group..(group + LANES).min(rows.rows());
+        let mut eight = vec![0.0; scale.len() * LANES];
+        for k in own.clone() {
+            for (entry, (x, scale)) in rows.row(k).iter().zip(&scale).enumerate() {
+                eight[entry * LANES + k - group] = x * scale;
+            }
+        }
+        let sums = set.correlate(&eight)?;
+        for k in own {
+            for (entry, (x, scale)) in out.row_mut(k).iter_mut().zip(&scale).enumerate() {
+                *x = sums[entry * LANES + k - group] / scale;
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// An orthonormal basis of the span of the rows.
+fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
+    let norm = rows.norm();
+    if norm == 0.0 {
+        return Ok(Matrix::zeros(0, rows.columns()));
+    }
+    let scaled = rows.clone().scale_rows(&vec![1.0 / norm; rows.rows()]);
+    let (values, vectors) = eigen(&linalg::product_transposed(&scaled, &scaled))?;
+    let largest = values.last().copied().unwrap_or(0.0);
+    let kept: Vec<usize> = (0..values.len())
+        .rev()
+        .filter(|k| values[*k] > 1e-14 * largest)
+        .collect();
+    let factors = Matrix::from_fn(kept.len(), rows.rows(), |k, c| {
+        vectors[(kept[k], c)] / values[kept[k]].sqrt()
+    });
+    Ok(linalg::product(&factors, &scaled))
+}
+
+/// Combinations, of which there is one at least, as a set of their own.
+pub(crate) fn small_set<T: Scalar>(
+    criterion: Criterion,
+    combinations: &[Matrix<T>],
+) -> Result<InMemory<T>, Error> {
+    let entries = combinations.iter().flat_map(Matrix::as_slice);
+    let data: Vec<T> = entries.copied().collect();
+    let options = SetOptions::default().criterion(criterion).threads(1);
+    let (count, p) = (combinations.len(), combinations[0].rows());
+    let set = MatrixSet::with_options(&data, count, p, &options)?;
+    Ok(InMemory::new(&set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::c64;
+
+    /// So many weighted matrices that are combinations of three.
+    fn low_rank<T: Scalar>(n: usize, p: usize) -> MatrixSet<T> {
+        let mut random = SplitMix(7);
+        let mut few: Vec<Matrix<T>> = Vec::new();
+        for _ in 0..3 {
+            let m = Matrix::from_fn(p, p, |_, _| T::from_parts(random.next(), random.next()));
+            let adjoint = m.adjoint();
+            few.push(Matrix::from_fn(p, p, |a, b| m[(a, b)] + adjoint[(a, b)]));
+        }
+        let mut data = Vec::new();
+        for _ in 0..n {
+            let mut sum = Matrix::<T>::zeros(p, p);
+            for matrix in &few {
+                linalg::add_multiple(sum.as_mut_slice(), random.next(), matrix.as_slice());
+            }
+            data.extend_from_slice(sum.as_slice());
+        }
+        let options = SetOptions::default()
+            .criterion(Criterion::Frobenius)
+            .weights((0..n).map(|i| 1.0 + i as f64).collect());
+        MatrixSet::with_options(&data, n, p, &options).unwrap()
+    }
+
+    fn same_criterion<T: Scalar>() {
+        let (n, p) = (20, 4);
+        let set = low_rank::<T>(n, p);
+        let mut whole = InMemory::new(&set);
+        let found = combinations(&mut whole, 8).unwrap();
+        assert_eq!(found.len(), 3);
+        let mut small = small_set(Criterion::Frobenius, &found).unwrap();
+        // A mean over three matrices there, a sum over their combinations here.
+        let count = found.len() as f64;
+        let energy = count * small.summary().constant / whole.summary().constant;
+        assert!((energy - 1.0).abs() < 1e-12, "{energy}");
+        let mut random = SplitMix(8);
+        for _ in 0..3 {
+            let b = Matrix::from_fn(p, p, |_, _| T::from_parts(random.next(), random.next()));
+            let expected = whole.reset(&b).unwrap();
+            let sum = count * small.reset(&b).unwrap();
+            assert!((sum / expected - 1.0).abs() < 1e-12, "{sum} {expected}");
+            let expected = whole.statistics().unwrap().gradient;
+            let gradient = small.statistics().unwrap().gradient;
+            for (x, y) in gradient.as_slice().iter().zip(expected.as_slice()) {
+                assert!((*x * count - *y).abs() < 1e-11 * expected.norm());
+            }
+        }
+    }
+
+    #[test]
+    fn combinations_of_all_the_energy_have_the_criterion_of_the_set() {
+        same_criterion::<f64>();
+        same_criterion::<c64>();
+    }
+
+    #[test]
+    fn a_set_of_zeros_has_none() {
+        let options = SetOptions::default().criterion(Criterion::Frobenius);
+        let set = MatrixSet::with_options(&[0.0; 18], 2, 3, &options).unwrap();
+        assert!(
+            combinations(&mut InMemory::new(&set), 8)
+                .unwrap()
+                .is_empty()
+        );
+    }
+}
