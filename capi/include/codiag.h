@@ -786,7 +786,7 @@ const double *codiag_answer_start_losses(const struct codiag_answer *answer);
 
 /**
  * How surely each component comes again, from 0 to 1, the median of its matches: codiag_info.components numbers;
- * NULL if codiag_settings.stability was 0 (and no two starts were compared).
+ * NULL if codiag_settings.stability was 0.
  */
 const double *codiag_answer_stability(const struct codiag_answer *answer);
 
