@@ -225,7 +225,7 @@ typedef enum codiag_status {
      */
     CODIAG_STATUS_STOPPED = 3,
     /**
-     * Two columns of A have become collinear: least squares has no minimum there.
+     * Columns of A have become collinear, or otherwise dependent: least squares has no minimum there.
      */
     CODIAG_STATUS_COLLINEAR = 4,
     /**
@@ -488,6 +488,11 @@ typedef struct codiag_settings {
      * What the callback is given as its last argument.
      */
     void *user_data;
+    /**
+     * How many sets of as many matrices, drawn from the set with replacement, are solved too, to tell which
+     * components would come again: see codiag_answer_stability. Default: 0.
+     */
+    size_t stability;
 } codiag_settings;
 
 /**
@@ -564,6 +569,15 @@ typedef struct codiag_info {
      * How many starts were tried.
      */
     size_t starts;
+    /**
+     * How many trials the stability of components was found from: further starts that came near the lowest loss,
+     * and sets drawn from the set. 0 if none were asked for.
+     */
+    size_t trials;
+    /**
+     * How many of these, the first ones, are further starts.
+     */
+    size_t trial_starts;
 } codiag_info;
 
 /**
@@ -769,6 +783,18 @@ const double *codiag_answer_residuals(const struct codiag_answer *answer);
  * The losses of all starts that were tried: codiag_info.starts numbers.
  */
 const double *codiag_answer_start_losses(const struct codiag_answer *answer);
+
+/**
+ * How surely each component comes again, from 0 to 1, the median of its matches: codiag_info.components numbers;
+ * NULL if codiag_settings.stability was 0.
+ */
+const double *codiag_answer_stability(const struct codiag_answer *answer);
+
+/**
+ * How much the component of a trial that is most like a component is like it, from 0 to 1: codiag_info.trials x
+ * components numbers in the layout of the set; NULL as above.
+ */
+const double *codiag_answer_matches(const struct codiag_answer *answer);
 
 /**
  * The ratio of the largest to the smallest singular value of B; NaN for NULL.

@@ -196,7 +196,7 @@ pub unsafe extern "C" fn codiag_diagonalize(
         let answer = unsafe { answer.as_mut() };
         let answer =
             answer.ok_or_else(|| Failure::argument("the place for the codiag_answer is NULL"))?;
-        *answer = std::ptr::null_mut();
+        *answer = ptr::null_mut();
         // SAFETY: a set or null, as the caller promises.
         let set = unsafe { handle(set, "set") }?;
         // SAFETY: settings of the size that they begin with, as the caller promises.
@@ -275,7 +275,7 @@ unsafe fn part(
 ) -> *const f64 {
     // SAFETY: as the caller promises.
     match unsafe { answer.as_ref() }.map(|answer| &answer.numbers) {
-        None => std::ptr::null(),
+        None => ptr::null(),
         Some(AnyAnswer::Real(own)) => real(own),
         Some(AnyAnswer::Complex(own)) => complex(own),
     }
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn codiag_answer_start_losses(answer: *const codiag_answer
 }
 
 /// How surely each component comes again, from 0 to 1, the median of its matches: codiag_info.components numbers;
-/// NULL if codiag_settings.stability was 0 (and no two starts were compared).
+/// NULL if codiag_settings.stability was 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_answer_stability(answer: *const codiag_answer) -> *const f64 {
     // SAFETY: an answer or null, as the caller promises.

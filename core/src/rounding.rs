@@ -54,6 +54,15 @@ impl CarriedErrors {
         };
     }
 
+    /// Adds what comes of a B that is made orthogonal again while the matrices stay: it turns by ε, which mixes ε √(v_a v_c)
+    /// into the power of a.
+    pub fn turn<T: Scalar>(&mut self, b: &Matrix<T>, mean: &Matrix<T>) {
+        let fresh = Self::fresh(b, mean).0;
+        let most = fresh.iter().copied().fold(0.0, f64::max);
+        let pairs = self.0.iter_mut().zip(&fresh);
+        pairs.for_each(|(v, own)| *v += (own * most).sqrt());
+    }
+
     /// Whether matrices made anew from B, where they stand, would be better by enough to matter.
     pub fn outweigh_new<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> bool {
         let fresh = Self::fresh(b, mean);
@@ -90,6 +99,16 @@ mod tests {
         let apart = linalg::product(&back, &b);
         assert!(errors.outweigh_new(&apart, &mean));
         assert!(!CarriedErrors::fresh(&apart, &mean).outweigh_new(&apart, &mean));
+    }
+
+    #[test]
+    fn turns_matter_to_the_weak_alone() {
+        for (power, expected) in [(1e6, false), (1e14, true)] {
+            let (b, mean) = (Matrix::identity(2), Matrix::diagonal(&[power, 1.0]));
+            let mut errors = CarriedErrors::fresh(&b, &mean);
+            errors.turn(&b, &mean);
+            assert_eq!(errors.outweigh_new(&b, &mean), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From the last B to the answer: canonical form, patterns, diagnostics.
 
-use super::{Outcome, least_squares};
+use super::{Outcome, iteration, least_squares};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{Summary, Tables, WorkingSet};
@@ -22,12 +22,15 @@ pub(super) fn assemble<T: Scalar, S: WorkingSet<T>>(
     } = outcome;
     let p = b.rows();
     let last = history.last().expect("a solve records its start");
-    let statistics = match statistics {
-        Some(statistics) => Some(statistics),
-        None => unless_interrupted(
-            set.reset(&b)
-                .and_then(|_| least_squares::statistics(set, settings)),
-        )?,
+    let (b, statistics) = match statistics {
+        Some(statistics) => (b, Some(statistics)),
+        None => {
+            // Sweeps over pairs leave the gauge, in which ĝ is measured.
+            let b = iteration::in_gauge(set.summary(), settings, b);
+            let moved = set.reset(&b);
+            let measured = moved.and_then(|_| least_squares::statistics(set, settings));
+            (b, unless_interrupted(measured)?)
+        }
     };
     let criterion = set.summary().criterion;
     // The matrices are in the gauge of B, whichever that is.

@@ -5,6 +5,7 @@ use super::progress::Progress;
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::direction::quasi_newton;
+use crate::error::{Remedy, StartProblem};
 use crate::least_squares::{Point, is_cancelled, is_collinear, wedge};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::Trial;
@@ -92,6 +93,9 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         let b = in_gauge(set.summary(), settings, b);
         let diagonal_sum = set.reset(&b)?;
         let loss = criterion.loss(set.summary(), diagonal_sum, linalg::log_abs_det(&b));
+        if !loss.is_finite() {
+            return Err(singular(set.summary()));
+        }
         let statistics = least_squares::statistics(set, settings)?;
         Ok(Self {
             errors: CarriedErrors::fresh(&b, &set.summary().mean),
@@ -305,6 +309,7 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
         let mut b = update::advanced(&self.b, e, trial.alpha, &scale);
         if self.settings.orthogonal {
             b = linalg::reorthogonalize(&b);
+            self.errors.turn(&b, &self.set.summary().mean);
         }
         self.replace(b, statistics, trial.change, noise);
         Ok(())
@@ -344,10 +349,29 @@ impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
 }
 
 /// B in the gauge, if that is wanted.
-fn in_gauge<T: Scalar>(summary: &Summary<T>, settings: &Settings, b: Matrix<T>) -> Matrix<T> {
+pub(super) fn in_gauge<T: Scalar>(
+    summary: &Summary<T>,
+    settings: &Settings,
+    b: Matrix<T>,
+) -> Matrix<T> {
     if !settings.rescale || settings.orthogonal {
         return b;
     }
     let gauge = summary.criterion.gauge(&b, &summary.mean);
     b.scale_rows(&gauge)
+}
+
+/// The complaint about a set that passed for one that the criterion takes, but is singular to rounding.
+fn singular<T: Scalar>(summary: &Summary<T>) -> Error {
+    let values = linalg::symmetric_eigenvalues(&summary.mean);
+    match values {
+        Some(values) if summary.criterion.requires_definite() => Error::NotPositiveDefinite {
+            matrix: None,
+            eigenvalue: values[0],
+            remedy: Remedy::None,
+        },
+        _ => Error::Start {
+            problem: StartProblem::Singular,
+        },
+    }
 }

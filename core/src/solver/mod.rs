@@ -153,6 +153,11 @@ fn solve_starts<T: Scalar, S: WorkingSet<T>>(
                 best.status = Status::Stopped;
                 break;
             }
+            // What rounding has left of the set allows for no other start.
+            Err(Error::NotPositiveDefinite { .. } | Error::Start { .. }) => {
+                best.statistics = None;
+                break;
+            }
             other => other?,
         };
         start_losses.push(other.loss());

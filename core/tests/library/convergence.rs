@@ -2,8 +2,8 @@
 
 use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg, noisy};
 use codiag::{
-    Criterion, Diagonalization, Evaluation, Matrix, MatrixSet, Method, Settings, Start, Status,
-    diagonalize,
+    Criterion, Diagonalization, Evaluation, Matrix, MatrixSet, Method, Record, SetOptions,
+    Settings, Start, Status, diagonalize,
 };
 
 #[allow(clippy::needless_pass_by_value)] // settings are written where they are passed
@@ -229,4 +229,57 @@ fn common_principal_components_are_found_exactly() {
     assert!(answer.loss.abs() < 1e-12);
     let mixing = Matrix::from_fn(p, p, |x, k| q[(k, x)]);
     assert!(amari_distance(&answer.b, &mixing) < 1e-7);
+}
+
+#[test]
+fn records_of_matrices_that_are_zero_are_numbers() {
+    for criterion in Criterion::for_any_symmetric() {
+        let options = SetOptions::default().criterion(criterion);
+        let set = MatrixSet::with_options(&[0.0; 18], 2, 3, &options).unwrap();
+        for &method in criterion.methods() {
+            let answer = diagonalize(&set, &Settings::default().method(method)).unwrap();
+            assert_eq!(
+                (answer.loss, answer.gradient_norm),
+                (0.0, 0.0),
+                "{method:?}"
+            );
+            let finite = |record: &Record| record.decrement.is_finite() && record.loss == 0.0;
+            assert!(answer.history.iter().all(finite), "{method:?}");
+        }
+    }
+}
+
+/// One source, seen by three channels: every column of A comes to be the same.
+#[test]
+fn columns_that_become_dependent_end_a_fit_at_a_b_of_numbers() {
+    let pattern = [1.0, -0.5, 2.0];
+    let powers = [1.0, 0.3, 2.0, 0.7];
+    let entries = |power: f64| (0..9).map(move |k| power * pattern[k / 3] * pattern[k % 3]);
+    let data: Vec<f64> = powers.into_iter().flat_map(entries).collect();
+    let options = SetOptions::default().criterion(Criterion::LeastSquares);
+    let set = MatrixSet::with_options(&data, powers.len(), 3, &options).unwrap();
+    for &method in Criterion::LeastSquares.methods() {
+        for start in [Start::Identity, Start::Spectral, Start::Whitener] {
+            let settings = Settings::default().method(method).start(start);
+            let answer = diagonalize(&set, &settings).unwrap();
+            assert!(answer.b.is_finite() && answer.a.is_finite(), "{method:?}");
+            assert!(answer.loss.is_finite(), "{method:?}");
+        }
+    }
+}
+
+/// After further starts the matrices are made anew at the best B, which Pham's sweeps have led out of the gauge.
+#[test]
+fn the_gradient_norm_of_sweeps_is_that_of_the_gauge_after_restarts_too() {
+    let set = noisy(30, 5, 0.1, 1);
+    let far = Matrix::from_fn(5, 5, |a, c| {
+        ((3 * a + 2 * c) % 7) as f64 - 2.0 + 4.0 * f64::from(u8::from(a == c))
+    });
+    let settings = Settings::default()
+        .method(Method::Pham)
+        .start(Start::Given(far));
+    let once = diagonalize(&set, &settings).unwrap();
+    let again = diagonalize(&set, &settings.restarts(2)).unwrap();
+    assert!(once.status.converged() && again.status.converged());
+    assert!(again.gradient_norm <= 1e-8, "{}", again.gradient_norm);
 }
