@@ -188,7 +188,7 @@ def recording(path):
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("recording", nargs="?", default=CARRIED, help="a file that MNE reads")
-    arguments.add_argument("--seeds", type=int, default=5, help="how many mixings of each kind")
+    arguments.add_argument("--seeds", type=int, default=3, help="how many mixings of each kind")
     chosen = arguments.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

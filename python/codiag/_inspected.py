@@ -234,18 +234,7 @@ class Inspected:
         """
         self._require_fit()
         chosen = range(min(20, len(self.B_))) if components is None else components
-        info = getattr(self, "info_", None) if info is None else info
-        if info is None:
-            raise ValueError(
-                "fitted on an array, of which the places of channels are not known: pass "
-                f"info=raw.info, an mne.Info of the {self.n_features_in_} channels separated"
-            )
-        count = len(info["ch_names"])
-        if count != self.n_features_in_:
-            raise ValueError(
-                f"info must be an mne.Info of the {self.n_features_in_} channels separated, got "
-                f"one of {count} channels"
-            )
+        info = _mne.info_to_plot(info, getattr(self, "info_", None), self.n_features_in_)
         numbers = self._numbers(chosen)
         names = self._source_names()
         patterns = {self._marked(names[k], k): self.A_[:, k] for k in numbers}

@@ -184,6 +184,23 @@ def head(info: Any, ch_type: str) -> tuple[float, float, float, float] | None:
     return x, y, z, float(radius)
 
 
+def info_to_plot(given: Any, fitted: Any, channels: int) -> Any:
+    """Return what is known of the places of the channels, or raise."""
+    info = fitted if given is None else given
+    if info is None:
+        raise ValueError(
+            "fitted on an array, of which the places of channels are not known: pass "
+            f"info=raw.info, an mne.Info of the {channels} channels fitted"
+        )
+    count = len(info["ch_names"])
+    if count != channels:
+        raise ValueError(
+            f"info must be an mne.Info of the {channels} channels fitted, got one of {count} "
+            "channels"
+        )
+    return info
+
+
 def type_to_map(types: list[str]) -> str:
     """Return the type of channels of which a topography says most."""
     return next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
