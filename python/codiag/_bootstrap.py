@@ -86,7 +86,8 @@ def bootstrap(
 ) -> BootstrapResult:
     """Find out which components can be trusted, by solving resamples of the matrices.
 
-    Each resample draws the matrices with replacement and is solved from the answer of the whole
+    Each resample draws the matrices (of a model of a recording, what its ``stability`` draws) with
+    replacement and is solved from the answer of the whole
     set. Components are compared by the correlation of their filters' outputs under the mean matrix;
     for criteria whose matrices need not be positive definite, by the cosine of their patterns.
 
@@ -96,7 +97,7 @@ def bootstrap(
         The matrices; with a model, what it was fitted on.
     n : int
         The number of resamples.
-    model : Result, JointDiagonalizer, SourceSeparation, SOBI or JADE, optional
+    model : Result, JointDiagonalizer, SourceSeparation, SOBI, AMUSE or JADE, optional
         What was found before: it is not solved for again, all that follows but `n`, `weights`,
         `seed`, `fit`, `threads` and `on_failure` is its own, and an estimator's ``stability_`` is
         set.

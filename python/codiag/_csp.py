@@ -254,6 +254,33 @@ class CSP(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         logs: Floats = np.log(powers)
         return logs
 
+    def plot_patterns(
+        self,
+        *,
+        info: Any = None,
+        ch_type: str | None = None,
+        columns: int = 5,
+        show: bool = True,
+        **topomap: Any,
+    ) -> Any:
+        """Plot the patterns of the filters kept as topographies, by MNE's own function.
+
+        Parameters
+        ----------
+        info : mne.Info, optional
+            The channels and their places, if it was fitted on arrays.
+        ch_type, columns, show, **topomap
+            As in :meth:`codiag.SourceSeparation.plot_patterns`.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        check_is_fitted(self)
+        info = _mne.info_to_plot(info, getattr(self, "info_", None), self.n_features_in_)
+        patterns = {f"CSP{k}": pattern for k, pattern in enumerate(self.patterns_.T)}
+        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
+
     def _read(self, X: Any, *, fit: bool) -> Floats:
         """Return epochs or covariances; what they were fitted on is kept or compared with."""
         info = None
@@ -276,7 +303,9 @@ class CSP(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"none of them 0, got shape {data.shape}"
             )
         if not np.isfinite(data).all():
-            raise ValueError("X has entries that are infinite or NaN")
+            i, channel, sample = np.argwhere(~np.isfinite(data))[0]
+            value = data[i, channel, sample]
+            raise ValueError(f"X[{i}, {channel}, {sample}] is {value}, not a finite number")
         if fit:
             self.__dict__.pop("info_", None)
             if info is not None:

@@ -162,12 +162,14 @@ def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
     return epochs
 
 
-def head(info: Any) -> tuple[float, float, float, float] | None:
+def head(info: Any, ch_type: str) -> tuple[float, float, float, float] | None:
     """Return the sphere that MNE draws heads by: fitted to the digitized points, if there are some.
 
-    ``mne.viz.plot_topomap`` does not fit it by itself, as the plots of MNE's ICA do.
+    ``mne.viz.plot_topomap`` does not bring it to the helmet, where sensors of MEG are, as the plots
+    of MNE's ICA do.
     """
     from mne.bem import fit_sphere_to_headshape
+    from mne.transforms import apply_trans, invert_transform
 
     if len(info["dig"] or ()) < 4:
         return None
@@ -176,7 +178,27 @@ def head(info: Any) -> tuple[float, float, float, float] | None:
     except (RuntimeError, ValueError):
         return None
     x, y, z = map(float, middle)
+    if ch_type in ("mag", "grad") and info["dev_head_t"] is not None:
+        x, y, _ = map(float, apply_trans(invert_transform(info["dev_head_t"]), middle))
+        z = 0.0  # seen from above
     return x, y, z, float(radius)
+
+
+def info_to_plot(given: Any, fitted: Any, channels: int) -> Any:
+    """Return what is known of the places of the channels, or raise."""
+    info = fitted if given is None else given
+    if info is None:
+        raise ValueError(
+            "fitted on an array, of which the places of channels are not known: pass "
+            f"info=raw.info, an mne.Info of the {channels} channels fitted"
+        )
+    count = len(info["ch_names"])
+    if count != channels:
+        raise ValueError(
+            f"info must be an mne.Info of the {channels} channels fitted, got one of {count} "
+            "channels"
+        )
+    return info
 
 
 def type_to_map(types: list[str]) -> str:
@@ -202,7 +224,7 @@ def plot_patterns(
     if not numbers:
         raise ValueError(f"there are no channels of type {ch_type!r}, only {sorted(set(types))}")
     places = mne.pick_info(info, numbers)
-    topomap = {"sphere": head(info), **topomap}
+    topomap = {"sphere": head(info, ch_type), **topomap}
     rows = -(-len(patterns) // columns)
     size = (1.6 * min(columns, len(patterns)), 1.8 * rows)
     fig, axes = plt.subplots(

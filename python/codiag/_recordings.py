@@ -63,7 +63,7 @@ def handed_over(arguments: list[str], which: int) -> Iterator[tuple[list[str], C
 
         def finish() -> None:
             if cleaned is not None and output is not None and excluded:
-                _write_cleaned(raw, Path(output), cleaned, [int(k) for k in excluded.split(",")])
+                _write_cleaned(raw, Path(output), cleaned, _numbers(excluded))
 
         yield own, finish
 
@@ -86,6 +86,11 @@ def _take(arguments: list[str], option: str) -> list[str]:
     place = next(k for k, a in enumerate(arguments) if a == option or a.startswith(option + "="))
     del arguments[place : place + (2 if arguments[place] == option else 1)]
     return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _numbers(sources: str) -> list[int]:
+    """Return the numbers of sources that are given by number or name, as the program reads them."""
+    return [int(source.removeprefix("S")) for source in sources.split(",")]
 
 
 def _cleaned_name(path: str) -> str:

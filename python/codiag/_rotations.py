@@ -48,8 +48,9 @@ class SOBI(Separator):
         Where the iteration starts: for instance the filters of another recording, of which the
         nearest rotation of the whitened components is taken.
     stability : int
-        How many times the lagged covariances are drawn anew, with replacement, to learn how
-        surely each source comes again: ``stability_``, as in :class:`SourceSeparation`.
+        How many times the blocks of time that the lagged covariances are means of are weighed anew,
+        to learn how surely each source comes again: ``stability_``, as in
+        :class:`SourceSeparation`.
     order : {"contrast", "stability"}
         Whether sources come as said below, or by how surely they come again.
     tol, max_iter, restarts, threads, verbose, on_failure
@@ -170,6 +171,8 @@ class AMUSE(Separator):
     scale : "rms" or array-like, shape (channels,), optional
         The unit in which each channel counts in principal components and shares of variance, as in
         :class:`SourceSeparation`.
+    stability, order
+        As in :class:`SOBI`.
     threads : int, optional
         The number of threads, as many as pay by default. The answer does not depend on it.
 
@@ -208,6 +211,8 @@ class AMUSE(Separator):
         rate: float | None = None,
         center: bool = True,
         scale: str | ArrayLike | None = None,
+        stability: int = 0,
+        order: str = "contrast",
         threads: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -215,6 +220,8 @@ class AMUSE(Separator):
         self.rate = rate
         self.center = center
         self.scale = scale
+        self.stability = stability
+        self.order = order
         self.threads = threads
 
     def _contrast(self, rate: float | None, samples: int) -> dict[str, Any]:
@@ -222,7 +229,11 @@ class AMUSE(Separator):
 
     def _solver(self) -> dict[str, Any]:
         # There is nothing to choose in how eigenvectors are found.
-        return {"threads": usable_threads(self.threads)}
+        return {
+            "stability": self.stability,
+            "order": self.order,
+            "threads": usable_threads(self.threads),
+        }
 
     def _take(self, fields: dict[str, Any]) -> None:
         self.autocorrelations_ = self.result_.powers
@@ -253,8 +264,8 @@ class JADE(Separator):
         Where the iteration starts: for instance the filters of another recording, of which the
         nearest rotation of the whitened components is taken.
     stability : int
-        How many times the cumulant matrices are drawn anew, with replacement, to learn how
-        surely each source comes again: ``stability_``, as in :class:`SourceSeparation`.
+        How many times the blocks of time that the cumulants are means of are weighed anew, to learn
+        how surely each source comes again: ``stability_``, as in :class:`SourceSeparation`.
     order : {"contrast", "stability"}
         Whether sources come as said below, or by how surely they come again.
     tol, max_iter, restarts, threads, verbose, on_failure

@@ -91,8 +91,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     with open(path, "rb") as file:
         try:
             loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                raise ValueError("it holds a single array")
             stored = dict(loaded.items())
-        except (ValueError, EOFError, OSError, AttributeError) as problem:
+        except (ValueError, EOFError, OSError) as problem:
             raise ValueError(f"{name} is not a codiag result or model: {problem}") from None
     for kind, latest in (("codiag_result", _FORMAT), ("codiag_model", _MODEL_FORMAT)):
         if kind in stored and int(stored[kind]) > latest:

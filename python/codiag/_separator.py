@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _artefacts, _core, _doubts, _mne, _to_mne
-from ._artefacts import Artefact, ArtefactScores, References
+from . import _core, _doubts, _mne
 from ._errors import check_choice, describe, failed, report
 from ._input import Floats, start_choice, usable_threads
-from ._result import STABLE, Result, from_fields
+from ._inspected import Inspected
+from ._result import Result, from_fields
 from ._saved import Savable
 from ._signals import Spans, class_numbers, recording, scale_choice, span_list
 from ._solve import follow
@@ -44,27 +43,7 @@ class Rival(NamedTuple):
     Gaussian (:class:`JADE`)."""
 
 
-def source_numbers(chosen: Iterable[int | str], names: list[str]) -> list[int]:
-    """Return the numbers of sources that are given by number or by name, such as S00."""
-    if isinstance(chosen, str):
-        chosen = [chosen]
-    numbers = []
-    for source in chosen if np.iterable(chosen) else [chosen]:
-        if isinstance(source, str):
-            if source not in names:
-                raise ValueError(
-                    f"there is no source {source!r}: there are {names[0]} to {names[-1]}"
-                )
-            numbers.append(names.index(source))
-            continue
-        k = operator.index(source)
-        if not 0 <= k < len(names):
-            raise ValueError(f"there is no source {k}: there are {len(names)}, from 0")
-        numbers.append(k)
-    return numbers
-
-
-class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Separator(Inspected, Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A recording's sources, by whatever tells them apart."""
 
     B_: Floats
@@ -99,6 +78,9 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _contrast(self, rate: float | None, samples: int) -> dict[str, Any]:
         """Return what tells sources apart, for a recording or epochs of so many samples."""
         raise NotImplementedError
+
+    def _require_fit(self) -> None:
+        check_is_fitted(self)
 
     def _take(self, fields: dict[str, Any]) -> None:
         """Set the attributes that only this separation has."""
@@ -289,202 +271,6 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matrices = self.B_, self.A_
         return self._each(data, self.n_features_in_, _core.remove, *matrices, numbers)
 
-    def find_artefacts(
-        self,
-        X: Any,
-        *,
-        rate: float | None = None,
-        references: References | None = None,
-        thresholds: Mapping[str, float] | None = None,
-    ) -> dict[int, list[Artefact]]:
-        """Say which sources look like blinks, heartbeats, line noise or muscles, and why.
-
-        Those of which a score of :meth:`score_artefacts` reaches its threshold. They draw the eye
-        to a source; they do not decide.
-
-        Parameters
-        ----------
-        X, rate, references, thresholds
-            As in :meth:`score_artefacts`.
-
-        Returns
-        -------
-        dict of int to list of Artefact
-            For each source that looks like any of these what it looks like, the likeliest first;
-            the most certain source comes first.
-        """
-        return self.score_artefacts(
-            X, rate=rate, references=references, thresholds=thresholds
-        ).found
-
-    def score_artefacts(
-        self,
-        X: Any,
-        *,
-        rate: float | None = None,
-        references: References | None = None,
-        thresholds: Mapping[str, float] | None = None,
-    ) -> ArtefactScores:
-        """Score every source for every kind of artefact.
-
-        Rules of thumb on one source at a time. By its form: its spectrum, kurtosis and periodicity.
-        By reference channels: for eyes the correlation around their blinks, from 1 to 10 Hz; for
-        the heart also whether the phase of the source, from 8 to 16 Hz, is the same at all its
-        beats (Kuiper's test), which finds hearts too weak for a correlation.
-
-        Parameters
-        ----------
-        X : array-like, shape (channels, samples), or Raw
-            The recording. The EOG and ECG channels of a Raw are its references; the spans annotated
-            as bad are not looked at.
-        rate : float, optional
-            Samples per second; by default that of the estimator, or of the Raw.
-        references : mapping, optional
-            Further channels by name: what each shows, such as "blink", and its samples, as in
-            ``{"ecg": ("heartbeat", ecg)}``. Of a channel of the Raw only what it shows:
-            ``{"Fp1": "blink"}`` serves where there is no EOG.
-        thresholds : mapping of str to float, optional
-            The scores from which on a source is flagged: by form those of "blink" (0.7),
-            "heartbeat" (0.3), "line noise" (0.2) and "muscle" (0.6); by references those of
-            "correlation" (0.4) and "phase" (0.2).
-
-        Returns
-        -------
-        ArtefactScores
-            A table, of which :attr:`ArtefactScores.found` are the sources that are flagged.
-        """
-        sources = self.transform(X)
-        if sources.ndim != 2:
-            raise ValueError("artefacts are looked for in a single recording, not in epochs")
-        rate = self.rate if rate is None else rate
-        if _mne.is_instance(X):
-            rate = float(X.info["sfreq"]) if rate is None else rate
-            given = _mne.named_references(X, references)
-            shown = {**_mne.references(X), **_artefacts.signals(given, sources.shape[1])}
-            good = _mne.good_samples(X)
-            sources = sources[:, good]
-            shown = {name: (kind, signal[good]) for name, (kind, signal) in shown.items()}
-        else:
-            shown = _artefacts.signals(references, sources.shape[1])
-        if rate is None:
-            raise ValueError("rate, the samples per second, is needed to know artefacts")
-        return _artefacts.look(sources, rate, shown, thresholds)
-
-    def get_sources(self, inst: Any) -> Any:
-        """Return the sources of one of MNE's objects as another, with channels S00, S01 and so on.
-
-        Parameters
-        ----------
-        inst : Raw or Epochs
-            The recording, of the same channels.
-
-        Returns
-        -------
-        Raw or Epochs
-            With channels of type "misc", the times, annotations and events of `inst`.
-        """
-        if not _mne.is_instance(inst):
-            raise TypeError("get_sources is for MNE's Raw and Epochs: transform takes arrays")
-        return _mne.as_instance(inst, self.transform(inst), self._source_names())
-
-    def to_mne(self, info: Any = None, *, exclude: Iterable[int] = ()) -> Any:
-        """Return the separation as a fitted ``mne.preprocessing.ICA``, with the same sources.
-
-        All that MNE does with one is then at hand: ``get_sources``, ``apply``, ``plot_components``,
-        ``plot_properties``, ``find_bads_eog``, ``find_bads_ecg``, ``save`` as -ica.fif and
-        ``mne.preprocessing.read_ica``; and what others do with one, as mne-icalabel does. What lies
-        outside the components passes through ``apply``.
-
-        Parameters
-        ----------
-        info : mne.Info, optional
-            The channels, for an estimator that was fitted on an array.
-        exclude : iterable of int
-            The sources that its ``apply`` removes, such as the answer of :meth:`find_artefacts`.
-
-        Returns
-        -------
-        mne.preprocessing.ICA
-            Its sources are ours, ``B_ @ X``, and its components are the patterns, in units of each
-            channel's ``pre_whitener_``.
-        """
-        check_is_fitted(self)
-        info = getattr(self, "info_", None) if info is None else info
-        count = 0 if info is None else len(info["ch_names"])
-        if count != self.n_features_in_:
-            raise ValueError(
-                f"info must be an mne.Info of the {self.n_features_in_} channels separated, got "
-                f"one of {count} channels"
-            )
-        return _to_mne.as_ica(
-            self.B_,
-            self.A_,
-            scale=self.scale_,
-            kept_variance=self.kept_variance_,
-            info=info,
-            method=f"codiag {type(self).__name__}",
-            settings={"max_iter": int(getattr(self, "max_iter", 1))},
-            fitted_on=self._fitted_on,
-            iterations=int(self.n_iter_),
-            exclude=self._numbers(exclude),
-        )
-
-    def plot_patterns(
-        self,
-        components: Iterable[int | str] | None = None,
-        *,
-        info: Any = None,
-        ch_type: str | None = None,
-        columns: int = 5,
-        show: bool = True,
-        **topomap: Any,
-    ) -> Any:
-        """Plot patterns as topographies, by MNE's own function.
-
-        Parameters
-        ----------
-        components : iterable of int, optional
-            Which sources; by default the first twenty.
-        info : mne.Info, optional
-            The channels and their places, for an estimator that was fitted on an array.
-        ch_type : str, optional
-            The type of channels to plot, if there are several: "mag", "grad" or "eeg".
-        columns : int
-            How many topographies beside each other.
-        show : bool
-            Whether the figure is shown.
-        **topomap
-            Passed to ``mne.viz.plot_topomap``.
-
-        Returns
-        -------
-        matplotlib Figure
-        """
-        check_is_fitted(self)
-        chosen = range(min(20, len(self.B_))) if components is None else components
-        info = getattr(self, "info_", None) if info is None else info
-        if info is None:
-            raise ValueError(
-                "fitted on an array, of which the places of channels are not known: pass "
-                f"info=raw.info, an mne.Info of the {self.n_features_in_} channels separated"
-            )
-        count = len(info["ch_names"])
-        if count != self.n_features_in_:
-            raise ValueError(
-                f"info must be an mne.Info of the {self.n_features_in_} channels separated, got "
-                f"one of {count} channels"
-            )
-        numbers = self._numbers(chosen)
-        names = self._source_names()
-        patterns = {self._marked(names[k], k): self.A_[:, k] for k in numbers}
-        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
-
-    def _marked(self, name: str, k: int) -> str:
-        """Return the name of a source with its stability; one that may not come again has a ?."""
-        if self.stability_ is None:
-            return name
-        return f"{name} ({self.stability_[k]:.2f}{'' if self.stability_[k] >= STABLE else ' ?'})"
-
     def _restore(self) -> None:
         """Bring what a file held to its own types."""
         self.rivals_ = [None if rival is None else Rival(*rival) for rival in self.rivals_]
@@ -495,9 +281,9 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _resampled(self, X: Any, n: int, fit: dict[str, Any]) -> Floats:
         """Return how like the sources are those of n draws of what tells them apart."""
         check_is_fitted(self)
-        again = clone(self).set_params(
-            start=self.B_, stability=n, restarts=0, order="contrast", on_failure="ignore"
-        )
+        choices = {"start": self.B_, "restarts": 0, "order": "contrast", "on_failure": "ignore"}
+        own = {name: choice for name, choice in choices.items() if name in self.get_params()}
+        again = clone(self).set_params(stability=n, **own)
         if _mne.is_instance(X):
             fit.setdefault("picks", self._names(X))
         again.fit(X, **fit)
@@ -533,20 +319,13 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names: list[str] = self.info_["ch_names"]
         missing = sorted(set(names) - set(inst.ch_names))
         if missing:
-            raise ValueError(f"channels that were fitted are not there: {', '.join(missing)}")
+            raise ValueError(f"channels that were fitted are not there: {_some(missing)}")
         now = inst.get_channel_types(names)
         types = zip(names, self.info_.get_channel_types(), now, strict=True)
         others = [f"{name} is {now}, not {then}" for name, then, now in types if now != then]
         if others:
-            raise ValueError(f"channels are not of the types that were fitted: {', '.join(others)}")
+            raise ValueError(f"channels are not of the types that were fitted: {_some(others)}")
         return names
-
-    def _numbers(self, exclude: Iterable[int | str]) -> list[int]:
-        return source_numbers(exclude, self._source_names())
-
-    def _source_names(self) -> list[str]:
-        width = max(2, len(str(len(self.B_) - 1)))
-        return [f"S{k:0{width}}" for k in range(len(self.B_))]
 
     def _each(self, data: Floats, rows: int, compute: Any, *arguments: Any) -> Floats:
         """Compute a new recording, or one epoch after the other."""
@@ -561,6 +340,12 @@ class Separator(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    """Return names, the first of them if they are many."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} others"
 
 
 def _unit_rows(B: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,11 @@ def recording(X: Any, name: str = "X") -> Floats:
     """Return channels x samples, or epochs of them: itself, if it can be read as it is."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(f"{name} has masked entries: fill them, or exclude those samples")
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(
+            f"{name} is the name of a file: read it first, as mne.io.read_raw({os.fspath(X)!r}) or "
+            "numpy.load do"
+        )
     array = np.asarray(X)
     if array.dtype.kind == "c":
         raise TypeError(f"{name} is complex: only real recordings are supported")

@@ -65,8 +65,9 @@ class SourceSeparation(Separator):
     start : {"spectral", "whitener", "identity"} or array-like, shape (components, channels)
         Where the iteration starts: for instance the filters of another recording.
     stability : int
-        How many times the segments (epochs, classes, bands) are drawn anew, with replacement, to
-        learn how surely each source comes again: ``stability_``.
+        How many times the segments (epochs, classes) are drawn anew, with replacement, to learn
+        how surely each source comes again: ``stability_``. For bands of the whole recording, blocks
+        of its time are weighed anew instead.
     order : {"contrast", "stability"}
         Whether sources come by how much their power varies, or by how surely they come again.
     method, tol, max_iter, restarts, threads, verbose, on_failure

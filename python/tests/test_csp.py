@@ -123,13 +123,29 @@ def test_mne_epochs(motor):
         csp.transform(epochs.copy().drop_channels(["C3"]))
 
 
+def test_topographies(motor):
+    mne, plt = pytest.importorskip("mne"), pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    X, y = motor
+    names = mne.channels.make_standard_montage("biosemi16").ch_names[:10]
+    info = mne.create_info(names, 100.0, "eeg").set_montage("biosemi16")
+    csp = codiag.CSP(3).fit(mne.EpochsArray(X, info, verbose="error"), y)
+    titles = [ax.get_title() for ax in csp.plot_patterns(show=False).axes]
+    assert titles == ["CSP0", "CSP1", "CSP2"]
+    array = codiag.CSP(3).fit(X, y)
+    assert len(array.plot_patterns(info=info, show=False).axes) == 3
+    with pytest.raises(ValueError, match=r"info=raw\.info"):
+        array.plot_patterns()
+    plt.close("all")
+
+
 def test_bad_input(motor):
     X, y = motor
     for wrong, match in [
         ((X, y[:-1]), "one label per epoch"),
         ((X, ["a"] * 120), "at least two classes"),
         ((X[0], y), "got shape"),
-        ((np.full_like(X, np.nan), y), "NaN"),
+        ((np.full_like(X, np.nan), y), r"X\[0, 0, 0\] is nan"),
     ]:
         with pytest.raises(ValueError, match=match):
             codiag.CSP().fit(*wrong)

@@ -92,13 +92,24 @@ def test_lengths_of_segments(X):
         with pytest.raises(TypeError, match=r'whole number of samples, or a time such as "0\.25s"'):
             codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
     for wrong in ("1", "quick", "0.25"):
-        if wrong != "1":
-            with pytest.raises(ValueError, match=r"0\.25s"):
-                codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
+        with pytest.raises(ValueError, match=r"0\.25s"):
+            codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
+    for components in (4, None):
+        with pytest.raises(ValueError, match=r"segment 0 has 1 samples, but .* longer segments"):
+            codiag.SourceSeparation(components, segment_length=1).fit(X)
     with pytest.raises(ValueError, match="rate"):
         codiag.SourceSeparation(segment_length="0.25s").fit(X)
     with pytest.raises(ValueError, match="one of them"):
         codiag.SourceSeparation(segments=10, segment_length=100).fit(X)
+
+
+def test_files_are_read_first(tmp_path):
+    for name in ("recording.fif", tmp_path / "recording.fif"):
+        with pytest.raises(TypeError, match=r"read it first, as mne\.io\.read_raw"):
+            codiag.SourceSeparation().fit(name)
+    np.save(tmp_path / "array.npy", np.eye(3))
+    with pytest.raises(ValueError, match="not a codiag result or model: it holds a single array"):
+        codiag.load(tmp_path / "array.npy")
 
 
 def test_an_evoked(raw):
@@ -138,17 +149,25 @@ def test_patterns_of_an_array(X):
 
 def test_heads_are_as_large_as_those_of_mne(raw):
     """By the sphere that is fitted to the digitized points, as in the plots of MNE's ICA."""
-    plt = pytest.importorskip("matplotlib.pyplot")
+    mne, plt = pytest.importorskip("mne"), pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
-    from mne.bem import fit_sphere_to_headshape
 
-    from codiag import _mne
+    def head(figure):
+        """The width of the head and of the map around it."""
+        ax = figure.axes[0]
+        return np.ptp(ax.lines[0].get_xdata()), np.ptp(ax.images[0].get_extent()[:2])
 
     model = codiag.SourceSeparation().fit(raw)
-    radius, middle, _ = fit_sphere_to_headshape(raw.info, units="m", verbose="error")
-    assert _mne.head(model.info_) == pytest.approx((*middle, radius))
-    circle = model.plot_patterns([0], show=False).axes[0].lines[0].get_xdata()
-    assert np.ptp(circle) == pytest.approx(2 * radius, rel=0.01)
+    types = {name: "mag" for name in model.info_["ch_names"]}
+    helmet = raw.copy().set_channel_types(types, on_unit_change="ignore")
+    turned = mne.transforms.rotation(0.2, 0.1, 0.0)
+    turned[:3, 3] = [0.0, 0.01, 0.04]
+    with helmet.info._unlock():
+        helmet.info["dev_head_t"] = mne.transforms.Transform("meg", "head", turned)
+    for one in (model, codiag.SourceSeparation().fit(helmet)):
+        ours = one.plot_patterns([0], show=False)
+        theirs = one.to_mne().plot_components([0], show=False)
+        assert head(ours) == pytest.approx(head(theirs), rel=0.05)
     own = model.plot_patterns([0], sphere=0.05, show=False).axes[0].lines[0].get_xdata()
     assert np.ptp(own) == pytest.approx(0.1, rel=0.01)
     plt.close("all")

@@ -80,6 +80,23 @@ def same(printed, shown):
         assert float(now) == pytest.approx(float(then), rel=0.08, abs=leeway), (now, then)
 
 
+def test_stability_meg(example, shared, root):
+    pytest.importorskip("mne")
+    recording = shared / "meg_sample_24s_raw.fif"
+    if not recording.exists():
+        pytest.skip(f"needs {recording.name}, which is not here")
+    # What it costs depends on the machine.
+    price = r"in \d+\.\d+ times the time"
+    printed, page = (
+        re.sub(price, "in time", text)
+        for text in (
+            example("stability_meg.py", recording),
+            shown(root, "which-components.md", "examples/stability_meg.py"),
+        )
+    )
+    same(printed, page)
+
+
 def test_meg(example, shared, root, tmp_path):
     pytest.importorskip("mne")
     pytest.importorskip("matplotlib")

@@ -117,7 +117,7 @@ def test_edf(raw, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "subject.edf" in done.stdout and "blink" in done.stdout
     assert np.load(tmp_path / "out" / "filters.npy").shape == (8, 15)
-    done = run("subject.edf", "--components", "8", "--exclude", "0", "-o", "out", cwd=tmp_path)
+    done = run("subject.edf", "--components", "8", "--exclude", "S00", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     cleaned = mne.io.read_raw_edf(tmp_path / "out" / "cleaned.edf")
     assert cleaned.ch_names == mne.io.read_raw_edf(tmp_path / "subject.edf").ch_names

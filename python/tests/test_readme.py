@@ -55,7 +55,7 @@ def test_tracking(run):
     assert max(page["tracked"][100:]) < 0.05 and 0.18 < min(page["fixed"][100:])
 
 
-def test_multiclass_csp(run, picture):
+def test_multiclass_csp(run, picture, root):
     pytest.importorskip("sklearn")
     pytest.importorskip("pyriemann")
     pytest.importorskip("mne")
@@ -73,6 +73,10 @@ def test_multiclass_csp(run, picture):
     assert page["grid"].best_params_["csp__n_filters"] > 2 and page["grid"].best_score_ > 0.6
     assert np.sort(page["alike"])[-4:].min() > 0.9
     assert abs(pham - newton) < 0.02 and abs(uwedge - newton) < 0.02
+    shown = re.findall(
+        r"(\d\.\d{3}) ±", (root / "docs/multiclass-csp.md").read_text(encoding="utf-8")
+    )
+    assert [float(x) for x in shown] == pytest.approx(list(page["accuracy"].values()), abs=0.005)
     assert newton > 0.65 > 0.25 and newton > unlabelled + 0.02
     drawn, kept = picture("multiclass-csp.svg")
     assert drawn == pytest.approx(kept, rel=0.1)
@@ -106,6 +110,7 @@ def test_separate_sources(run, picture):
     for k in range(12):
         assert abs(np.corrcoef(model.patterns_[:, best[k]], mixing[:, k])[0, 1]) > 0.99
     assert codiag.amari_distance(page["again"].filters_, mixing) < 0.04
+    assert page["again"].n_iter_ < page["anew"].n_iter_
     np.testing.assert_allclose(page["back"], page["raw"].get_data(), atol=3e-6)
     drawn, kept = picture("separate-sources.svg")
     assert drawn == pytest.approx(kept, rel=0.1)

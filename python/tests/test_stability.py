@@ -185,3 +185,60 @@ def test_separations():
     np.testing.assert_allclose((sources**4).mean(axis=1) - 3, jade.kurtosis_, rtol=1e-6)
     np.testing.assert_allclose(sorted(jade.kurtosis_), sorted(kurtosis))
     assert codiag.AMUSE().fit(X).stability_ is None
+
+
+def coloured(poles, seed, samples=20_000, gaussian=True):
+    """Sources by the poles of their autocorrelation, mixed in the same way whatever the seed."""
+    rng = np.random.default_rng([seed, 7])
+    draw = rng.standard_normal if gaussian else rng.laplace
+    noise = draw(size=(len(poles), samples))
+    for t in range(1, samples):
+        noise[:, t] += poles * noise[:, t - 1]
+    return np.random.default_rng(3).standard_normal((len(poles), len(poles))) @ noise
+
+
+def matches(B, other, X):
+    """The |correlation| of each source with the most similar one of other filters."""
+    return np.abs(np.corrcoef(B @ X, other @ X)[: len(B), len(B) :]).max(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("SOBI", lambda n: codiag.SOBI(lags=10, stability=n)),
+        ("SOBI, not orthogonal", lambda n: codiag.SOBI(lags=10, orthogonal=False, stability=n)),
+        ("AMUSE", lambda n: codiag.AMUSE(stability=n)),
+        ("JADE", lambda n: codiag.JADE(stability=n)),
+        ("bands", lambda n: codiag.SourceSeparation(bands=8, rate=100, stability=n)),
+    ],
+)
+def test_time_is_drawn_where_all_matrices_are_of_the_whole_recording(name, model):
+    """What resampling says will change is what does change in another recording."""
+    pytest.importorskip("sklearn")
+    poles = np.array([0.8, 0.5, 0.45, -0.5])
+    gaussian = name != "JADE"
+    X = coloured(poles, 0, gaussian=gaussian)
+    fitted = model(30).fit(X)
+    assert fitted.result_.matches.shape == (30, 4)
+    others = [model(0).fit(coloured(poles, seed, gaussian=gaussian)).B_ for seed in range(1, 21)]
+    change = 1 - np.median([matches(fitted.B_, B, X) for B in others], axis=0)
+    # Two recordings differ twice as much as a resample and the recording it is drawn from.
+    ratio = change / (1 - fitted.stability_)
+    assert 0.5 < np.exp(np.log(ratio).mean()) < 8, ratio
+    np.testing.assert_array_equal(
+        model(30).set_params(threads=1).fit(X).stability_, fitted.stability_
+    )
+
+
+def test_time_tells_which_sources_are_alike():
+    pytest.importorskip("sklearn")
+    X = coloured(np.array([0.9, 0.4, 0.4, -0.6]), 0)
+    sobi = codiag.SOBI(lags=10, stability=20).fit(X)
+    order = np.argsort(sobi.stability_)
+    assert sobi.stability_[order[:2]].max() < 0.98 < 0.999 < sobi.stability_[order[2:]].min()
+    again = codiag.SOBI(lags=10, stability=20, order="stability").fit(X)
+    np.testing.assert_allclose(again.stability_, sobi.stability_[order[::-1]])
+    # A single matrix, but many moments.
+    amuse = codiag.AMUSE().fit(X)
+    found = codiag.bootstrap(X, 10, model=amuse)
+    np.testing.assert_array_equal(amuse.stability_, found.stability)

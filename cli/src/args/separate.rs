@@ -113,8 +113,8 @@ pub struct Separate {
     pub shrinkage: String,
     #[command(flatten)]
     pub solver: Solver,
-    /// Also write cleaned.npy: the recording without these sources.
-    #[arg(long, value_name = "K,...", value_delimiter = ',')]
+    /// Also write cleaned.npy: the recording without these sources, by number (0) or name (S00).
+    #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = parse_source)]
     pub exclude: Vec<usize>,
     /// Channels that show the eyes beside those named EOG: Fp1, for instance. Sources are compared with them.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -142,6 +142,13 @@ pub struct Separate {
 fn parse_length(text: &str) -> Result<Cut, String> {
     let expected = "expected a whole number of samples, or a time such as 0.25s or 250ms";
     text.parse().map_err(|_| expected.to_owned())
+}
+
+/// The number of a source: 0, or S00 as Python names it.
+fn parse_source(text: &str) -> Result<usize, String> {
+    let number = text.strip_prefix('S').unwrap_or(text);
+    let expected = "expected sources by number or name, such as 0,3 or S00,S03";
+    number.parse().map_err(|_| expected.to_owned())
 }
 
 fn parse_thresholds(text: &str) -> Result<Thresholds, String> {

@@ -28,7 +28,10 @@ impl Stored {
                 let text = std::fs::read_to_string(path).map_err(unreadable)?;
                 Ok(Self::Text(super::text::matrix(&text)?))
             }
-            _ => bail!("expected a recording as .npy or .csv"),
+            _ => bail!(
+                "expected a recording as .npy or .csv; python -m codiag separate also reads what MNE reads (.fif, \
+                 .edf, .set, ...)"
+            ),
         };
         let opened = open().with_context(|| path.display().to_string())?;
         let (rows, columns) = (opened.channels(), opened.samples());

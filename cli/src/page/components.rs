@@ -149,7 +149,7 @@ pub fn components<T: Scalar>(
                  component's root mean square, which is the unit of the table."
             }
         }
-        (stability::explanation(answer))
+        (stability::explanation(answer, "the matrices, drawn with replacement"))
         div.heat-wide { (map) }
         (table(None, &headings, &rows))
         @if r > SHOWN {

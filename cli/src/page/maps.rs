@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::separate::Page;
-use super::verbatim;
+use super::separate::{Page, shown};
+use super::{stability, verbatim};
 use crate::figure::topography;
 use crate::sources::looks_like;
 
@@ -81,17 +81,19 @@ pub fn grid(told: &Page<'_>) -> Option<Markup> {
     };
     map(0)?;
     let (name, ..) = unit(kind);
+    let answer = &told.found.diagonalization;
     Some(html! {
         p {
             "The pattern of every source (" (name) "), each in colours of its own range: red is positive, blue negative. \
-             Below it the share of the variance, and the score of what it looks like."
+             Below it the share of the variance" @if answer.stability.is_some() { ", the stability" }
+            ", and the score of what it looks like."
         }
         div.grid-of-maps {
             @for (k, view) in told.views.iter().enumerate() {
-                a href=(format!("#source-{k}")) class=[(!view.artefacts.is_empty()).then_some("flagged")] {
+                a href=[shown(told, k).then(|| format!("#source-{k}"))] class=[(!view.artefacts.is_empty()).then_some("flagged")] {
                     @if let Some(drawn) = map(k) { (verbatim(drawn)) }
                     strong { (k) } " "
-                    span.soft { (format!("{:.1} %", 100.0 * told.found.variance_shares[k])) }
+                    span.soft { (format!("{:.1} %", 100.0 * told.found.variance_shares[k])) (stability::after(answer, k)) }
                     @for artefact in &view.artefacts {
                         br;
                         span.badge.bad { (looks_like(artefact)) (format!(" {:.2}", artefact.score)) }

@@ -304,7 +304,7 @@ fn all_sources(told: &Page<'_>) -> Markup {
             (if told.order == Order::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
              from it; " (by.rivals)
         }
-        (stability::explanation(answer))
+        (stability::explanation(answer, stability::of_recording(told.contrast)))
         (table(None, &headings, &rows))
     }
 }
@@ -346,7 +346,7 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
 }
 
 /// Whether a source has figures of its own.
-fn shown(told: &Page<'_>, k: usize) -> bool {
+pub fn shown(told: &Page<'_>, k: usize) -> bool {
     k < SHOWN || !told.views[k].artefacts.is_empty() || told.excluded.contains(&k)
 }
 

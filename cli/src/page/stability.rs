@@ -1,5 +1,6 @@
 //! How surely components come again, as the pages show it.
 
+use codiag::signals::Contrast;
 use codiag::{Diagonalization, Stability};
 use maud::{Markup, html};
 
@@ -31,15 +32,27 @@ pub fn badge<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
     }
 }
 
+/// The stability of a component behind another number, marked if it may not come again.
+pub fn after<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+    html! {
+        @if let Some(stability) = of(answer, component) {
+            ", " (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) }
+        }
+    }
+}
+
 fn mark() -> Markup {
     html! { span title="may not come again" { " ?" } }
 }
 
-/// What the numbers are; nothing if nothing was tried.
-pub fn explanation<T>(answer: &Diagonalization<T>) -> Markup {
+/// What the numbers are, of resamples of something; nothing if nothing was tried.
+pub fn explanation<T>(answer: &Diagonalization<T>, resampled: &str) -> Markup {
     html! {
         @if let Some(found) = &answer.stability {
-            p { (sentence(found)) }
+            p {
+                "Stability is " (definition(found, resampled)) ". " (summary(found)) "; the others, marked by ?, may not \
+                 come again."
+            }
         }
     }
 }
@@ -55,13 +68,25 @@ pub fn summary(found: &Stability) -> String {
     )
 }
 
-fn sentence(found: &Stability) -> String {
+/// What is drawn to learn how surely the sources of a recording come again.
+pub fn of_recording(contrast: &Contrast) -> &'static str {
+    match contrast {
+        Contrast::Bands(bands) if bands.cut.is_none() => {
+            "the recording, its blocks of time weighed anew"
+        }
+        Contrast::Lags(_) | Contrast::Cumulants { .. } => {
+            "the recording, its blocks of time weighed anew"
+        }
+        _ => "the segments, drawn with replacement",
+    }
+}
+
+/// What the number is.
+pub fn definition(found: &Stability, resampled: &str) -> String {
     let mut tried = Vec::new();
     if found.resamples() > 0 {
         let resamples = words::count(found.resamples(), "resample", "resamples");
-        tried.push(format!(
-            "{resamples} of the matrices, drawn with replacement"
-        ));
+        tried.push(format!("{resamples} of {resampled}"));
     }
     if found.starts > 0 {
         let starts = words::count(found.starts, "further start", "further starts");
@@ -71,9 +96,7 @@ fn sentence(found: &Stability) -> String {
         ));
     }
     format!(
-        "Stability is the median, over {}, of how much a component is like the one that matches it there, from 0 to 1. \
-         {}; the others, marked by ?, may not come again.",
-        tried.join(" and "),
-        summary(found)
+        "the median, over {}, of how much a component is like the one that matches it there, from 0 to 1",
+        tried.join(" and ")
     )
 }

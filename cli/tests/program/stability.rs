@@ -33,8 +33,24 @@ fn sources_have_a_column_an_order_and_a_summary() {
     assert_eq!(report["sources"][1]["stability"], report["stability"][1]);
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
     assert!(page.contains("<th scope=\"col\">stability</th>"));
-    assert!(page.contains("7 resamples of the matrices"));
+    let told = "over 7 resamples of the segments, drawn with replacement";
+    assert!(page.contains(told));
+    let methods = report["methods"].as_str().unwrap();
+    assert!(methods.contains(told), "{methods}");
     assert!(page.contains("in the order of their stability"));
+
+    // All matrices are of the whole recording: it is time that is drawn.
+    for road in ["--sobi --lags 1:5", "--jade", "--amuse", "--bands 8"] {
+        let command = "separate recording.npy --rate 100 --stability 3 --order stability";
+        place
+            .codiag(&format!("{command} {road} -o time"))
+            .assert()
+            .success();
+        let report = place.json("time/report.json");
+        assert_eq!(report["stability_trials"]["resamples"], 3, "{road}");
+        let page = std::fs::read_to_string(place.path("time/report.html")).unwrap();
+        assert!(page.contains("its blocks of time weighed anew"), "{road}");
+    }
 
     // Nothing was tried, nothing is said.
     place

@@ -81,6 +81,11 @@ impl<'a> Centered<'a> {
         self.spans.iter().flatten().map(|s| s.samples.len()).sum()
     }
 
+    /// The spans of each set, cut into so many blocks of as many samples, or nearly. Together they are the set.
+    pub fn blocks(&self, count: usize) -> Vec<Vec<Vec<Span>>> {
+        self.spans.iter().map(|set| blocks(set, count)).collect()
+    }
+
     /// As many samples as are read at once.
     pub fn convenient_length(&self) -> usize {
         samples_per_span(self.reader.recording.channels())
@@ -131,6 +136,29 @@ impl<'a> Centered<'a> {
         }
         Ok(powers)
     }
+}
+
+/// Spans, cut into blocks of time.
+fn blocks(spans: &[Span], count: usize) -> Vec<Vec<Span>> {
+    let total: usize = spans.iter().map(|span| span.samples.len()).sum();
+    let count = count.clamp(1, total.max(1));
+    let mut blocks = vec![Vec::new(); count];
+    let mut before = 0;
+    for span in spans {
+        let (start, length) = (span.samples.start, span.samples.len());
+        let within = |border: usize| start + border.clamp(before, before + length) - before;
+        for (k, block) in blocks.iter_mut().enumerate() {
+            let samples = within(k * total / count)..within((k + 1) * total / count);
+            if !samples.is_empty() {
+                block.push(Span {
+                    samples,
+                    ..span.clone()
+                });
+            }
+        }
+        before += length;
+    }
+    blocks
 }
 
 /// Spans in parts of at most so many samples.

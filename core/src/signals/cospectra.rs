@@ -202,6 +202,32 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
+    /// Takes the windows in so many groups, each of which follow each other, for segments of their own; returns how
+    /// many windows each of them has.
+    pub fn regroup(&mut self, groups: usize) -> Vec<usize> {
+        let all: Vec<(usize, usize)> = self
+            .segments
+            .iter()
+            .flat_map(|own| own.starts.iter())
+            .enumerate()
+            .flat_map(|(span, starts)| starts.iter().map(move |start| (span, *start)))
+            .collect();
+        let groups = groups.clamp(1, all.len());
+        let group = |k: usize| {
+            let own = &all[k * all.len() / groups..(k + 1) * all.len() / groups];
+            // Those of one span are read together.
+            let starts = own.chunk_by(|x, y| x.0 == y.0);
+            Windows {
+                starts: starts
+                    .map(|own| own.iter().map(|(_, start)| *start).collect())
+                    .collect(),
+                count: own.len(),
+            }
+        };
+        self.segments = (0..groups).map(group).collect();
+        self.segments.iter().map(|own| own.count).collect()
+    }
+
     /// The mean of all spectra.
     pub fn mean<T: Scalar>(&self) -> Result<Matrix<T>, Error> {
         let p = self.reader.dimension();

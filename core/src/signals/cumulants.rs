@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::centered::{Centered, parts};
+use super::centered::{Centered, Span, parts};
 use super::lags::epoch_sets;
 use super::principal;
 use super::reader::{Buffers, Coordinates, Reader};
@@ -112,18 +112,20 @@ pub(super) fn of_white(
     centered: &Centered<'_>,
     threads: Option<usize>,
 ) -> Result<Covariances, Error> {
-    let p = centered.dimension();
+    let spans: Vec<Span> = centered.sets().iter().flatten().cloned().collect();
+    let mut moments = FourthMoments::sums(centered, &spans, threads)?;
+    moments.scale(1.0 / centered.samples() as f64);
+    Ok(of_moments(
+        &moments,
+        &Matrix::identity(centered.dimension()),
+    ))
+}
+
+/// The cumulants of samples of these moments, the fourth and the second.
+pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
+    let p = covariance.rows();
     let triangle = Triangle::new(p);
     let n = triangle.len();
-    let moments = FourthMoments::new(centered, threads)?;
-    let same = |a: usize, b: usize| f64::from(u8::from(a == b));
-    let factor = |a: usize, b: usize| {
-        if a == b {
-            1.0
-        } else {
-            std::f64::consts::SQRT_2
-        }
-    };
     let mut data = vec![0.0; n * p * p];
     let mut set = |(q, (i, j)): (usize, (usize, usize)), (k, l): (usize, usize), x: f64| {
         let matrix = &mut data[q * p * p..][..p * p];
@@ -134,8 +136,8 @@ pub(super) fn of_white(
         // A cumulant is symmetric in all its indices, and so in both of its pairs.
         for second in triangle.pairs().enumerate().take(first.0 + 1) {
             let ((i, j), (k, l)) = (first.1, second.1);
-            let gaussian =
-                same(i, j) * same(k, l) + same(i, k) * same(j, l) + same(i, l) * same(j, k);
+            let pairs = |a, b, c, d| covariance[(a, b)] * covariance[(c, d)];
+            let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
             // Of the later pair, i is the largest of all.
             let ascending = if j >= k {
                 [l, k, j, i]
@@ -149,25 +151,60 @@ pub(super) fn of_white(
             set(second, first.1, cumulant);
         }
     }
-    Ok(Covariances {
+    Covariances {
         data,
         n,
         p,
         shrinkages: vec![0.0; n],
-    })
+    }
 }
 
-/// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l.
+/// The cumulants of W z, from those of z.
+pub(super) fn transformed(cumulants: &Covariances, w: &Matrix) -> Covariances {
+    let p = cumulants.p;
+    let triangle = Triangle::new(p);
+    let both = |m: &Matrix| linalg::product_transposed(&linalg::product(w, m), w);
+    // Q_ij for all i, j, at one place k, l after the other, and the other way round.
+    let mut out = cumulants.clone();
+    for matrix in out.data.chunks_exact_mut(p * p) {
+        let own = Matrix::from_rows(p, p, matrix.to_vec());
+        matrix.copy_from_slice(both(&own).as_slice());
+    }
+    for (k, l) in triangle.pairs() {
+        let own = |q: usize| out.data[q * p * p + k * p + l];
+        let value = |i: usize, j: usize| own(triangle.index(i, j)) / factor(i, j);
+        let outer = both(&Matrix::from_fn(p, p, value));
+        for (q, (i, j)) in triangle.pairs().enumerate() {
+            let matrix = &mut out.data[q * p * p..][..p * p];
+            matrix[k * p + l] = factor(i, j) * outer[(i, j)];
+            matrix[l * p + k] = factor(i, j) * outer[(i, j)];
+        }
+    }
+    out
+}
+
+/// Q_ij with i ≠ j stands for Q_ji too.
+fn factor(i: usize, j: usize) -> f64 {
+    if i == j {
+        1.0
+    } else {
+        std::f64::consts::SQRT_2
+    }
+}
+
+/// All E[z_i z_j z_k z_l], or sums instead of means, with i ≤ j ≤ k ≤ l.
 ///
 /// For some k at a time they are one matrix product: of the pair products z_j z_i with j ≤ k, and those of
 /// z_k with all z_l, l ≥ k. So most moments are formed once, where a product of all pairs with all pairs
 /// would form them up to six times.
-struct FourthMoments {
+#[derive(Clone)]
+pub(super) struct FourthMoments {
     triangle: Triangle,
     tables: Vec<Table>,
 }
 
 /// The moments of a few k: one row per pair (j, i), one column per pair (k, l).
+#[derive(Clone)]
 struct Table {
     columns: Vec<(usize, usize)>,
     rows: usize,
@@ -181,7 +218,12 @@ impl FourthMoments {
     /// its entries are formed twice.
     const SHARED: usize = 4;
 
-    fn new(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    /// Sums over some spans.
+    pub fn sums(
+        centered: &Centered<'_>,
+        spans: &[Span],
+        threads: Option<usize>,
+    ) -> Result<Self, Error> {
         // The samples multiplied at once: the pair products of a tile stay in the caches.
         const TILE: usize = 512;
         let p = centered.dimension();
@@ -193,8 +235,7 @@ impl FourthMoments {
         let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
         let mut products = vec![0.0; triangle.len() * TILE];
         let mut buffers = Buffers::default();
-        let spans = centered.sets().iter().flatten();
-        for part in parts(spans, centered.convenient_length()) {
+        for part in parts(spans.iter(), centered.convenient_length()) {
             let length = part.samples.len();
             let z = &*centered.read(&part, &mut buffers)?;
             for from in (0..length).step_by(TILE) {
@@ -220,11 +261,21 @@ impl FourthMoments {
                 });
             }
         }
-        let factor = 1.0 / centered.samples() as f64;
-        for table in &mut tables {
-            table.sums.iter_mut().for_each(|x| *x *= factor);
-        }
+        tables.iter_mut().for_each(|table| table.later = Vec::new());
         Ok(Self { triangle, tables })
+    }
+
+    /// All of them times a number.
+    pub fn scale(&mut self, factor: f64) {
+        let sums = self.tables.iter_mut().flat_map(|table| &mut table.sums);
+        sums.for_each(|x| *x *= factor);
+    }
+
+    /// Adds a multiple of others.
+    pub fn add(&mut self, factor: f64, others: &Self) {
+        for (own, other) in self.tables.iter_mut().zip(&others.tables) {
+            linalg::add_multiple(&mut own.sums, factor, &other.sums);
+        }
     }
 
     /// E[z_i z_j z_k z_l] for indices in ascending order.

@@ -190,7 +190,7 @@ fn refused(expected: &'static str, value: String) -> Error {
 }
 
 /// Adds Σ_t x_{t+τ} x_tᵀ for all lags, one after the other.
-fn add_products(
+pub(super) fn add_products(
     centered: &Centered<'_>,
     spans: &[Span],
     lags: &[usize],
@@ -239,7 +239,7 @@ fn add_products(
 }
 
 /// M ← factor (M + Mᵀ) / 2.
-fn symmetrize(matrix: &mut [f64], p: usize, factor: f64) {
+pub(super) fn symmetrize(matrix: &mut [f64], p: usize, factor: f64) {
     for a in 0..p {
         for b in 0..=a {
             let mean = 0.5 * factor * (matrix[a * p + b] + matrix[b * p + a]);

@@ -37,12 +37,14 @@
 mod artefacts;
 mod bands;
 mod basis;
+mod blocks;
 mod centered;
 mod cospectra;
 mod covariance;
 mod cumulants;
 mod drift;
 mod estimation;
+mod fitting;
 mod lags;
 mod measures;
 mod principal;

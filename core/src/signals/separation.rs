@@ -1,29 +1,16 @@
 //! From a recording to its sources.
 
-use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
-use super::basis::Basis;
-use super::centered::Centered;
-use super::cospectra::SpectraEstimator;
 use super::covariance::epoch_pieces;
-use super::estimation::{self, PortionOf};
 use super::lags::epoch_sets;
 use super::principal::Components;
-use super::reader::{Coordinates, Reader};
 use super::segments::usable_spans;
-use super::{
-    Bands, CovarianceOptions, Cut, Epochs, Lags, Piece, Recording, Scale, Segments, Separated,
-    Shrinkage, cumulants, lags, measures,
-};
-use crate::error::Portion;
+use super::{Bands, Epochs, Lags, Recording, Scale, Segments, Separated, Shrinkage};
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
-use crate::{Criterion, Error, MatrixSet, Order, SetOptions, Settings, Start, diagonalize_with};
-
-/// Segments are not made longer if there are no more than this.
-const FEWEST_SEGMENTS: usize = 20;
+use crate::{Criterion, Error, Settings};
 
 /// What tells sources apart.
 ///
@@ -57,11 +44,11 @@ pub enum Contrast {
 
 impl Contrast {
     /// Whether the recording is whitened.
-    fn whitens(&self) -> bool {
+    pub(super) fn whitens(&self) -> bool {
         matches!(self, Self::Lags(_) | Self::Cumulants { .. })
     }
 
-    fn criterion(&self) -> Criterion {
+    pub(super) fn criterion(&self) -> Criterion {
         match self {
             Self::Lags(lags) if !lags.orthogonal => Criterion::LeastSquares,
             Self::Lags(_) | Self::Cumulants { .. } => Criterion::Frobenius,
@@ -120,7 +107,9 @@ pub struct Separation {
     /// How many threads work; as many as pay if None.
     pub threads: Option<usize>,
     /// How the matrices are diagonalized. A start that is given, such as the filters of another
-    /// recording, is components x channels, in the recording's units.
+    /// recording, is components x channels, in the recording's units. For its
+    /// [stability](Settings#structfield.stability) segments, epochs or classes are drawn anew; where all matrices are
+    /// of the whole recording (lags, cumulants, bands alone), blocks of its time.
     pub solver: Settings,
 }
 
@@ -260,208 +249,6 @@ impl Separation {
                 self.fit_whitened(epochs, epoch_sets(epochs, None)?, observer)
             }
         }
-    }
-
-    /// Of segments whose length is not given, longer ones if a source is silent in one of them.
-    fn fit_segments(
-        &self,
-        recording: &dyn Recording,
-        mut segments: Segments,
-        observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
-        let found = segments.cut == Cut::Auto;
-        loop {
-            let count = Cell::new(0);
-            let cut = |components: usize| {
-                let pieces = segments.pieces(recording.samples(), components)?;
-                count.set(pieces.len());
-                Ok(pieces.into_iter().map(|piece| vec![piece]).collect())
-            };
-            let fitted = self.fit_covariances(recording, &cut, Portion::Segment, observer);
-            let silent = matches!(
-                fitted,
-                Err(Error::NotPositiveDefinite {
-                    matrix: Some(_),
-                    ..
-                })
-            );
-            if !(found && silent && count.get() > FEWEST_SEGMENTS) {
-                return fitted;
-            }
-            segments.cut = Cut::Count(count.get() / 2);
-        }
-    }
-
-    /// `cut` tells which samples make which matrix, for so many components.
-    fn fit_covariances(
-        &self,
-        recording: &dyn Recording,
-        cut: &dyn Fn(usize) -> Result<Vec<Vec<Piece>>, Error>,
-        portion: PortionOf,
-        observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
-        self.shrinkage.check()?;
-        let most = self.components.at_most(recording.channels());
-        let mut matrices = cut(most)?;
-        let workers = estimation::workers(&matrices, recording.channels(), self.threads);
-        let mut reader = Reader {
-            recording,
-            coordinates: Coordinates::Channels,
-            center: self.center,
-        };
-        let mut basis = self.basis(estimation::mean_covariance(&reader, &matrices, &workers)?)?;
-        if basis.components() < most {
-            // Fewer components than channels may allow shorter segments.
-            let finer = cut(basis.components())?;
-            if finer.len() != matrices.len() {
-                matrices = finer;
-                basis = self.basis(estimation::mean_covariance(&reader, &matrices, &workers)?)?;
-            }
-        }
-        reader.coordinates = basis.coordinates();
-        let dimension = reader.dimension();
-        estimation::check_samples(&matrices, portion, dimension, self.center, self.shrinkage)?;
-        let options = self.set_options();
-        let (set, shrinkages) =
-            estimation::covariance_set(&reader, &matrices, self.shrinkage, &workers, &options)?;
-        self.solve(set, &basis, shrinkages, matrices, observer)
-    }
-
-    fn fit_cospectra(
-        &self,
-        recording: &dyn Recording,
-        bands: &Bands,
-        pieces: Vec<Piece>,
-        observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
-        let options = CovarianceOptions::default()
-            .center(self.center)
-            .shrinkage(self.shrinkage)
-            .threads(self.threads);
-        let mut estimator = SpectraEstimator::new(recording, bands, &pieces, &options)?;
-        let basis = self.basis(estimator.mean()?)?;
-        estimator.reader.coordinates = basis.coordinates();
-        estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
-        let cospectra = estimator.estimate(self.shrinkage)?;
-        let set = cospectra.set(&self.set_options())?;
-        let segments = if bands.cut.is_some() {
-            pieces
-        } else {
-            Vec::new()
-        };
-        let matrices = segments.into_iter().map(|piece| vec![piece]).collect();
-        self.solve(set, &basis, cospectra.shrinkages, matrices, observer)
-    }
-
-    /// Whitens, and diagonalizes what tells the whitened components apart.
-    fn fit_whitened(
-        &self,
-        recording: &dyn Recording,
-        sets: Vec<Vec<Piece>>,
-        observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
-        self.shrinkage.refuse()?;
-        let reader = Reader {
-            recording,
-            coordinates: Coordinates::Channels,
-            center: self.center,
-        };
-        let mut centered = Centered::new(reader, &sets)?;
-        let basis = self.basis(centered.covariance(self.threads)?)?;
-        centered.reader.coordinates = basis.coordinates();
-        let matrices = match &self.contrast {
-            Contrast::Lags(lags) => lags::lagged(&centered, &lags.lags, self.threads)?,
-            _ => cumulants::of_white(&centered, self.threads)?,
-        };
-        let set = matrices.set(&self.set_options())?;
-        self.solve(set, &basis, Vec::new(), sets, observer)
-    }
-
-    fn set_options(&self) -> SetOptions {
-        SetOptions::default()
-            .criterion(self.contrast.criterion())
-            .threads(self.threads)
-    }
-
-    fn basis(&self, mean: Matrix) -> Result<Basis, Error> {
-        Basis::new(mean, &self.scale, self.components, self.contrast.whitens())
-    }
-
-    fn solve(
-        &self,
-        set: MatrixSet,
-        basis: &Basis,
-        shrinkages: Vec<f64>,
-        matrices: Vec<Vec<Piece>>,
-        observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
-        let set = set.with_reduction(basis.reduction.clone());
-        let solver = match &self.solver.start {
-            Start::Given(b) if self.contrast.criterion().requires_rotations() => {
-                let start = Start::Given(basis.nearest_rotation(b)?);
-                &self.solver.clone().start(start)
-            }
-            _ => &self.solver,
-        };
-        // Those that the contrast puts in an order of its own are ordered by stability thereafter.
-        let by_contrast = solver.clone().order(Order::Contrast);
-        solver.check(set.criterion())?;
-        let mut answer = diagonalize_with(&set, &by_contrast, observer)?;
-        if self.contrast.criterion() == Criterion::LeastSquares {
-            let in_white = set.summary().to_reduced(&answer.b);
-            measures::normalize(&mut answer, &in_white);
-        }
-        let mut kurtosis = Vec::new();
-        let ranks = match &self.contrast {
-            Contrast::Lags(lags) if lags.lags.len() == 1 => measures::means(&answer.powers),
-            Contrast::Lags(lags) if !lags.orthogonal => measures::energies(&answer.powers),
-            Contrast::Cumulants { .. } => {
-                let rotation = set.summary().to_reduced(&answer.b);
-                kurtosis = measures::kurtosis(&rotation, &answer.powers);
-                kurtosis.clone()
-            }
-            _ => Vec::new(),
-        };
-        if solver.canonical && !ranks.is_empty() {
-            let mut order: Vec<usize> = (0..ranks.len()).collect();
-            order.sort_by(|x, y| ranks[*y].total_cmp(&ranks[*x]));
-            answer.rearrange(&order, &vec![1.0; order.len()]);
-            kurtosis.sort_by(|x, y| y.total_cmp(x));
-        }
-        if solver.order == Order::Stability
-            && let Some(stability) = &answer.stability
-        {
-            let order = stability.order();
-            answer.rearrange(&order, &vec![1.0; order.len()]);
-            if !kurtosis.is_empty() {
-                kurtosis = order.iter().map(|k| kurtosis[*k]).collect();
-            }
-        }
-        let powers = &answer.powers;
-        // What was whitened has unit powers.
-        let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
-            let rivals = measures::rivals_by_differences(powers);
-            (vec![1.0; answer.b.rows()], Vec::new(), rivals)
-        } else {
-            let rivals = measures::rivals_by_ratios(powers);
-            let varies = measures::nonstationarity(powers);
-            (measures::means(powers), varies, rivals)
-        };
-        let pieces = matrices
-            .into_iter()
-            .map(|m| m.into_iter().flatten().collect());
-        Ok(Separated {
-            variance_shares: basis.variance_shares(&answer.a, &mean_powers),
-            nonstationarity,
-            kurtosis,
-            rivals,
-            kept_variance: basis.kept_variance,
-            scale: basis.factors(),
-            shrinkages,
-            segments: pieces.collect(),
-            diagonalization: answer,
-            threads: self.threads,
-        })
     }
 }
 

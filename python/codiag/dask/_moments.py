@@ -15,7 +15,8 @@ from .._input import Floats
 from .._signals import cumulants as cumulants_here
 from .._signals import lag_list
 from .._signals import lagged_covariances as lagged_here
-from ._segments import check_recording, of_segments, of_span
+from ._segments import of_segments, of_span
+from ._stretches import check_recording
 
 # Samples of which the products of pairs are formed at once.
 _TOGETHER = 4096

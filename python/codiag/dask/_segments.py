@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from .._input import Floats
 from .._signals import segment_covariances as covariances_here
+from ._stretches import check_length, check_recording, joined, stretches
 
 try:
     import dask
@@ -73,46 +73,19 @@ def of_segments(
     per_segment: int = 1,
 ) -> Any:
     """Return what `make` makes of the segments of a recording, so many matrices of each."""
-    check_recording(signals)
-    channels, samples = signals.shape
-    if not 1 <= segment_length <= samples:
-        raise ValueError(
-            "segment_length must be at least 1 sample and at most as many as there are, "
-            f"got {segment_length} for {samples} samples"
-        )
+    channels, samples = check_recording(signals)
+    check_length("segment_length", segment_length, samples)
     if not 0 <= overlap < 1:
         raise ValueError(f"overlap must be at least 0 and below 1, got {overlap}")
-    step = max(1, int(np.floor(segment_length * (1 - overlap) + 0.5)))
-    count = (samples - segment_length) // step + 1
-    signals = signals.rechunk({0: -1})
-    blocks = signals.to_delayed().ravel()
-    edges = [0, *accumulate(signals.chunks[1])]
     made = dask.delayed(of_span, pure=True)
     arrays = []
-    for k, low in enumerate(edges[:-1]):
-        # The segments that begin in this chunk.
-        first = -(-low // step)
-        own = min(-(-edges[k + 1] // step), count) - first
-        if own <= 0:
-            continue
-        start = first * step - low
-        end = start + (own - 1) * step + segment_length
-        reach = int(np.searchsorted(edges, low + end))
-        matrices = made(list(blocks[k:reach]), (start, end), make)
-        shape = (own * per_segment, channels, channels)
+    for blocks, span, count in stretches(signals, segment_length, overlap):
+        shape = (count * per_segment, channels, channels)
+        matrices = made(blocks, span, make)
         arrays.append(dask.array.from_delayed(matrices, shape, dtype=np.float64))
     return dask.array.concatenate(arrays)
 
 
-def check_recording(signals: Any) -> None:
-    """Raise if it is no dask array of channels x samples of which the chunks are known."""
-    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
-        raise ValueError("signals must be a dask array of shape (channels, samples)")
-    if any(np.isnan(size) for axis in signals.chunks for size in axis):
-        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
-
-
 def of_span(blocks: list[Any], span: tuple[int, int], make: Callable[[Floats], Floats]) -> Floats:
     """Return what `make` makes of a span of samples, which may reach over several chunks."""
-    block = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    return make(block[:, slice(*span)])
+    return make(joined(blocks, span))

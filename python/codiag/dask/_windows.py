@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import accumulate
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from .._input import Numbers
 from .._signals import Bands, band_list
 from .._spectra import cospectra as cospectra_here
 from .._spectra import cross_spectra as cross_spectra_here
+from ._stretches import check_length, check_recording, joined, stretches
 
 try:
     import dask
@@ -112,63 +112,25 @@ def _spectra(
     overlap: float,
     center: bool,
 ) -> Any:
-    channels, samples = _check_recording(signals)
+    channels, samples = check_recording(signals)
     pairs = band_list(bands, rate)
     assert pairs is not None
     if window_length is None:
         window_length = 1 << max(0, int(np.ceil(rate)) - 1).bit_length()
-    if not 1 <= window_length <= samples:
-        raise ValueError(
-            "window_length must be at least 1 sample and at most as many as there are, "
-            f"got {window_length} for {samples} samples"
-        )
+    check_length("window_length", window_length, samples)
     options = {"window_length": window_length, "window": window, "overlap": overlap}
     options.update(center=center, shrinkage=_UNCHECKED, threads=1)
     # Whatever is wrong with the choices is said now, not by a worker.
     here(np.zeros((1, window_length)), pairs, rate, **options)
     sums = dask.delayed(_sums, pure=True)
-    stretches = list(_pieces(signals, window_length, overlap))
-    windows = sum(count for _, _, count in stretches)
-    parts = [sums(here, *stretch, pairs, rate, options) for stretch in stretches]
+    own = list(stretches(signals, window_length, overlap))
+    windows = sum(count for _, _, count in own)
+    parts = [sums(here, *stretch, pairs, rate, options) for stretch in own]
     add = dask.delayed(_added, pure=True)
     while len(parts) > 1:
         parts = [add(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
     mean = dask.delayed(np.divide, pure=True)(parts[0], windows)
     return dask.array.from_delayed(mean, (len(pairs), channels, channels), dtype=dtype)
-
-
-def _check_recording(signals: Any) -> tuple[int, int]:
-    """Return the channels and samples of what must be a dask array of them."""
-    if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
-        raise ValueError("signals must be a dask array of shape (channels, samples)")
-    if any(np.isnan(size) for axis in signals.chunks for size in axis):
-        raise ValueError("signals have chunks of unknown size: call compute_chunk_sizes() first")
-    channels, samples = signals.shape
-    return channels, samples
-
-
-def _pieces(
-    signals: Any, length: int, overlap: float
-) -> Iterator[tuple[list[Any], tuple[int, int], int]]:
-    """Yield, chunk by chunk, what the stretches of that length that begin in it are made of.
-
-    That is the chunks that they reach into, their samples within these, and how many there are.
-    """
-    samples = signals.shape[1]
-    step = max(1, int(np.floor(length * (1 - overlap) + 0.5)))
-    total = (samples - length) // step + 1
-    signals = signals.rechunk({0: -1})
-    blocks = signals.to_delayed().ravel()
-    edges = [0, *accumulate(signals.chunks[1])]
-    for k, low in enumerate(edges[:-1]):
-        first = -(-low // step)
-        own = min(-(-edges[k + 1] // step), total) - first
-        if own <= 0:
-            continue
-        start = first * step - low
-        end = start + (own - 1) * step + length
-        reach = int(np.searchsorted(edges, low + end))
-        yield list(blocks[k:reach]), (start, end), own
 
 
 def _sums(
@@ -181,8 +143,7 @@ def _sums(
     options: dict[str, Any],
 ) -> Numbers:
     """Return the sums over the windows of a span of samples."""
-    block = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
-    return count * here(block[:, slice(*span)], bands, rate, **options)
+    return count * here(joined(blocks, span), bands, rate, **options)
 
 
 def _added(parts: list[Numbers]) -> Numbers:

@@ -90,7 +90,14 @@ fn segment_length(keywords: &Keywords<'_, '_>) -> PyResult<Option<Cut>> {
         return Ok(None);
     };
     if let Ok(text) = value.cast::<PyString>() {
-        return text.to_cow()?.parse().map(Some).map_err(bad_input);
+        let text = text.to_cow()?;
+        if text.trim().parse::<f64>().is_ok() {
+            return Err(PyValueError::new_err(format!(
+                "segment_length must be a whole number of samples, or a time with its unit such as \"0.25s\", got \
+                 {text:?}"
+            )));
+        }
+        return text.parse().map(Some).map_err(bad_input);
     }
     if value.extract::<i64>().is_err() {
         return Err(PyTypeError::new_err(format!(

@@ -5,6 +5,7 @@ use codiag::signals::{Components, Contrast, Recording, Scale, Separated, Separat
 
 use super::Input;
 use crate::args::Separate;
+use crate::page::stability;
 use crate::words;
 
 /// A paragraph, and the references it speaks of.
@@ -78,6 +79,14 @@ pub fn paragraph(
             n => format!(", the best of {} starts", n + 1),
         }
     ));
+    if let Some(tried) = &answer.stability {
+        let resampled = stability::of_recording(&separation.contrast);
+        sentences.push(format!(
+            "The stability of a source is {}; it is {}.",
+            stability::definition(tried, resampled),
+            stability::summary(tried)
+        ));
+    }
     if !input.references.is_empty() {
         let names: Vec<&str> = input
             .references

@@ -1,0 +1,273 @@
+//! `codiag separate`: from a recording to its sources, and back.
+
+mod channels;
+mod mistakes;
+
+use codiag::Matrix;
+use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary};
+use codiag::synthetic::amari_distance;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::{Array, Place, largest_difference};
+
+/// A place with a recording in it.
+fn place(made: &Simulation) -> Place {
+    let place = Place::new();
+    let shape = format!("({}, {})", made.channels, made.samples);
+    place.write("recording.npy", Array::of(&shape, &made.data));
+    place
+}
+
+fn matrix(array: &Array) -> Matrix {
+    Matrix::from_rows(array.shape[0], array.shape[1], array.data.clone())
+}
+
+fn product(x: &Array, y: &Array) -> Vec<f64> {
+    let (rows, inner, columns) = (x.shape[0], x.shape[1], y.shape[1]);
+    let mut out = vec![0.0; rows * columns];
+    for a in 0..rows {
+        for k in 0..inner {
+            for b in 0..columns {
+                out[a * columns + b] += x.data[a * inner + k] * y.data[k * columns + b];
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn writes_everything_and_it_fits_together() {
+    let made = nonstationary(5, 60, 200, 1);
+    let place = place(&made);
+    place
+        .codiag("separate recording.npy --rate 100 --segments 60 -o r")
+        .assert()
+        .success()
+        .stdout(contains("5 channels of 12000 samples").and(contains("converged")));
+    assert_eq!(
+        place.files("r"),
+        [
+            "diagonals.npy",
+            "filters.npy",
+            "history.csv",
+            "patterns.npy",
+            "report.html",
+            "report.json",
+            "sources.npy"
+        ]
+    );
+    let (filters, patterns) = (place.array("r/filters.npy"), place.array("r/patterns.npy"));
+    assert!(amari_distance(&matrix(&filters), &made.mixing) < 0.05);
+    let identity: Vec<f64> = (0..25).map(|k| f64::from(u8::from(k % 6 == 0))).collect();
+    assert!(largest_difference(&product(&filters, &patterns), &identity) < 1e-10);
+    let sources = place.array("r/sources.npy");
+    assert_eq!(sources.shape, [5, 12_000]);
+    let expected = product(&filters, &place.array("recording.npy"));
+    assert!(largest_difference(&sources.data, &expected) < 1e-9);
+    assert_eq!(place.array("r/diagonals.npy").shape, [60, 5]);
+    let report = place.json("r/report.json");
+    assert_eq!(report["converged"], true);
+    assert_eq!(report["components"], 5);
+    assert_eq!(report["input"]["rate"], 100.0);
+    assert_eq!(report["segments"][1][0], serde_json::json!([200, 400]));
+    assert_eq!(report["sources"].as_array().unwrap().len(), 5);
+    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    for heading in [
+        "artefact",
+        "All sources",
+        "One by one",
+        "Convergence",
+        "Spectrum",
+    ] {
+        assert!(page.contains(heading), "{heading}");
+    }
+}
+
+/// SOBI, AMUSE and JADE: the files fit together, and the page shows what tells sources apart.
+#[test]
+fn other_roads_write_the_same_files() {
+    let made = eeg_with_blinks(8, 4, 60.0, 2);
+    let place = place(&made);
+    for (options, by, rows, shown) in [
+        ("--sobi --lags 1:30,40", "lags", 31, "Autocorrelation"),
+        (
+            "--sobi --lags 1:10 --segments 3",
+            "lags",
+            30,
+            "Autocorrelation",
+        ),
+        ("--amuse", "lags", 1, "Autocorrelation"),
+        ("--jade", "cumulants", 10, "Distribution"),
+    ] {
+        let all = format!("separate recording.npy --rate 250 --components 4 {options} -o r");
+        place.codiag(&all).assert().success();
+        let (filters, patterns) = (place.array("r/filters.npy"), place.array("r/patterns.npy"));
+        let identity: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect();
+        assert!(largest_difference(&product(&filters, &patterns), &identity) < 1e-10);
+        assert_eq!(place.array("r/diagonals.npy").shape, [rows, 4], "{options}");
+        let report = place.json("r/report.json");
+        assert_eq!(report["settings"]["by"], by, "{options}");
+        let kurtosis = &report["sources"][0]["kurtosis"];
+        assert_eq!(kurtosis.is_number(), by == "cumulants", "{options}");
+        // Sources have unit variance.
+        let sources = place.array("r/sources.npy");
+        for row in sources.data.chunks_exact(made.samples) {
+            let mean = row.iter().sum::<f64>() / row.len() as f64;
+            let variance: f64 = row.iter().map(|x| (x - mean).powi(2)).sum();
+            // That of segments is about their own means.
+            assert!((variance / row.len() as f64 - 1.0).abs() < 0.2, "{options}");
+        }
+        let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+        assert!(
+            page.contains(shown) && !page.contains("Power over time"),
+            "{options}"
+        );
+    }
+}
+
+#[test]
+fn sources_that_cannot_be_told_apart_are_named() {
+    // White and Gaussian, of constant power: nothing tells them apart.
+    let place = place(&nonstationary(2, 1, 5000, 3));
+    for options in ["--sobi", "--amuse", "--jade"] {
+        let stderr = contains("can hardly be told apart").and(contains("only one matrix").not());
+        let all = format!("separate recording.npy {options}");
+        place.codiag(&all).assert().success().stderr(stderr);
+    }
+}
+
+#[test]
+fn blinks_are_named_with_a_reason_and_taken_out() {
+    let made = eeg_with_blinks(12, 6, 80.0, 2);
+    let place = place(&made);
+    place
+        .codiag("separate recording.npy --rate 250 -o r")
+        .assert()
+        .success()
+        .stdout(contains("looks like blinks: rare one-sided bumps"));
+    let report = place.json("r/report.json");
+    let blink = report["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .position(|source| source["artefacts"][0]["kind"] == "blink")
+        .unwrap();
+    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    assert!(page.contains(&format!("--exclude {blink}")));
+    let again = format!("separate recording.npy --rate 250 --exclude S{blink:02} -o clean");
+    place.codiag(&again).assert().success();
+    let cleaned = place.array("clean/cleaned.npy");
+    assert_eq!(cleaned.shape, [12, made.samples]);
+    // The first channel without its blinks, as it was made.
+    let blinks = made.sources.row(0).iter();
+    let truth = made
+        .data
+        .iter()
+        .zip(blinks)
+        .map(|(x, blink)| x - made.mixing[(0, 0)] * blink);
+    let (mut error, mut power) = (0.0, 0.0);
+    for (x, truth) in cleaned.data.iter().zip(truth) {
+        error += (x - truth).powi(2);
+        power += truth.powi(2);
+    }
+    assert!(error < 0.05 * power, "{error} of {power}");
+    // What is written is x − A_e B_e x.
+    let (b, a) = (
+        place.array("clean/filters.npy"),
+        place.array("clean/patterns.npy"),
+    );
+    let t = 777;
+    let source: f64 = (0..12)
+        .map(|c| b.data[blink * 12 + c] * made.data[c * made.samples + t])
+        .sum();
+    for c in 0..12 {
+        let expected = made.data[c * made.samples + t] - a.data[c * a.shape[1] + blink] * source;
+        assert!((cleaned.data[c * made.samples + t] - expected).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn any_order_type_and_text_give_the_same_sources() {
+    let made = nonstationary(3, 40, 100, 5);
+    let place = place(&made);
+    let run = |input: &str, output: &str| {
+        let args = format!("-q separate {input} --segments 40 --threads 1 -o {output}");
+        place.codiag(&args).assert().success();
+        place.array(&format!("{output}/sources.npy")).data
+    };
+    let expected = run("recording.npy", "c");
+    let mut columns = Vec::new();
+    for t in 0..made.samples {
+        for c in 0..3 {
+            columns.extend(made.data[c * made.samples + t].to_le_bytes());
+        }
+    }
+    place.write("f.npy", Array::bytes("<f8", true, "(3, 4000)", &columns));
+    assert_eq!(run("f.npy", "f"), expected);
+    let big: Vec<u8> = made.data.iter().flat_map(|x| x.to_be_bytes()).collect();
+    place.write("big.npy", Array::bytes(">f8", false, "(3, 4000)", &big));
+    assert_eq!(run("big.npy", "b"), expected);
+    let text: Vec<String> = made
+        .data
+        .chunks_exact(made.samples)
+        .map(|row| {
+            row.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(",")
+        })
+        .collect();
+    place.write("text.csv", text.join("\n"));
+    assert_eq!(run("text.csv", "t"), expected);
+}
+
+#[test]
+fn options_reach_the_library() {
+    let made = nonstationary(6, 50, 200, 3);
+    let place = place(&made);
+    let report = |options: &str| {
+        let args = format!("separate recording.npy --json {options}");
+        let output = place
+            .codiag(&args)
+            .assert()
+            .success()
+            .get_output()
+            .stdout
+            .clone();
+        serde_json::from_slice::<serde_json::Value>(&output).unwrap()
+    };
+    assert_eq!(report("--components 4")["components"], 4);
+    let share = report("--components 0.8");
+    assert!(share["kept_variance"].as_f64().unwrap() >= 0.8);
+    assert!(share["components"].as_u64().unwrap() < 6);
+    assert_eq!(
+        report("--segment-length 500")["segments"]
+            .as_array()
+            .unwrap()
+            .len(),
+        20
+    );
+    let overlapping = report("--segment-length 500 --overlap 0.5");
+    assert_eq!(overlapping["segments"].as_array().unwrap().len(), 39);
+    let auto = report("--shrinkage auto");
+    assert!(auto["shrinkages"][0].as_f64().unwrap() > 0.0);
+    let bands =
+        report("--rate 100 --bands 1-10,10-20,20-35,35-50 --window-length 100 --max-iter 3000");
+    assert_eq!(bands["settings"]["bands"].as_array().unwrap().len(), 4);
+    assert_eq!(bands["residuals"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        report("--rate 100 --bands 8")["residuals"]
+            .as_array()
+            .unwrap()
+            .len(),
+        8
+    );
+    assert_eq!(report("--scale rms --components 3")["components"], 3);
+    // A warm start from filters of an earlier run is the answer already.
+    place
+        .codiag("separate recording.npy -o first")
+        .assert()
+        .success();
+    assert_eq!(report("--start first/filters.npy")["iterations"], 0);
+}

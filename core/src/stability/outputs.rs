@@ -1,0 +1,106 @@
+//! What the components of two answers are compared by.
+
+use crate::linalg::{self, Matrix, Scalar};
+use crate::matrices::Summary;
+
+/// What the components of one B are compared by with those of another.
+pub(crate) struct Outputs<T> {
+    /// Rows of unit norm, one per component.
+    rows: Matrix<T>,
+    /// Their products with the mean; None if it is the rows themselves that are compared.
+    weighed: Option<Matrix<T>>,
+}
+
+impl<T: Scalar> Outputs<T> {
+    /// Of a B in the coordinates of the set.
+    pub fn of(summary: &Summary<T>, b: &Matrix<T>) -> Self {
+        if !summary.criterion.requires_definite() {
+            let patterns = linalg::inverse(b).adjoint();
+            let norms = |a: usize| linalg::dot(patterns.row(a), patterns.row(a)).sqrt();
+            let scale: Vec<f64> = (0..b.rows()).map(|a| 1.0 / norms(a)).collect();
+            return Self {
+                rows: patterns.scale_rows(&scale),
+                weighed: None,
+            };
+        }
+        let weighed = linalg::product(b, &summary.mean);
+        let power = |a: usize| linalg::dot(weighed.row(a), b.row(a));
+        let scale: Vec<f64> = (0..b.rows()).map(|a| 1.0 / power(a).sqrt()).collect();
+        Self {
+            rows: b.clone().scale_rows(&scale),
+            weighed: Some(weighed.scale_rows(&scale)),
+        }
+    }
+
+    /// For each component, how much the other's component that matches it is like it. Each matches once: the pair
+    /// that is most alike first, then the next of those that are left.
+    pub fn matches(&self, other: &Self) -> Vec<f64> {
+        let weighed = self.weighed.as_ref().unwrap_or(&self.rows);
+        let likeness = linalg::product_adjoint(weighed, &other.rows);
+        let p = likeness.rows();
+        let size = |(a, b): (usize, usize)| likeness[(a, b)].abs();
+        let mut pairs: Vec<(usize, usize)> = (0..p * p).map(|k| (k / p, k % p)).collect();
+        pairs.sort_by(|x, y| size(*y).total_cmp(&size(*x)));
+        let (mut found, mut taken) = (vec![None; p], vec![false; p]);
+        for (a, b) in pairs {
+            if found[a].is_none() && !taken[b] {
+                found[a] = Some(size((a, b)).min(1.0));
+                taken[b] = true;
+            }
+        }
+        found.into_iter().map(Option::unwrap_or_default).collect()
+    }
+}
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::{Settings, diagonalize, synthetic};
+
+    /// Likeness depends neither on order nor on sign nor on scale, nor on the units of the channels.
+    #[test]
+    fn matches_are_invariant() {
+        let set = synthetic::noisy(30, 5, 0.3, 2);
+        let b = diagonalize(&set, &Settings::default()).unwrap().b;
+        let (order, factors) = ([3, 0, 4, 1, 2], [1.0, -2.0, 0.1, -1e5, 3.0]);
+        let other = Matrix::from_fn(5, 5, |a, c| factors[a] * b[(order[a], c)]);
+        let matches = Outputs::of(set.summary(), &b).matches(&Outputs::of(set.summary(), &other));
+        assert!(
+            matches.iter().all(|x| (x - 1.0).abs() < 1e-12),
+            "{matches:?}"
+        );
+
+        // Two sources mixed by an angle of 30 degrees, one of them nearer to each.
+        let (sine, cosine) = (0.5_f64, 0.75_f64.sqrt());
+        let turned = Matrix::from_fn(5, 5, |a, c| match a {
+            0 => cosine * b[(0, c)] + sine * b[(1, c)],
+            1 => cosine * b[(1, c)] - sine * b[(0, c)],
+            _ => b[(a, c)],
+        });
+        let units = [1.0, 1e-6, 1e3, 2.0, 1e-12];
+        let mean = set.mean();
+        let scaled = Matrix::from_fn(5, 5, |a, c| mean[(a, c)] * units[a] * units[c]);
+        let scaled = Summary::new(1, scaled, 0.0);
+        let in_units = |b: &Matrix| Matrix::from_fn(5, 5, |a, c| b[(a, c)] / units[c]);
+        let one = Outputs::of(set.summary(), &b).matches(&Outputs::of(set.summary(), &turned));
+        let other =
+            Outputs::of(&scaled, &in_units(&b)).matches(&Outputs::of(&scaled, &in_units(&turned)));
+        for (x, y) in one.iter().zip(&other) {
+            assert!((x - y).abs() < 1e-9, "{one:?} {other:?}");
+        }
+        assert!((one[0] - cosine).abs() < 0.15 && one[2] > 0.999);
+    }
+
+    #[test]
+    fn each_component_matches_once() {
+        let summary = Summary::new(1, Matrix::identity(3), 0.0);
+        // Both first components are most like the first of the reference.
+        let other = Matrix::from_rows(3, 3, vec![1.0, 0.1, 0.0, 0.9, 0.5, 0.0, 0.0, 0.0, 1.0]);
+        let matches =
+            Outputs::of(&summary, &Matrix::identity(3)).matches(&Outputs::of(&summary, &other));
+        assert!(
+            matches[0] > 0.99 && matches[1] < 0.5 && matches[2] > 0.999,
+            "{matches:?}"
+        );
+    }
+}

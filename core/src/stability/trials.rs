@@ -1,0 +1,199 @@
+//! Solves of what was drawn anew, several at a time.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use super::Outputs;
+use crate::Error;
+use crate::linalg::{Matrix, Scalar};
+use crate::matrices::MatrixSet;
+use crate::report::{Diagonalization, Observer, Record, Status};
+use crate::settings::{Order, Settings, Start};
+use crate::solver::diagonalize_with;
+use crate::start;
+use crate::threads::Workers;
+
+/// A solve of matrices drawn from a set.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use codiag::{Matrix, Record, Settings, diagonalize, resample, synthetic};
+/// let set = synthetic::noisy(10, 3, 0.1, 0);
+/// let answer = diagonalize(&set, &Settings::default())?;
+/// // The first half of the matrices, each of them twice.
+/// let draws = vec![(0..10).map(|i| if i < 5 { 2.0 } else { 0.0 }).collect()];
+/// let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let resamples = resample(&set, &answer.b, &draws, &Settings::default(), &mut silent)?;
+/// assert!(resamples[0].diagonalization.status.converged());
+/// assert!(resamples[0].matches.iter().all(|x| (0.0..=1.0).contains(x)));
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Resample<T = f64> {
+    /// Its answer, in the order and signs of the one that it started from, as far as it goes.
+    pub diagonalization: Diagonalization<T>,
+    /// For each component of the answer that it started from, how much the one that matches it is like it, from
+    /// 0 to 1.
+    pub matches: Vec<f64>,
+}
+
+/// Solves sets drawn from a set, each from `b`, the answer of the whole, several at a time.
+///
+/// Each of `draws` says how often every matrix was drawn; its own weight counts too. Components are
+/// compared by the correlation of their outputs under the mean matrix; for criteria whose matrices need not be
+/// positive definite, by the cosine of their patterns. Each solve runs on one thread, so that no answer depends on
+/// how many run at a time. The observer hears of their iterations, as records of a sample; if it asks to stop,
+/// what has been solved until then is returned.
+///
+/// # Errors
+/// If the settings are out of their ranges, or a draw has no weight.
+pub fn resample<T: Scalar>(
+    set: &MatrixSet<T>,
+    b: &Matrix<T>,
+    draws: &[Vec<f64>],
+    settings: &Settings,
+    observer: &mut dyn Observer<T>,
+) -> Result<Vec<Resample<T>>, Error> {
+    let settings = settings_from(settings, b);
+    let summary = set.summary();
+    // A start that will not do is said before it is compared with.
+    start::given(summary, b, false)?;
+    let reference = Outputs::of(summary, &summary.to_reduced(b));
+    let solve = |k: usize, observer: &mut dyn Observer<T>| -> Result<Resample<T>, Error> {
+        crate::SetOptions::check_weights(&draws[k], set.len())?;
+        let drawn = set.resampled(&draws[k]).ok_or(Error::WeightsZero)?;
+        let diagonalization = diagonalize_with(&drawn, &settings, observer)?;
+        let other = Outputs::of(summary, &summary.to_reduced(&diagonalization.b));
+        Ok(Resample {
+            matches: reference.matches(&other),
+            diagonalization,
+        })
+    };
+    let p = set.dimension();
+    let work = draws.len() * set.len() * p * p * p;
+    solve_all(draws.len(), work, set.threads(), &solve, observer)
+}
+
+/// The settings of a trial that starts from `b`.
+pub(crate) fn settings_from<T: Scalar>(settings: &Settings, b: &Matrix<T>) -> Settings {
+    settings
+        .clone()
+        .start(Start::given(b))
+        .restarts(0)
+        .stability(0)
+        .order(Order::Contrast)
+        .canonical(false)
+}
+
+/// Solves so many trials, as many at a time as pay for the work, each on one thread; those that were stopped on
+/// the way are left out.
+pub(crate) fn solve_all<T: Scalar>(
+    count: usize,
+    work: usize,
+    threads: Option<usize>,
+    solve: &Solve<'_, T>,
+    observer: &mut dyn Observer<T>,
+) -> Result<Vec<Resample<T>>, Error> {
+    let threads = Workers::for_work(threads, work).count();
+    let clock = Instant::now();
+    let told = |k: usize, record: &Record| Record {
+        start: 1 + k,
+        sample: true,
+        seconds: clock.elapsed().as_secs_f64(),
+        ..record.clone()
+    };
+    let solved = if threads.min(count) < 2 {
+        one_by_one(count, solve, &told, observer)?
+    } else {
+        together(count, threads, solve, &told, observer)?
+    };
+    // What was stopped on the way is no resample.
+    let ended = |resample: &Resample<T>| resample.diagonalization.status != Status::Stopped;
+    Ok(solved.into_iter().filter(ended).collect())
+}
+
+/// The solve of one of several draws, which an observer follows.
+pub(crate) type Solve<'a, T> = dyn Fn(usize, &mut dyn Observer<T>) -> Outcome<T> + Sync + 'a;
+/// How it ended.
+pub(crate) type Outcome<T> = Result<Resample<T>, Error>;
+
+fn one_by_one<T: Scalar>(
+    count: usize,
+    solve: &Solve<'_, T>,
+    told: &dyn Fn(usize, &Record) -> Record,
+    observer: &mut dyn Observer<T>,
+) -> Result<Vec<Resample<T>>, Error> {
+    let mut solved = Vec::new();
+    for k in 0..count {
+        let mut stopped = false;
+        solved.push(solve(k, &mut |record: &Record, b: &Matrix<T>| {
+            let flow = observer.observe(&told(k, record), b);
+            stopped = flow.is_break();
+            flow
+        })?);
+        if stopped {
+            break;
+        }
+    }
+    Ok(solved)
+}
+
+/// On threads of their own, while the caller's tells the observer what they say. (The threads of the pool would
+/// keep the caller's at work, and Ctrl-C unheard.)
+fn together<T: Scalar>(
+    count: usize,
+    threads: usize,
+    solve: &Solve<'_, T>,
+    told: &(dyn Fn(usize, &Record) -> Record + Sync),
+    observer: &mut dyn Observer<T>,
+) -> Result<Vec<Resample<T>>, Error> {
+    let (next, stop) = (&AtomicUsize::new(0), &AtomicBool::new(false));
+    let work = |said: Sender<(Record, Matrix<T>)>| {
+        let mut solved = Vec::new();
+        loop {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            if k >= count || stop.load(Ordering::Relaxed) {
+                return solved;
+            }
+            let one = solve(k, &mut |record: &Record, b: &Matrix<T>| {
+                // If no one listens any more, there is nothing to tell.
+                let _ = said.send((told(k, record), b.clone()));
+                if stop.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            // One that cannot be solved ends it all.
+            stop.fetch_or(one.is_err(), Ordering::Relaxed);
+            solved.push((k, one));
+        }
+    };
+    let solved: Vec<Vec<(usize, Outcome<T>)>> = std::thread::scope(|scope| {
+        let (saying, said) = channel();
+        let work = &work;
+        let workers: Vec<_> = (0..threads.min(count))
+            .map(|_| saying.clone())
+            .map(|saying| scope.spawn(move || work(saying)))
+            .collect();
+        drop(saying);
+        for (record, b) in said {
+            if observer.observe(&record, &b).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().map(join).collect()
+    });
+    // In their order, whoever solved them.
+    let solved: BTreeMap<usize, Outcome<T>> = solved.into_iter().flatten().collect();
+    solved.into_values().collect()
+}
