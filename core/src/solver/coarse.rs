@@ -32,8 +32,8 @@ pub(super) enum Coarse<T> {
 
 /// The start asked for; the spectral start of Newton's method is improved on a sample, if the set is
 /// large enough.
-pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(super) fn start<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     progress: &mut Progress<'_, T>,
 ) -> Result<Coarse<T>, Error> {
@@ -56,7 +56,7 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
     };
     let loose = settings.clone().tolerance(TOLERANCE);
     progress.sample = true;
-    let outcome = solve(&mut sample, &loose, beginning(b, 0.0), progress)?;
+    let outcome = solve(&mut *sample, &loose, beginning(b, 0.0), progress)?;
     progress.sample = false;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
     let beginning = beginning(outcome.b, passes / step as f64);

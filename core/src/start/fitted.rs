@@ -28,10 +28,7 @@ const STEPS: usize = 30;
 const TOLERANCE: f64 = 1e-3;
 
 /// The start; other seeds begin with other pairs of combinations.
-pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
-    seed: u64,
-) -> Result<Matrix<T>, Error> {
+pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
     let p = set.summary().dimension();
     let combinations = combinations(set)?;
     let mut best: Option<(f64, Matrix<T>)> = None;
@@ -60,7 +57,7 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// The principal combinations of the matrices, each times its singular value, in descending order.
-fn combinations<T: Scalar, S: WorkingSet<T>>(set: &mut S) -> Result<Vec<Matrix<T>>, Error> {
+fn combinations<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Vec<Matrix<T>>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     let scale = entry_scale::<T>(p);
     let count = p.min(n).min(MOST);
@@ -100,7 +97,7 @@ fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
 }
 
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
-fn operate<T: Scalar, S: WorkingSet<T>>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
+fn operate<T: Scalar>(set: &mut dyn WorkingSet<T>, rows: &Matrix) -> Result<Matrix, Error> {
     let scale = entry_scale::<T>(set.summary().dimension());
     let mut out = Matrix::zeros(rows.rows(), rows.columns());
     for group in (0..rows.rows()).step_by(LANES) {
