@@ -6,32 +6,32 @@ use serde::Serialize;
 /// What matrices that the program works on are made of.
 pub trait Number: Scalar + Serialize {
     /// A set that stays in its file.
-    fn on_disk<W: Watcher + Clone>(
+    fn on_disk<'w>(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: W,
-    ) -> Result<OnDisk<W, Self>, Error>;
+        watcher: impl Watcher + Send + Sync + 'w,
+    ) -> Result<OnDisk<'w, Self>, Error>;
 }
 
 impl Number for f64 {
-    fn on_disk<W: Watcher + Clone>(
+    fn on_disk<'w>(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: W,
-    ) -> Result<OnDisk<W>, Error> {
+        watcher: impl Watcher + Send + Sync + 'w,
+    ) -> Result<OnDisk<'w>, Error> {
         OnDisk::new_watched(file, memory, options, watcher)
     }
 }
 
 impl Number for c64 {
-    fn on_disk<W: Watcher + Clone>(
+    fn on_disk<'w>(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: W,
-    ) -> Result<OnDisk<W, Self>, Error> {
+        watcher: impl Watcher + Send + Sync + 'w,
+    ) -> Result<OnDisk<'w, Self>, Error> {
         OnDisk::complex_watched(file, memory, options, watcher)
     }
 }

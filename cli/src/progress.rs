@@ -1,12 +1,12 @@
 //! What is seen of a solve while it runs: a bar on a terminal, plain lines otherwise; checkpoints;
 //! and the ear for Ctrl-C.
 
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codiag::{Checkpoint, Matrix, Observer, Reading, Record, Scalar};
@@ -23,12 +23,12 @@ const WINDOW: usize = 12;
 
 /// Where progress is shown: a bar, plain lines, or nowhere.
 pub struct Display<'a> {
-    err: RefCell<&'a mut dyn Write>,
+    err: Mutex<&'a mut (dyn Write + Send)>,
     bar: Option<ProgressBar>,
     plain: bool,
-    last_line: Cell<Option<Instant>>,
+    last_line: Mutex<Instant>,
     /// Where the iteration stands.
-    text: RefCell<String>,
+    text: Mutex<String>,
     interrupted: &'a AtomicBool,
 }
 
@@ -40,16 +40,16 @@ impl<'a> Display<'a> {
         Self {
             bar: live.then(bar),
             plain: !live && !session.quiet,
-            err: RefCell::new(session.err),
-            last_line: Cell::new(Some(Instant::now())),
-            text: RefCell::default(),
+            err: Mutex::new(session.err),
+            last_line: Mutex::new(Instant::now()),
+            text: Mutex::default(),
             interrupted,
         }
     }
 
     /// Shows where a pass over a file stands; breaks after Ctrl-C.
     pub fn reading(&self, reading: &Reading) -> ControlFlow<()> {
-        let text = self.text.borrow();
+        let text = held(&self.text);
         let before = if text.is_empty() {
             "checking the matrices"
         } else {
@@ -69,15 +69,19 @@ impl<'a> Display<'a> {
     }
 
     fn show(&self, text: impl FnOnce() -> String) {
-        let due = |last: Instant| last.elapsed().as_secs_f64() >= PLAIN_INTERVAL;
         if let Some(bar) = &self.bar {
             bar.set_message(text());
-        } else if self.plain && self.last_line.get().is_none_or(due) {
-            self.last_line.set(Some(Instant::now()));
+        } else if self.plain && held(&self.last_line).elapsed().as_secs_f64() >= PLAIN_INTERVAL {
+            *held(&self.last_line) = Instant::now();
             // Progress that cannot be shown is no reason to stop the work.
-            let _ = writeln!(self.err.borrow_mut(), "{}", text());
+            let _ = writeln!(held(&self.err), "{}", text());
         }
     }
+}
+
+/// What a lock keeps, also after a panic.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Display<'_> {
@@ -155,7 +159,7 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
         let live = self.display.bar.is_some();
         let shown = if live { text + &left } else { text };
         self.display.show(|| shown.clone());
-        *self.display.text.borrow_mut() = shown;
+        *held(&self.display.text) = shown;
     }
 
     /// Guessed from the rate at which log ĝ has fallen lately; None while it does not fall.

@@ -22,7 +22,7 @@ pub struct Session<'a> {
     /// Results.
     pub(crate) out: &'a mut dyn Write,
     /// Progress, warnings and errors.
-    pub(crate) err: &'a mut dyn Write,
+    pub(crate) err: &'a mut (dyn Write + Send),
     /// Whether standard error is a terminal of this process, fit for a progress bar.
     pub(crate) live: bool,
     /// Whether results would be thrown on a screen.
@@ -40,7 +40,7 @@ impl<'a> Session<'a> {
     pub fn new(
         input: impl Read + 'a,
         out: &'a mut dyn Write,
-        err: &'a mut dyn Write,
+        err: &'a mut (dyn Write + Send),
         interrupted: &'a AtomicBool,
     ) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl<'a> Session<'a> {
     /// The session of this process.
     pub(crate) fn of_process(
         out: &'a mut dyn Write,
-        err: &'a mut dyn Write,
+        err: &'a mut (dyn Write + Send),
         interrupted: &'a AtomicBool,
     ) -> Self {
         let terminals = (io::stdout().is_terminal(), io::stderr().is_terminal());

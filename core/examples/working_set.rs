@@ -75,9 +75,10 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
         &self.summary
     }
 
-    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet + '_>>, Error> {
         let n = self.summary.len * self.step;
-        Ok(Some(Self::new(self.make.clone(), n, self.step * step)))
+        let sample = Self::new(self.make.clone(), n, self.step * step);
+        Ok(Some(Box::new(sample)))
     }
 
     fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {

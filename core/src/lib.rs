@@ -139,6 +139,8 @@ mod solver;
 mod stability;
 mod tracker;
 
+mod instances;
+
 pub mod cluster;
 #[cfg(feature = "signals")]
 pub mod signals;
@@ -152,9 +154,7 @@ pub use error::Error;
 pub use evaluation::Evaluation;
 pub use inspect::{Inspection, Inspector, inspect};
 pub use linalg::{Matrix, Scalar, c64};
-pub use matrices::{
-    MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions, Unwatched, Watcher,
-};
+pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions, Watcher};
 pub use memory::Memory;
 pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};
 pub use settings::{Method, Order, Settings, Start};

@@ -20,8 +20,8 @@ pub(crate) struct Trial {
 }
 
 /// The loss along a probed direction.
-pub(crate) struct Line<'a, T: Scalar, S: WorkingSet<T>> {
-    set: &'a mut S,
+pub(crate) struct Line<'a, T: Scalar> {
+    set: &'a mut dyn WorkingSet<T>,
     e: &'a Matrix<T>,
     criterion: Criterion,
     determinant: Determinant,
@@ -32,9 +32,9 @@ pub(crate) struct Line<'a, T: Scalar, S: WorkingSet<T>> {
     pub noise: f64,
 }
 
-impl<'a, T: Scalar, S: WorkingSet<T>> Line<'a, T, S> {
+impl<'a, T: Scalar> Line<'a, T> {
     /// The line along `e`, which `set` has been asked to probe.
-    pub fn new(set: &'a mut S, e: &'a Matrix<T>) -> Result<Self, Error> {
+    pub fn new(set: &'a mut dyn WorkingSet<T>, e: &'a Matrix<T>) -> Result<Self, Error> {
         let criterion = set.summary().criterion;
         let determinant = Determinant::new(e);
         let point = set.line_point(0.0)?;

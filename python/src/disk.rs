@@ -93,8 +93,8 @@ fn solve_set<T: Scalar + Element>(
     Ok((answer, set.constant()))
 }
 
-fn solve_working<T: Scalar + Element, S: WorkingSet<T>>(
-    set: &mut S,
+fn solve_working<T: Scalar + Element>(
+    set: &mut dyn WorkingSet<T>,
     options: &Options,
     watch: &mut Watch<T>,
 ) -> Solved<T> {

@@ -3,6 +3,8 @@
 pub mod chart;
 pub mod heat;
 #[cfg(feature = "png")]
+mod letters;
+#[cfg(feature = "png")]
 pub mod png;
 pub mod scale;
 pub mod topography;

@@ -1,24 +1,16 @@
 //! PNG from SVG, with the typeface carried in the program: figures look the same on a machine
 //! without any.
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result};
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb::Database};
+use resvg::usvg::{Options, Tree};
+
+use super::letters::Letters;
 
 /// Draws an SVG, `zoom` pixels to its unit.
 pub fn render(svg: &str, zoom: f32) -> Result<Vec<u8>> {
-    let mut fonts = Database::new();
-    fonts.load_font_data(dejavu::sans::regular().to_vec());
-    fonts.load_font_data(dejavu::sans::bold().to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let options = Options {
-        font_family: "DejaVu Sans".to_owned(),
-        fontdb: Arc::new(fonts),
-        ..Options::default()
-    };
-    let tree = Tree::from_str(svg, &options).context("the figure cannot be drawn")?;
+    let svg = Letters::new()?.outlined(svg);
+    let tree = Tree::from_str(&svg, &Options::default()).context("the figure cannot be drawn")?;
     let size = tree.size();
     let (width, height) = (size.width() * zoom, size.height() * zoom);
     let mut picture = Pixmap::new(width.ceil() as u32, height.ceil() as u32)

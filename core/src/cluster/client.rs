@@ -305,7 +305,7 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
         &self.summary
     }
 
-    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
         let p = self.summary.dimension();
         let mut parts = Vec::new();
         let answers = self.answers(&Question::Sample, Some(step))?;
@@ -332,14 +332,14 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
             return Ok(None);
         }
         parts.iter_mut().for_each(|(weight, _)| *weight /= total);
-        Ok(Some(Self {
+        Ok(Some(Box::new(Self {
             ask: self.ask,
             shares: parts.iter().map(|(share, _)| *share).collect(),
             summary: Summary::of_parts(&parts, None),
             runs: Vec::new(),
             step: Some(step),
             here: Here::default(),
-        }))
+        })))
     }
 
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {

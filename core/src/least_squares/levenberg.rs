@@ -33,7 +33,7 @@ pub(crate) struct Point<T = f64> {
 
 impl<T: Scalar> Point<T> {
     /// Brings the set to B.
-    pub fn at<S: WorkingSet<T>>(set: &mut S, b: Matrix<T>) -> Result<Self, Error> {
+    pub fn at(set: &mut dyn WorkingSet<T>, b: Matrix<T>) -> Result<Self, Error> {
         let captured = set.reset(&b)?;
         let statistics = set.statistics()?;
         let summary = set.summary();
@@ -87,9 +87,9 @@ impl Levenberg {
 
     /// A step from a point in the gauge that lowers the loss, or, where it is all rounding, does not raise
     /// it beyond; None, with the set where it stood, if none is found.
-    pub fn step<T: Scalar, S: WorkingSet<T>>(
+    pub fn step<T: Scalar>(
         &mut self,
-        set: &mut S,
+        set: &mut dyn WorkingSet<T>,
         here: &Point<T>,
     ) -> Result<Option<Taken<T>>, Error> {
         let summary = set.summary();
@@ -134,9 +134,9 @@ impl Levenberg {
     }
 
     /// The direction of the model, or of the exact Hessian.
-    fn direction<T: Scalar, S: WorkingSet<T>>(
+    fn direction<T: Scalar>(
         &self,
-        set: &mut S,
+        set: &mut dyn WorkingSet<T>,
         model: &Model<'_, T>,
         forcing: f64,
         effort: &mut Effort,

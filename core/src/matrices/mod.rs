@@ -23,7 +23,7 @@ pub(crate) use build::{
 pub use chunk::Chunk;
 pub(crate) use groups::{diagonal_sum, packed_len};
 pub use in_memory::InMemory;
-pub use on_disk::{MatrixFile, OnDisk, Reading, Unwatched, Watcher};
+pub use on_disk::{MatrixFile, OnDisk, Reading, Watcher};
 pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;
 pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank, rank_by_size};
@@ -162,6 +162,7 @@ impl<T: Scalar> MatrixSet<T> {
     ///
     /// # Panics
     /// If B does not have one column per channel.
+    #[inline(never)] // see instances.rs
     pub fn transform(&self, b: &Matrix<T>) -> Vec<T> {
         assert_eq!(b.columns(), self.channels(), "B has one column per channel");
         let inner = self.summary.to_reduced(b);

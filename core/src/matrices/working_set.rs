@@ -123,9 +123,7 @@ pub trait WorkingSet<T: Scalar = f64> {
 
     /// Every `step`-th matrix as a set of its own, its weights summing to 1 again; None if these
     /// are all zero. Determinants are not carried along: losses on this set lack a constant.
-    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error>
-    where
-        Self: Sized;
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error>;
 
     /// Balances the matrices by their sizes s_i = ⟨Cⁱ, S⟩ / p in the metric of a positive definite
     /// S: returns Σ_i w_i Cⁱ / s_i, and keeps the sizes where the matrices are.

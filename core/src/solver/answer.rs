@@ -8,8 +8,8 @@ use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
 
 /// Assembles the answer.
-pub(super) fn assemble<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(super) fn assemble<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     outcome: Outcome<T>,
     start_losses: Vec<f64>,

@@ -44,8 +44,8 @@ pub(super) enum Coarse<T> {
 
 /// The start asked for; the spectral start of Newton's method is improved on a small set, if the set allows
 /// for one.
-pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(super) fn start<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     progress: &mut Progress<'_, T>,
 ) -> Result<Coarse<T>, Error> {
@@ -69,12 +69,12 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
         return Ok(Coarse::Start(Beginning { b, passes: 0.0 }));
     };
     let share = 1.0 / step as f64;
-    improved(&mut sample, share, b, settings, TOLERANCE, progress)
+    improved(&mut *sample, share, b, settings, TOLERANCE, progress)
 }
 
 /// A further start; as the first, it may be improved on a small set.
-pub(super) fn restart<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(super) fn restart<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
@@ -87,8 +87,8 @@ pub(super) fn restart<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// The spectral start over rotations, improved on the principal combinations of the matrices.
-fn rotation<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn rotation<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     progress: &mut Progress<'_, T>,
 ) -> Result<Coarse<T>, Error> {
@@ -112,8 +112,8 @@ fn rotation<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// A start improved on a small set, a pass over which costs that share of one over the whole set.
-fn improved<T: Scalar, S: WorkingSet<T>>(
-    small: &mut S,
+fn improved<T: Scalar>(
+    small: &mut dyn WorkingSet<T>,
     share: f64,
     b: Matrix<T>,
     settings: &Settings,

@@ -58,8 +58,8 @@ impl Step {
 }
 
 /// A solve under way.
-pub(super) struct Iteration<'a, 'o, T: Scalar, S: WorkingSet<T>> {
-    pub set: &'a mut S,
+pub(super) struct Iteration<'a, 'o, T: Scalar> {
+    pub set: &'a mut dyn WorkingSet<T>,
     pub settings: &'a Settings,
     pub b: Matrix<T>,
     pub loss: f64,
@@ -81,10 +81,10 @@ pub(super) struct Iteration<'a, 'o, T: Scalar, S: WorkingSet<T>> {
     stopped: bool,
 }
 
-impl<'a, 'o, T: Scalar, S: WorkingSet<T>> Iteration<'a, 'o, T, S> {
+impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     /// Brings the set to the start.
     pub fn begin(
-        set: &'a mut S,
+        set: &'a mut dyn WorkingSet<T>,
         settings: &'a Settings,
         Beginning { b, passes }: Beginning<T>,
         progress: &'a mut Progress<'o, T>,

@@ -5,7 +5,6 @@ use super::iteration::{Iteration, Step};
 use crate::Error;
 use crate::error::Conflict;
 use crate::linalg::{self, Scalar};
-use crate::matrices::WorkingSet;
 use crate::pairwise::jacobi;
 use crate::report::StepKind;
 
@@ -15,8 +14,8 @@ const SMALLEST: f64 = 1e-15;
 /// Jacobi's method.
 pub(super) struct Jacobi;
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Jacobi {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for Jacobi {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let mut b = iteration.b.clone();
         let Some(pairs) = iteration.set.pairs() else {
             return Err(Error::Conflict(Conflict::PairsNotInMemory));

@@ -12,8 +12,8 @@ use crate::statistics::{Hessian, Statistics};
 
 /// What the method stops by, where the set stands: the gradient of the fit or, for the methods that solve
 /// another equation, its residual.
-pub(super) fn statistics<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(super) fn statistics<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
 ) -> Result<Statistics<T>, Error> {
     if !matches!(settings.method, Method::Uwedge | Method::Ffdiag) {
@@ -28,7 +28,7 @@ pub(super) struct GaussNewton(Levenberg);
 
 impl GaussNewton {
     /// Decides whether there is room for what the exact Hessian takes.
-    pub fn new<T: Scalar, S: WorkingSet<T>>(set: &S, settings: &Settings) -> Self {
+    pub fn new<T: Scalar>(set: &dyn WorkingSet<T>, settings: &Settings) -> Self {
         let p = set.summary().dimension();
         Self(Levenberg::new(
             Hessian::<T>::bytes(p) <= settings.hessian_memory,
@@ -36,8 +36,8 @@ impl GaussNewton {
     }
 }
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for GaussNewton {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for GaussNewton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let here = Point {
             b: iteration.b.clone(),
             loss: iteration.loss,
@@ -63,14 +63,14 @@ pub(super) struct Acdc<T> {
 
 impl<T: Scalar> Acdc<T> {
     /// Tells the set what will be asked.
-    pub fn new<S: WorkingSet<T>>(set: &mut S) -> Self {
+    pub fn new(set: &mut dyn WorkingSet<T>) -> Self {
         set.expect_hessian();
         Self { weighted: None }
     }
 }
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Acdc<T> {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for Acdc<T> {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let mut a = linalg::inverse_by_elimination(&iteration.b);
         let criterion = iteration.set.summary().criterion;
         let weighted = self
@@ -104,8 +104,8 @@ impl Wedge {
     }
 }
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Wedge {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for Wedge {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let e = wedge::direction(&iteration.statistics);
         let method = iteration.settings.method;
         let Some((b, length)) = Self::next(method, &iteration.b, &e) else {

@@ -73,6 +73,7 @@ pub fn diagonalize<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges.
+#[inline(never)] // see instances.rs
 pub fn diagonalize_with<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
@@ -98,8 +99,9 @@ pub fn diagonalize_with<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges, or the matrices cannot be reached any more.
-pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+#[inline(never)] // see instances.rs
+pub fn diagonalize_working<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Diagonalization<T>, Error> {
@@ -119,8 +121,8 @@ pub fn diagonalize_working<T: Scalar, S: WorkingSet<T>>(
 type Answers<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
 
 /// The best answer of all starts, and the others.
-fn solve_starts<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn solve_starts<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Answers<T>, Error> {
@@ -196,8 +198,8 @@ impl<T> Outcome<T> {
 }
 
 /// The solve from a further start.
-fn solve_again<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn solve_again<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
@@ -207,8 +209,8 @@ fn solve_again<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// The solve from a start, unless it was to stop there.
-fn solve_from<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn solve_from<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     beginning: Coarse<T>,
     progress: &mut Progress<'_, T>,
@@ -219,8 +221,8 @@ fn solve_from<T: Scalar, S: WorkingSet<T>>(
     }
 }
 
-fn solve<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn solve<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     beginning: Beginning<T>,
     progress: &mut Progress<'_, T>,
@@ -236,8 +238,8 @@ fn solve<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// A solve that was stopped before its first step on the whole set: its start, measured.
-fn stand<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn stand<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     beginning: Beginning<T>,
     progress: &mut Progress<'_, T>,
@@ -247,10 +249,7 @@ fn stand<T: Scalar, S: WorkingSet<T>>(
     Ok(ended(iteration, Status::Stopped))
 }
 
-fn ended<T: Scalar, S: WorkingSet<T>>(
-    iteration: Iteration<'_, '_, T, S>,
-    status: Status,
-) -> Outcome<T> {
+fn ended<T: Scalar>(iteration: Iteration<'_, '_, T>, status: Status) -> Outcome<T> {
     let (b, statistics, history) = iteration.best();
     Outcome {
         b,
@@ -261,15 +260,12 @@ fn ended<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// What a method does at each iteration.
-trait Stepper<T: Scalar, S: WorkingSet<T>> {
+trait Stepper<T: Scalar> {
     /// Moves to a better point; None if there is none to be found.
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error>;
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error>;
 }
 
-fn stepper<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
-    settings: &Settings,
-) -> Box<dyn Stepper<T, S>> {
+fn stepper<T: Scalar>(set: &mut dyn WorkingSet<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
     match settings.method {
         Method::Newton if set.summary().criterion.fits_originals() => {
             Box::new(least_squares::GaussNewton::new(set, settings))
@@ -284,9 +280,9 @@ fn stepper<T: Scalar, S: WorkingSet<T>>(
 }
 
 /// The loop of all methods.
-fn iterate<T: Scalar, S: WorkingSet<T>>(
-    iteration: &mut Iteration<'_, '_, T, S>,
-    method: &mut dyn Stepper<T, S>,
+fn iterate<T: Scalar>(
+    iteration: &mut Iteration<'_, '_, T>,
+    method: &mut dyn Stepper<T>,
 ) -> Result<Status, Error> {
     let mut step = Step::START;
     loop {

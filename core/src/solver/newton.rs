@@ -35,7 +35,7 @@ pub(super) struct Newton<T> {
 
 impl<T: Scalar> Newton<T> {
     /// Decides whether there is room for the Hessian, and tells the set.
-    pub fn new<S: WorkingSet<T>>(set: &mut S, settings: &Settings) -> Self {
+    pub fn new(set: &mut dyn WorkingSet<T>, settings: &Settings) -> Self {
         let (n, p) = (set.summary().len, set.summary().dimension());
         let fits = Hessian::<T>::bytes(p) <= settings.hessian_memory;
         Self {
@@ -54,10 +54,7 @@ impl<T: Scalar> Newton<T> {
     }
 
     /// The direction from here; without room for the Hessian, each product is a pass over the set.
-    fn direction<S: WorkingSet<T>>(
-        &mut self,
-        iteration: &mut Iteration<'_, '_, T, S>,
-    ) -> Result<Direction<T>, Error> {
+    fn direction(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Direction<T>, Error> {
         let summary = iteration.set.summary();
         let (n, p, criterion) = (summary.len, summary.dimension(), summary.criterion);
         let gradient_norm = iteration.gradient_norm();
@@ -96,8 +93,8 @@ impl<T: Scalar> Newton<T> {
     }
 }
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Newton<T> {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for Newton<T> {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let Direction { e, iterations } = self.direction(iteration)?;
         let length = if iteration.settings.orthogonal {
             rotation::rotate(iteration, &e)?
@@ -125,8 +122,8 @@ fn passes_are_cheaper(n: usize, p: usize) -> bool {
 }
 
 /// Follows exp(E), to second order, to a minimizer along it; returns the length of the step.
-fn follow<T: Scalar, S: WorkingSet<T>>(
-    iteration: &mut Iteration<'_, '_, T, S>,
+fn follow<T: Scalar>(
+    iteration: &mut Iteration<'_, '_, T>,
     mut e: Matrix<T>,
 ) -> Result<Option<f64>, Error> {
     for _ in 0..MAX_HALVINGS {

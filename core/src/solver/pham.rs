@@ -5,7 +5,6 @@ use super::iteration::{Iteration, Step};
 use crate::Error;
 use crate::error::Conflict;
 use crate::linalg::{self, Scalar};
-use crate::matrices::WorkingSet;
 use crate::pairwise::pham;
 use crate::report::StepKind;
 use crate::statistics::Statistics;
@@ -13,8 +12,8 @@ use crate::statistics::Statistics;
 /// Pham's algorithm.
 pub(super) struct Pham;
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for Pham {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for Pham {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let mut b = iteration.b.clone();
         let Some(pairs) = iteration.set.pairs() else {
             return Err(Error::Conflict(Conflict::PairsNotInMemory));

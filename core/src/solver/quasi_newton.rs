@@ -7,14 +7,13 @@ use crate::Error;
 use crate::direction::quasi_newton;
 use crate::linalg::Scalar;
 use crate::line_search::Line;
-use crate::matrices::WorkingSet;
 use crate::report::StepKind;
 
 /// The quasi-Newton method.
 pub(super) struct QuasiNewton;
 
-impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for QuasiNewton {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T, S>) -> Result<Option<Step>, Error> {
+impl<T: Scalar> Stepper<T> for QuasiNewton {
+    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
         let length = if iteration.settings.orthogonal {
             let criterion = iteration.set.summary().criterion;
             let floor = iteration.settings.lambda_min;
@@ -28,9 +27,7 @@ impl<T: Scalar, S: WorkingSet<T>> Stepper<T, S> for QuasiNewton {
 }
 
 /// A step over all invertible B; returns its length, or None if the loss does not decrease.
-fn shear<T: Scalar, S: WorkingSet<T>>(
-    iteration: &mut Iteration<'_, '_, T, S>,
-) -> Result<Option<f64>, Error> {
+fn shear<T: Scalar>(iteration: &mut Iteration<'_, '_, T>) -> Result<Option<f64>, Error> {
     let settings = iteration.settings;
     let e = quasi_newton::direction(&iteration.statistics, settings.lambda_min);
     let probe = iteration.set.probe(&e)?;

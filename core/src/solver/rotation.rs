@@ -4,11 +4,10 @@ use super::iteration::Iteration;
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::Line;
-use crate::matrices::WorkingSet;
 
 /// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; returns α, or None if it never does.
-pub(super) fn rotate<T: Scalar, S: WorkingSet<T>>(
-    iteration: &mut Iteration<'_, '_, T, S>,
+pub(super) fn rotate<T: Scalar>(
+    iteration: &mut Iteration<'_, '_, T>,
     e: &Matrix<T>,
 ) -> Result<Option<f64>, Error> {
     let p = e.rows();

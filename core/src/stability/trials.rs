@@ -51,6 +51,7 @@ pub struct Resample<T = f64> {
 ///
 /// # Errors
 /// If the settings are out of their ranges, or a draw has no weight.
+#[inline(never)] // see instances.rs
 pub fn resample<T: Scalar>(
     set: &MatrixSet<T>,
     b: &Matrix<T>,

@@ -16,8 +16,8 @@ use crate::matrices::{InMemory, MatrixSet, SetOptions, WorkingSet};
 const SMALLEST: f64 = 1e-20;
 
 /// So many principal combinations of the matrices at most, each times its singular value, in descending order.
-pub(crate) fn combinations<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(crate) fn combinations<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     most: usize,
 ) -> Result<Vec<Matrix<T>>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
@@ -59,7 +59,7 @@ fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
 }
 
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
-fn operate<T: Scalar, S: WorkingSet<T>>(set: &mut S, rows: &Matrix) -> Result<Matrix, Error> {
+fn operate<T: Scalar>(set: &mut dyn WorkingSet<T>, rows: &Matrix) -> Result<Matrix, Error> {
     let scale = entry_scale::<T>(set.summary().dimension());
     let mut out = Matrix::zeros(rows.rows(), rows.columns());
     for group in (0..rows.rows()).step_by(LANES) {

@@ -24,10 +24,7 @@ const STEPS: usize = 30;
 const TOLERANCE: f64 = 1e-3;
 
 /// The start; other seeds begin with other pairs of combinations.
-pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
-    seed: u64,
-) -> Result<Matrix<T>, Error> {
+pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
     let p = set.summary().dimension();
     let combinations = combinations(set, p.min(MOST))?;
     let mut best: Option<(f64, Matrix<T>)> = None;

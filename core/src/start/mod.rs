@@ -13,8 +13,8 @@ use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
 
 /// The start asked for, in the set's reduced coordinates.
-pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(crate) fn start<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     choice: &Start,
     orthogonal: bool,
 ) -> Result<Matrix<T>, Error> {
@@ -36,8 +36,8 @@ pub(crate) fn start<T: Scalar, S: WorkingSet<T>>(
 
 /// The spectral start over rotations, or a further one, and the share of the set's energy that a few principal
 /// combinations of it hold.
-pub(crate) fn rotation<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(crate) fn rotation<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     k: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     spectral::rotation(set, k)
@@ -55,8 +55,8 @@ pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Err
 
 /// Further starts, all different: some components of the best point so far, mixed; for other criteria and
 /// over rotations, principal combinations reached from other directions.
-pub(crate) fn restart<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(crate) fn restart<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     k: usize,
     orthogonal: bool,
     best: &Matrix<T>,

@@ -24,10 +24,7 @@ const SWEEPS: usize = 3;
 const ANGLE: f64 = 0.01;
 
 /// The start; other seeds end in other combinations.
-pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
-    seed: u64,
-) -> Result<Matrix<T>, Error> {
+pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
     let factor = linalg::cholesky(&set.summary().mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::inverse(&factor);
     let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
@@ -40,8 +37,8 @@ pub(super) fn start<T: Scalar, S: WorkingSet<T>>(
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite. With
 /// it comes the share of the set's energy that eight combinations hold, or a little less.
-pub(super) fn rotation<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+pub(super) fn rotation<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (rotation, energy) = common_rotation(set, None, seed)?;
@@ -52,8 +49,8 @@ pub(super) fn rotation<T: Scalar, S: WorkingSet<T>>(
 
 /// The rotation that makes a few principal combinations of the (whitened) matrices most diagonal
 /// together, and the energy of the matrices that the combinations held before the last iteration.
-fn common_rotation<T: Scalar, S: WorkingSet<T>>(
-    set: &mut S,
+fn common_rotation<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
     whitener: Option<&Matrix<T>>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {

@@ -20,11 +20,15 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         &self.summary
     }
 
-    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
-        let sample = self.sample_of(|i| i.is_multiple_of(step));
-        Ok(sample.map(|(_, sample)| sample))
+    #[inline(never)] // see instances.rs
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
+        let Some((_, sample)) = self.sample_of(|i| i.is_multiple_of(step)) else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(sample)))
     }
 
+    #[inline(never)] // see instances.rs
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let metric = start_sums::inner_product_weights(metric);
@@ -43,6 +47,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(unpacked(p, &sums))
     }
 
+    #[inline(never)] // see instances.rs
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
         let eight = start_sums::inner_product_rows(eight, self.dimension());
         Ok(self.sum(
@@ -59,6 +64,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         ))
     }
 
+    #[inline(never)] // see instances.rs
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         if self.summary.criterion.fits_originals() {
             return Ok(self.fit(b));
@@ -71,6 +77,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.diagonal_sum())
     }
 
+    #[inline(never)] // see instances.rs
     fn mean(&mut self) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let sums = self.sum(
@@ -87,6 +94,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(unpacked(p, &sums))
     }
 
+    #[inline(never)] // see instances.rs
     fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         if let Some(fitted) = &self.fitted {
             return Ok(fitted.statistics.clone());
@@ -94,6 +102,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.moments(None))
     }
 
+    #[inline(never)] // see instances.rs
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.each(Work::Products, |group| {
@@ -126,6 +135,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(())
     }
 
+    #[inline(never)] // see instances.rs
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         if self.fitted.is_some() {
             return self.fitted_product(e);
@@ -150,6 +160,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(product)
     }
 
+    #[inline(never)] // see instances.rs
     fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let p = self.dimension();
         let (linear, quadratic) = self.sum(
@@ -175,6 +186,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(Probe { linear, quadratic })
     }
 
+    #[inline(never)] // see instances.rs
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
         let criterion = self.summary.criterion;
         let work = |group: &mut Group<T>| {
@@ -187,14 +199,17 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.sum(Work::Diagonals, work, |total, sums| *total += *sums))
     }
 
+    #[inline(never)] // see instances.rs
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         Ok(self.moments(Some((alpha, scale))))
     }
 
+    #[inline(never)] // see instances.rs
     fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         Ok(self.sums_for_wedge())
     }
 
+    #[inline(never)] // see instances.rs
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         if let Some(fitted) = &self.fitted {
             return Ok(self.fitted_sums(fitted, mean_powers));
@@ -229,6 +244,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         })
     }
 
+    #[inline(never)] // see instances.rs
     fn pairs(&mut self) -> Option<&mut dyn Pairs<T>> {
         Some(self)
     }

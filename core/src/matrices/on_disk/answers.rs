@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::pass::{Sums, Workspace, pass};
-use super::{Block, OnDisk, Watcher, transform};
+use super::{Block, OnDisk, transform};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar, kernels};
 use crate::matrices::build::block_constants;
@@ -12,15 +12,20 @@ use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, 
 use crate::statistics::{Hessian, Statistics};
 use crate::update;
 
-impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
+impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
     fn summary(&self) -> &Summary<T> {
         &self.summary
     }
 
-    fn sample(&mut self, step: usize) -> Result<Option<Self>, Error> {
-        self.every(step)
+    #[inline(never)] // see instances.rs
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
+        let Some(sample) = self.every(step)? else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(sample)))
     }
 
+    #[inline(never)] // see instances.rs
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         self.metric = start_sums::inner_product_weights(metric);
@@ -36,6 +41,7 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
         Ok(linalg::unpacked(p, &sums))
     }
 
+    #[inline(never)] // see instances.rs
     fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
         let p = self.dimension();
         let eight = start_sums::inner_product_rows(eight, p);
@@ -55,26 +61,31 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
         )
     }
 
+    #[inline(never)] // see instances.rs
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         Ok(self.move_to(b.clone())?.diagonal_sum)
     }
 
     /// D is made from C and B in every pass: its mean is that of C, transformed.
+    #[inline(never)] // see instances.rs
     fn mean(&mut self) -> Result<Matrix<T>, Error> {
         let half = linalg::product(&self.b, &self.summary.mean);
         Ok(linalg::product_adjoint(&half, &self.b))
     }
 
+    #[inline(never)] // see instances.rs
     fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         let (criterion, b) = (self.summary.criterion, self.b.clone());
         Ok(self.here()?.statistics(criterion, &b))
     }
 
+    #[inline(never)] // see instances.rs
     fn expect_hessian(&mut self) -> bool {
         self.hessian_expected = self.blocks.plan.hessian;
         self.hessian_expected
     }
 
+    #[inline(never)] // see instances.rs
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         if self.here()?.hessian.is_empty() {
             self.point = Some(self.point_sums(true)?);
@@ -84,6 +95,7 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
         Ok(())
     }
 
+    #[inline(never)] // see instances.rs
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         if criterion.fits_originals() {
@@ -101,14 +113,17 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
         Ok(product)
     }
 
+    #[inline(never)] // see instances.rs
     fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         self.probe_line(e)
     }
 
+    #[inline(never)] // see instances.rs
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
         self.point_along(alpha)
     }
 
+    #[inline(never)] // see instances.rs
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         let line = self.line.as_ref().expect("a line was probed");
         let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
@@ -116,10 +131,12 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
         Ok(self.move_to(b.clone())?.statistics(criterion, &b))
     }
 
+    #[inline(never)] // see instances.rs
     fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         self.sums_for_wedge()
     }
 
+    #[inline(never)] // see instances.rs
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.line = None;
@@ -164,7 +181,7 @@ impl<W: Watcher + Clone, T: Scalar> WorkingSet<T> for OnDisk<W, T> {
                 add_slices(&mut total.1, &part.1);
             },
         };
-        let (diagonal_sum, variations) = pass(&self.blocks, &self.watcher, |_| true, &sums)?;
+        let (diagonal_sum, variations) = pass(&self.blocks, &*self.watcher, |_| true, &sums)?;
         drop(places);
         Ok(FinalSums {
             diagonal_sum,

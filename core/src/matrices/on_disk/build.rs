@@ -1,9 +1,10 @@
 //! How a set on disk is made: a first pass checks every matrix, and sums what a summary tells.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::blocks::{Blocks, Recipe};
-use super::pass::{Sums, Unwatched, Watcher, pass};
+use super::pass::{Reading, Sums, Watcher, pass};
 use super::{MatrixFile, OnDisk};
 use crate::linalg::{self, Matrix, Scalar, c64, kernels};
 use crate::matrices::build::{
@@ -30,29 +31,28 @@ impl First {
     }
 }
 
-impl OnDisk {
+impl OnDisk<'static> {
     /// Reads and checks the whole file once.
     ///
     /// # Errors
     /// If the matrices are not all finite, symmetric and positive definite, if the options are not
     /// as they should be, or if the budget is too small; the error names the file.
     pub fn new(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
-        let file = Arc::new(file);
-        Self::build(&file, memory, options, Unwatched).map_err(|e| file.named(e))
+        Self::new_watched(file, memory, options, unwatched)
     }
 }
 
-impl OnDisk<Unwatched, c64> {
+impl OnDisk<'static, c64> {
     /// As [`OnDisk::new`], for complex matrices, which are Hermitian.
     ///
     /// # Errors
     /// As [`OnDisk::new`].
     pub fn complex(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
-        Self::complex_watched(file, memory, options, Unwatched)
+        Self::complex_watched(file, memory, options, unwatched)
     }
 }
 
-impl<W: Watcher + Clone> OnDisk<W, c64> {
+impl<'w> OnDisk<'w, c64> {
     /// As [`OnDisk::new_watched`], for complex matrices, which are Hermitian.
     ///
     /// # Errors
@@ -61,14 +61,13 @@ impl<W: Watcher + Clone> OnDisk<W, c64> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: W,
+        watcher: impl Watcher + Send + Sync + 'w,
     ) -> Result<Self, Error> {
-        let file = Arc::new(file);
-        Self::build(&file, memory, options, watcher).map_err(|e| file.named(e))
+        Self::build(file, memory, options, Arc::new(watcher))
     }
 }
 
-impl<W: Watcher + Clone> OnDisk<W> {
+impl<'w> OnDisk<'w> {
     /// As [`OnDisk::new`], with a watcher as in [`watched`](Self::watched) from the first pass
     /// on.
     ///
@@ -78,19 +77,34 @@ impl<W: Watcher + Clone> OnDisk<W> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: W,
+        watcher: impl Watcher + Send + Sync + 'w,
     ) -> Result<Self, Error> {
-        let file = Arc::new(file);
-        Self::build(&file, memory, options, watcher).map_err(|e| file.named(e))
+        Self::build(file, memory, options, Arc::new(watcher))
     }
 }
 
-impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
-    fn build(
+fn unwatched(_: &Reading) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+impl<'w, T: Scalar> OnDisk<'w, T> {
+    #[inline(never)] // see instances.rs
+    pub(crate) fn build(
+        file: MatrixFile,
+        memory: Memory,
+        options: &SetOptions,
+        watcher: Arc<dyn Watcher + Send + Sync + 'w>,
+    ) -> Result<Self, Error> {
+        let file = Arc::new(file);
+        Self::unnamed(&file, memory, options, watcher).map_err(|e| file.named(e))
+    }
+
+    /// The set, or an error that does not name the file yet.
+    fn unnamed(
         file: &Arc<MatrixFile>,
         memory: Memory,
         options: &SetOptions,
-        watcher: W,
+        watcher: Arc<dyn Watcher + Send + Sync + 'w>,
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
@@ -110,7 +124,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
         let whole = options.rank == Rank::Full;
-        let mut first = first_pass(&blocks, &watcher, whole)?;
+        let mut first = first_pass(&blocks, &*watcher, whole)?;
         let mut mean = linalg::unpacked(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
@@ -121,14 +135,14 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
                 recipe.semidefinite = Some(Arc::new(mean));
                 found
             } else {
-                let energy = energy(&blocks, &watcher)?;
+                let energy = energy(&blocks, &*watcher)?;
                 check_constant(options.criterion, trace(&energy))?;
                 Reduction::of_energy(&energy, options.rank)?
             };
             recipe.filters = Some(Arc::new(found.filters().clone()));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
-            first = first_pass(&blocks, &watcher, true)?;
+            first = first_pass(&blocks, &*watcher, true)?;
             blocks.recipe.semidefinite = None;
             mean = linalg::unpacked(found.rank(), &first.mean);
             reduction = Some(found);
@@ -152,7 +166,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
         summary: Summary<T>,
         memory: Memory,
         threads: usize,
-        watcher: W,
+        watcher: Arc<dyn Watcher + Send + Sync + 'w>,
     ) -> Self {
         Self {
             b: Matrix::identity(summary.dimension()),
@@ -195,7 +209,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
             },
             add: add_slices,
         };
-        let mean = pass(&blocks, &self.watcher, |_| true, &sums)?;
+        let mean = pass(&blocks, &*self.watcher, |_| true, &sums)?;
         let summary = Summary {
             criterion: self.summary.criterion,
             len: blocks.recipe.len(),
@@ -203,7 +217,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
             constant: 0.0,
             reduction: None,
         };
-        let (memory, threads, watcher) = (self.memory, self.threads, self.watcher.clone());
+        let (memory, threads, watcher) = (self.memory, self.threads, Arc::clone(&self.watcher));
         Ok(Some(Self::at_no_point(
             blocks, summary, memory, threads, watcher,
         )))

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::pass::{Sums, Workspace, pass};
-use super::{Block, OnDisk, PointSums, Watcher};
+use super::{Block, OnDisk, PointSums};
 use crate::Error;
 use crate::least_squares::{Change, Fit, wedge};
 use crate::linalg::kernels::{self, MomentSums};
@@ -13,7 +13,7 @@ use crate::matrices::groups::{Diagonals, add_slices};
 use crate::matrices::{FinalSums, Tables, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 
-impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
+impl<T: Scalar> OnDisk<'_, T> {
     /// The sums of the fit at the current B, with or without Σ_i w_i λⁱ_a Cⁱ in place of the Hessian.
     pub(super) fn fit_sums(&self, with_weighted: bool) -> Result<PointSums<T>, Error> {
         let (p, fit) = (self.dimension(), Fit::at(&self.b));
@@ -122,7 +122,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
                 add_slices(&mut total.1, &part.1);
             },
         };
-        let (diagonal_sum, variations) = pass(&self.blocks, &self.watcher, |_| true, &sums)?;
+        let (diagonal_sum, variations) = pass(&self.blocks, &*self.watcher, |_| true, &sums)?;
         drop(places);
         Ok(FinalSums {
             diagonal_sum,

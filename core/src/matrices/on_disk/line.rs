@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use super::pass::{Sums, Workspace, pass};
-use super::{Block, OnDisk, Watcher};
+use super::{Block, OnDisk};
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, Scalar, kernels};
@@ -44,7 +44,7 @@ impl ProbeSums {
     }
 }
 
-impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
+impl<T: Scalar> OnDisk<'_, T> {
     pub(super) fn probe_line(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         let diagonal_sum = self.here()?.diagonal_sum;
@@ -89,7 +89,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
             },
             add: ProbeSums::add,
         };
-        let found = pass(&self.blocks, &self.watcher, |_| true, &sums)?;
+        let found = pass(&self.blocks, &*self.watcher, |_| true, &sums)?;
         self.line = Some(LineTables {
             e: e.clone(),
             f,
@@ -135,7 +135,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
             add: |total: &mut LinePoint, part: &LinePoint| *total += *part,
         };
         let needed = |k: usize| line.tables.len() <= k;
-        pass(&self.blocks, &self.watcher, needed, &sums)
+        pass(&self.blocks, &*self.watcher, needed, &sums)
     }
 }
 

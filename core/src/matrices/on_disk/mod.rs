@@ -19,7 +19,9 @@ mod pass;
 mod plan;
 
 pub use file::MatrixFile;
-pub use pass::{Reading, Unwatched, Watcher};
+pub use pass::{Reading, Watcher};
+
+use std::sync::Arc;
 
 use super::{Block, Summary};
 use crate::criterion::Criterion;
@@ -57,12 +59,12 @@ use pass::{Sums, Workspace, pass};
 /// some memory besides. [`Diagonalization::powers`](crate::Diagonalization::powers) and
 /// [`residuals`](crate::Diagonalization::residuals) are left empty if they would not fit.
 /// [`Method::Pham`](crate::Method::Pham), which would take p²/2 passes per iteration, is refused.
-pub struct OnDisk<W = Unwatched, T = f64> {
+pub struct OnDisk<'w, T = f64> {
     blocks: Blocks<T>,
     summary: Summary<T>,
     memory: Memory,
     threads: usize,
-    watcher: W,
+    watcher: Arc<dyn Watcher + Send + Sync + 'w>,
     /// The metric of the sizes, as eight matrices, once the matrices have been balanced.
     metric: Vec<f64>,
     /// Where D stands.
@@ -96,19 +98,19 @@ impl<T: Scalar> PointSums<T> {
     }
 }
 
-impl<W, T> OnDisk<W, T> {
+impl<T> OnDisk<'_, T> {
     /// The same set, with a watcher that is called some twenty times a second while the file is read,
     /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
     /// with [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
     /// with [`Error::Interrupted`]. An answer that had been reached is kept.
     #[must_use]
-    pub fn watched<V: Watcher + Clone>(self, watcher: V) -> OnDisk<V, T> {
+    pub fn watched<'v>(self, watcher: impl Watcher + Send + Sync + 'v) -> OnDisk<'v, T> {
         OnDisk {
             blocks: self.blocks,
             summary: self.summary,
             memory: self.memory,
             threads: self.threads,
-            watcher,
+            watcher: Arc::new(watcher),
             metric: self.metric,
             b: self.b,
             point: self.point,
@@ -118,7 +120,7 @@ impl<W, T> OnDisk<W, T> {
     }
 }
 
-impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
+impl<T: Scalar> OnDisk<'_, T> {
     fn dimension(&self) -> usize {
         self.summary.dimension()
     }
@@ -136,7 +138,7 @@ impl<W: Watcher + Clone, T: Scalar> OnDisk<W, T> {
                 .for_each(|block| work(sums, block, workspace));
         };
         let sums = Sums { zero, work, add };
-        pass(&self.blocks, &self.watcher, |_| true, &sums)
+        pass(&self.blocks, &*self.watcher, |_| true, &sums)
     }
 
     /// As [`sum`](Self::sum), of D = B C Bᴴ, which `work` finds in the workspace.

@@ -77,33 +77,6 @@ impl<F: Fn(&Reading) -> ControlFlow<()>> Watcher for F {
     }
 }
 
-/// Nobody watches.
-///
-/// ```
-/// use codiag::{MatrixFile, Memory, OnDisk, SetOptions, Unwatched, npy, synthetic};
-/// # let path = std::env::temp_dir().join(format!("codiag-unwatched-{}.f64", std::process::id()));
-/// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
-/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
-/// /// What a struct says that keeps a set as [`OnDisk::new`] makes it.
-/// struct Job {
-///     set: OnDisk<Unwatched>,
-/// }
-/// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 200, 4)?;
-/// let job = Job { set: OnDisk::new(file, Memory(1_000_000), &SetOptions::default())? };
-/// # use codiag::working::WorkingSet;
-/// assert_eq!(job.set.summary().len, 200);
-/// # std::fs::remove_file(path)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Unwatched;
-
-impl Watcher for Unwatched {
-    fn watch(&self, _: &Reading) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
 /// What a thread keeps from block to block, so that it need not allocate.
 #[derive(Default)]
 pub struct Workspace {

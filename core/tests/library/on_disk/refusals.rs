@@ -139,6 +139,7 @@ fn a_watcher_sees_bytes_and_may_stop() {
         ControlFlow::Continue(())
     };
     let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
+    drop(set);
     let seen = seen.into_inner().unwrap();
     assert!(
         seen.iter()
