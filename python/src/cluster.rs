@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::answer::Answered;
 use crate::convert::{Square, matrix_from, matrix_to};
 use crate::finished;
 use crate::observer::Watch;
@@ -57,7 +58,7 @@ pub fn solve_parts<'py>(
     }
 }
 
-fn solve_set<'py, T: Scalar + Element>(
+fn solve_set<'py, T: Answered>(
     py: Python<'py>,
     mut set: ClusterSet<'_, ThroughPython, T>,
     asking: &ThroughPython,
