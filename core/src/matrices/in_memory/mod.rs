@@ -10,7 +10,7 @@ use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{Matrix, Scalar, SymmetricBatch};
 use crate::matrices::build::weighted_mean;
-use crate::matrices::recycled::Recycled;
+use crate::matrices::recycled::{Recycled, Scratch};
 use crate::matrices::{Block, LinePoint, MatrixSet, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
@@ -43,7 +43,7 @@ pub struct InMemory<T = f64> {
 struct Group<T> {
     blocks: Vec<TransformedBlock<T>>,
     // Kept from pass to pass, so that none allocates.
-    scratch: Vec<f64>,
+    scratch: Scratch,
     hessian: Recycled,
 }
 
@@ -202,7 +202,7 @@ impl<T: Scalar> InMemory<T> {
             let blocks = blocks.map(TransformedBlock::new);
             Group {
                 blocks: blocks.collect(),
-                scratch: Vec::new(),
+                scratch: Scratch::new(),
                 hessian: Recycled::default(),
             }
         });
