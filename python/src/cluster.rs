@@ -60,11 +60,12 @@ pub fn solve_parts<'py>(
 
 fn solve_set<'py, T: Answered>(
     py: Python<'py>,
-    mut set: ClusterSet<'_, ThroughPython, T>,
+    set: ClusterSet<'_, ThroughPython, T>,
     asking: &ThroughPython,
     options: &Options,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let mut set = set.with_threads(options.set.threads);
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {
