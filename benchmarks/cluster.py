@@ -22,7 +22,6 @@ import numpy as np
 import codiag
 from codiag.dask import _parts
 
-
 # As core/src/cluster says it.
 HEADER = 16
 KINDS = dict(
