@@ -22,6 +22,15 @@ import numpy as np
 import codiag
 from codiag.dask import _parts
 
+# As core/src/cluster says it.
+HEADER = 16
+KINDS = dict(
+    enumerate(
+        "sample balance correlate reset mean statistics hessian product probe point advance".split()
+    )
+)
+KINDS |= {11: "final sums", 13: "wedge", 14: "matrices"}
+
 
 def made(first: int, last: int, p: int) -> np.ndarray:
     """Matrices `first` to `last` of a set that any process can make its part of."""
@@ -61,12 +70,15 @@ class Counted:
             if not self.questions:
                 self.loaded = time.perf_counter() - self.began
             answers = self.ask(parts, question)
-            # The tables at the end are no sums, and are not of the iterations.
-            if question["kind"] not in ("tables", "ending"):
-                self.questions[question["kind"]] += 1
-                self.sent += sum(np.size(x) for x in question.values() if not isinstance(x, str))
-                self.received += answers[0].size
-                self.largest = max(self.largest, answers[0].size)
+            # After the header, all are numbers of eight bytes. The matrices of a sample and the
+            # tables at the end are no sums, and are not counted among the numbers.
+            kind = KINDS.get(question[3], str(question[3]))
+            self.questions[kind] += 1
+            if kind not in ("matrices", "final sums"):
+                received = (len(answers[0]) - HEADER) // 8
+                self.sent += (len(question) - HEADER) // 8
+                self.received += received
+                self.largest = max(self.largest, received)
             return answers
 
         _parts.Parts.ask = counting

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 __all__ = [
+    "Answer",
     "Chunk",
     "Part",
     "Tracker",
@@ -39,6 +40,13 @@ __all__ = [
 ]
 
 __version__: str
+
+@final
+class Answer:
+    """What of an answer has not been asked for yet."""
+
+    def get(self, name: str) -> Any:
+        """Return a field of the result that is not among those handed over at once."""
 
 def solve(
     c: NDArray[np.float64] | NDArray[np.complex128],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,9 @@ STABLE = 0.9
 
 _SCALARS = ("criterion", "converged", "status", "n_iter", "loss", "gradient_norm")
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
+# What the extension hands over at once, and what it makes when it is asked for.
+_AT_ONCE = (*_SCALARS, "B")
+_LATER = frozenset(("A", "residuals", "powers", "start_losses", "identifiability", "history"))
 
 
 class Record(NamedTuple):
@@ -127,6 +130,25 @@ class Result:
     stability: Floats | None = None
     matches: Floats | None = None
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Make an attribute that nobody has asked for yet, of what the solve left behind."""
+            answer = self.__dict__.get("_answer")
+            if answer is None or name not in _LATER:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = answer.get(name)
+            if name == "history":
+                # Arrays but for the names.
+                value = {column: np.asarray(numbers) for column, numbers in value.items()}
+            elif name == "identifiability" and value is not None:
+                value = Identifiability(*value)
+            return self.__dict__.setdefault(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all attributes, made or not, as copies and pickles hold them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def condition_number(self) -> float:
         """The ratio of the largest to the smallest singular value of ``B``."""
@@ -199,14 +221,14 @@ class Result:
 
     def _arrays(self) -> dict[str, Any]:
         """Return all there is as arrays by name, as files hold them."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in (*_SCALARS, *_ARRAYS)}
-        fields.update({f"history_{name}": column for name, column in self.history.items()})
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in (*_SCALARS, *_ARRAYS)}
+        arrays.update({f"history_{name}": column for name, column in self.history.items()})
         if self.identifiability is not None:
-            fields["margin"] = self.identifiability.margin
-            fields["pair"] = self.identifiability.pair
+            arrays["margin"] = self.identifiability.margin
+            arrays["pair"] = self.identifiability.pair
         if self.stability is not None:
-            fields.update(stability=self.stability, matches=self.matches)
-        return fields
+            arrays.update(stability=self.stability, matches=self.matches)
+        return arrays
 
     def __repr__(self) -> str:
         r, p = self.B.shape
@@ -239,28 +261,17 @@ class Result:
         return result_html(self)
 
 
-def from_fields(fields: dict[str, Any]) -> Result:
+def from_fields(described: dict[str, Any]) -> Result:
     """Return the result that the extension describes."""
-    # Arrays but for the names.
-    history = {name: np.asarray(column) for name, column in fields["history"].items()}
-    hardest = fields["identifiability"]
-    return Result(
-        criterion=fields["criterion"],
-        B=fields["B"],
-        A=fields["A"],
-        converged=fields["converged"],
-        status=fields["status"],
-        n_iter=fields["n_iter"],
-        loss=fields["loss"],
-        gradient_norm=fields["gradient_norm"],
-        history=history,
-        residuals=fields["residuals"],
-        powers=fields["powers"],
-        identifiability=None if hardest is None else Identifiability(*hardest),
-        start_losses=fields["start_losses"],
-        stability=fields["stability"],
-        matches=fields.get("matches"),
-    )
+    # The rest is made when it is asked for: all of it takes longer than a small problem's solve.
+    result = object.__new__(Result)
+    own = result.__dict__
+    for name in _AT_ONCE:
+        own[name] = described[name]
+    if "stability" in described:
+        own["stability"], own["matches"] = described["stability"], described["matches"]
+    own["_answer"] = described["answer"]
+    return result
 
 
 def from_arrays(stored: Mapping[str, Any]) -> Result:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
@@ -220,6 +221,9 @@ _Solver = Callable[[Seen, Reading], dict[str, Any]]
 
 def _solver(C: Any, weights: Any, options: dict[str, Any], memory: int | str | None) -> _Solver:
     """Return what solves for these matrices, wherever they are."""
+    if type(C) is np.ndarray and memory is None:
+        # Neither a path nor elsewhere, which small problems should not have to wait for.
+        return _in_memory(C, weights, options)
     source = source_of(C, memory)
     if source is not None:
         return _from_disk(source, memory, weight_vector(weights), options)
@@ -231,6 +235,10 @@ def _solver(C: Any, weights: Any, options: dict[str, Any], memory: int | str | N
                 "a set on a cluster needs dask.distributed: pip install 'codiag[dask]'"
             ) from missing
         return lambda seen, _: _parts.solve(C, weights, options, seen)
+    return _in_memory(C, weights, options)
+
+
+def _in_memory(C: Any, weights: Any, options: dict[str, Any]) -> _Solver:
     data, vector = matrix_set(C), weight_vector(weights)
     return lambda seen, _: _core.solve(data, vector, options, seen)
 

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::answer::Answered;
 use crate::convert::{Square, matrix_from, matrix_to};
 use crate::finished;
 use crate::observer::Watch;
@@ -57,13 +58,14 @@ pub fn solve_parts<'py>(
     }
 }
 
-fn solve_set<'py, T: Scalar + Element>(
+fn solve_set<'py, T: Answered>(
     py: Python<'py>,
-    mut set: ClusterSet<'_, ThroughPython, T>,
+    set: ClusterSet<'_, ThroughPython, T>,
     asking: &ThroughPython,
     options: &Options,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let mut set = set.with_threads(options.set.threads);
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {

@@ -1,6 +1,6 @@
 //! Between NumPy and the library.
 
-use codiag::{Diagonalization, Matrix, Record, Scalar, Value, c64};
+use codiag::{Matrix, Scalar, c64};
 use numpy::ndarray::{Array2, Array3, Dimension};
 use numpy::{
     Element, IntoPyArray, PyArray2, PyArray3, PyReadonlyArray, PyReadonlyArray2, PyReadonlyArray3,
@@ -8,7 +8,6 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
 
 /// Real or complex matrices, an array that Python has found to be (n, p, p).
 #[derive(FromPyObject)]
@@ -88,81 +87,4 @@ pub fn cube<T: Scalar + Element>(
     let array = Array3::from_shape_vec((n, p, p), data);
     let array = array.map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(array.into_pyarray(py))
-}
-
-/// The fields of a result by name.
-pub fn results<T: Scalar + Element>(
-    py: Python<'_>,
-    answer: Diagonalization<T>,
-) -> PyResult<Bound<'_, PyDict>> {
-    let fields = PyDict::new(py);
-    fields.set_item("criterion", answer.criterion.name())?;
-    fields.set_item("status", answer.status.name())?;
-    fields.set_item("converged", answer.status.converged())?;
-    fields.set_item("n_iter", answer.iterations)?;
-    fields.set_item("loss", answer.loss)?;
-    fields.set_item("gradient_norm", answer.gradient_norm)?;
-    let hardest = answer.identifiability.map(|i| (i.margin, i.pair));
-    fields.set_item("identifiability", hardest)?;
-    fields.set_item("history", history(py, &answer.history)?)?;
-    fields.set_item("residuals", answer.residuals.into_pyarray(py))?;
-    fields.set_item("powers", matrix_to(py, answer.powers)?)?;
-    fields.set_item("start_losses", answer.start_losses.into_pyarray(py))?;
-    if let Some(found) = answer.stability {
-        fields.set_item("stability", found.values.into_pyarray(py))?;
-        fields.set_item("matches", matrix_to(py, found.matches)?)?;
-    } else {
-        fields.set_item("stability", py.None())?;
-    }
-    fields.set_item("B", matrix_to(py, answer.b)?)?;
-    fields.set_item("A", matrix_to(py, answer.a)?)?;
-    Ok(fields)
-}
-
-/// The value of a field of a record.
-pub fn value_to(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match value {
-        Value::Flag(flag) => PyBool::new(py, flag).to_owned().into_any(),
-        Value::Count(count) => count.into_pyobject(py)?.into_any(),
-        Value::Number(number) => PyFloat::new(py, number).into_any(),
-        Value::Name(name) => PyString::new(py, name).into_any(),
-        other => return Err(PyValueError::new_err(format!("a field that is {other:?}"))),
-    })
-}
-
-/// One array per field of a record, a list if it is of names. No record of a history is one of a sample, so
-/// that field is left out.
-fn history<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let rows: Vec<_> = records.iter().map(Record::fields).collect();
-    let Some(fields) = rows.first() else {
-        return Ok(columns);
-    };
-    for (k, (name, first)) in fields.iter().enumerate() {
-        let values = rows.iter().map(|row| row[k].1);
-        let number = |value| match value {
-            Value::Number(number) => number,
-            _ => f64::NAN,
-        };
-        let count = |value| match value {
-            Value::Count(count) => count as i64,
-            _ => 0,
-        };
-        match first {
-            _ if *name == "sample" => {}
-            Value::Number(_) => {
-                let numbers: Vec<f64> = values.map(number).collect();
-                columns.set_item(name, numbers.into_pyarray(py))?;
-            }
-            Value::Count(_) => {
-                let counts: Vec<i64> = values.map(count).collect();
-                columns.set_item(name, counts.into_pyarray(py))?;
-            }
-            _ => {
-                let values: PyResult<Vec<_>> = values.map(|value| value_to(py, value)).collect();
-                columns.set_item(name, PyList::new(py, values?)?)?;
-            }
-        }
-    }
-    Ok(columns)
 }

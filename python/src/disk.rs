@@ -8,13 +8,12 @@ use std::time::Instant;
 use codiag::npy::Numbers;
 use codiag::working::{WorkingSet, diagonalize_working};
 use codiag::{
-    Diagonalization, Error, MatrixFile, MatrixSet, Memory, OnDisk, Reading, Scalar,
-    diagonalize_with,
+    Diagonalization, Error, MatrixFile, MatrixSet, Memory, OnDisk, Reading, diagonalize_with,
 };
-use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::answer::Answered;
 use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
@@ -84,7 +83,7 @@ pub fn solve_file<'py>(
 /// An answer, and the set's mean of log det.
 type Solved<T> = Result<(Diagonalization<T>, f64), Error>;
 
-fn solve_set<T: Scalar + Element>(
+fn solve_set<T: Answered>(
     set: &MatrixSet<T>,
     options: &Options,
     watch: &mut Watch<T>,
@@ -93,7 +92,7 @@ fn solve_set<T: Scalar + Element>(
     Ok((answer, set.constant()))
 }
 
-fn solve_working<T: Scalar + Element>(
+fn solve_working<T: Answered>(
     set: &mut dyn WorkingSet<T>,
     options: &Options,
     watch: &mut Watch<T>,

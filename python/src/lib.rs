@@ -1,6 +1,7 @@
 //! The extension module `codiag._core`: conversion between NumPy and the library, release of the
 //! interpreter's lock, errors and signals. Nothing numeric happens here.
 
+mod answer;
 mod cluster;
 mod convert;
 mod disk;
@@ -27,7 +28,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use convert::{Cube, Square, cube, matrix_from, matrix_to, results, shape};
+use answer::{Answered, results};
+use convert::{Cube, Square, cube, matrix_from, matrix_to, shape};
 use observer::Watch;
 use options::Options;
 use words::{bad_input, bad_point};
@@ -48,7 +50,7 @@ fn solve<'py>(
     }
 }
 
-fn solve_array<'py, T: Scalar + Element>(
+fn solve_array<'py, T: Answered>(
     c: &PyReadonlyArray3<'py, T>,
     weights: Option<Vec<f64>>,
     options: &Options,
@@ -68,7 +70,7 @@ fn solve_array<'py, T: Scalar + Element>(
 
 /// The fields of a result by name, from an answer and the set's mean of log det; or what was raised
 /// on the way to it.
-fn finished<T: Scalar + Element>(
+fn finished<T: Answered>(
     py: Python<'_>,
     watch: Watch<T>,
     solved: Result<(Diagonalization<T>, f64), Error>,
@@ -192,6 +194,8 @@ fn meg(py: Python<'_>, magnetometers: bool) -> PyResult<Bound<'_, PyArray3<f64>>
 /// The extension module.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::answer::Answer;
     #[pymodule_export]
     use super::cluster::{reducing_filters, solve_parts};
     #[pymodule_export]

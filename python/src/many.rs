@@ -11,7 +11,8 @@ use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use crate::convert::{Cube, results, shape};
+use crate::answer::results;
+use crate::convert::{Cube, shape};
 use crate::observer::SIGNAL_INTERVAL;
 use crate::options::Options;
 use crate::words::bad_set;

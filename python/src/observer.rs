@@ -8,7 +8,8 @@ use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{matrix_to, value_to};
+use crate::answer::value_to;
+use crate::convert::matrix_to;
 use crate::options::Options;
 
 /// How often signals are looked for. Asking needs the interpreter's lock, for which a busy thread

@@ -1,13 +1,14 @@
 //! Solves of matrices drawn from a set.
 
-use codiag::{MatrixSet, Resample, Scalar};
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray2, PyReadonlyArray3};
+use codiag::{MatrixSet, Resample};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::NOT_ALIKE;
-use crate::convert::{Cube, Square, matrix_from, results, shape};
+use crate::answer::{Answered, results};
+use crate::convert::{Cube, Square, matrix_from, shape};
 use crate::observer::Watch;
 use crate::options::Options;
 use crate::words::{bad_input, bad_point};
@@ -33,7 +34,7 @@ pub fn resample<'py>(
     }
 }
 
-fn resample_array<'py, T: Scalar + Element>(
+fn resample_array<'py, T: Answered>(
     c: &PyReadonlyArray3<'py, T>,
     b: &PyReadonlyArray2<'py, T>,
     weights: Option<Vec<f64>>,

@@ -6,7 +6,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Cube, Either, Square, cube, either, matrix_from, matrix_to, results, shape};
+use crate::answer::{Answered, results};
+use crate::convert::{Cube, Either, Square, cube, either, matrix_from, matrix_to, shape};
 use crate::observer::Watch;
 use crate::options::tracker_settings;
 use crate::words::bad_input;
@@ -106,7 +107,7 @@ fn resumed<T: Scalar + Element>(
     codiag::Tracker::resume(p, settings, c.as_slice()?, weights, b).map_err(bad_input)
 }
 
-fn pushed<'py, T: Scalar + Element>(
+fn pushed<'py, T: Answered>(
     tracker: &mut codiag::Tracker<T>,
     c: &PyReadonlyArray3<'py, T>,
     weights: Option<&[f64]>,

@@ -1,5 +1,7 @@
 """What can be done with a result."""
 
+import copy
+import dataclasses
 import pickle
 import xml.etree.ElementTree as ElementTree
 
@@ -81,6 +83,27 @@ def test_no_pickles_are_loaded(tmp_path):
 
 def test_pickle(result):
     same(pickle.loads(pickle.dumps(result)), result)
+
+
+def test_attributes_are_made_when_they_are_asked_for(noisy):
+    fresh = codiag.diagonalize(noisy)
+    assert "powers" not in vars(fresh) and "history" not in vars(fresh)
+    # Once; and not as a copy that would hold the memory twice.
+    for name in ("A", "residuals", "powers", "start_losses", "identifiability", "history"):
+        assert getattr(fresh, name) is getattr(fresh, name)
+    assert fresh.powers.flags.writeable and fresh.B.flags.writeable
+    with pytest.raises(AttributeError, match="no attribute 'power'"):
+        fresh.power  # noqa: B018
+    assert not hasattr(fresh, "_something")
+    for copied in (copy.copy, copy.deepcopy, dataclasses.replace):
+        untouched = codiag.diagonalize(noisy)
+        same_but_for_time(copied(untouched), fresh)
+
+
+def same_but_for_time(one, other):
+    for each in (one, other):
+        each.history["seconds"][:] = 0
+    same(one, other)
 
 
 def test_frozen(result):

@@ -1,18 +1,21 @@
 //! The whole set, for a solver: it puts its questions to the parts.
 
+mod answers;
+mod sample;
+
 use super::question::Question;
 use super::received::{Answer, described};
 use super::wire;
 use crate::Error;
 use crate::linalg::{Matrix, Scalar, c64};
-use crate::matrices::{
-    FinalSums, LinePoint, Probe, Reduction, Summary, Tables, WorkingSet, packed_len,
-};
-use crate::statistics::{Hessian, Statistics};
-use crate::update::advanced;
+use crate::matrices::{InMemory, LinePoint, Reduction, Summary, Tables, packed_len};
+use crate::statistics::Statistics;
 
 /// The numbers up to which the powers of all matrices are brought here: 200 MB.
 const MOST_POWERS: usize = 25_000_000;
+/// Where ĝ is expected to be below this, no Hessian is asked for along with the statistics: it would be the
+/// last, which nobody needs.
+const NEARLY_DONE: f64 = 1e-7;
 
 /// Puts questions to the parts of a set, wherever they are. Any closure that does so will do.
 ///
@@ -82,6 +85,9 @@ pub struct ClusterSet<'a, A: Ask + ?Sized, T = f64> {
     runs: Vec<Vec<(usize, usize)>>,
     /// For a sample: it has the matrices whose numbers are multiples of this.
     step: Option<usize>,
+    threads: Option<usize>,
+    /// Whether exact Hessians will be asked for.
+    hessians: bool,
     here: Here<T>,
 }
 
@@ -91,6 +97,10 @@ struct Here<T> {
     b: Option<Matrix<T>>,
     e: Option<Matrix<T>>,
     statistics: Option<Statistics<T>>,
+    /// ĝ at the point before.
+    before: Option<f64>,
+    /// The lower triangles of the exact Hessian's row blocks.
+    hessian: Option<Vec<f64>>,
     /// At α = 0 and 1.
     points: Option<[LinePoint; 2]>,
 }
@@ -102,6 +112,8 @@ impl<T> Default for Here<T> {
             b: None,
             e: None,
             statistics: None,
+            before: None,
+            hessian: None,
             points: None,
         }
     }
@@ -186,8 +198,41 @@ impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
             summary: Summary::of_parts(&weighed, reduction),
             runs,
             step: None,
+            threads: None,
+            hessians: false,
             here: Here::default(),
         })
+    }
+
+    /// The same set; at most that many threads work here, on a sample that improves the start, instead of
+    /// as many as pay.
+    #[must_use]
+    pub fn with_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// How many numbers come along if a Hessian is wanted.
+    fn hessian_len(&self, wanted: bool) -> usize {
+        let p = self.summary.dimension();
+        usize::from(wanted) * p * packed_len::<f64>(T::PLANES * p)
+    }
+
+    /// ĝ where the parts stand.
+    fn gradient_norm(&self) -> Option<f64> {
+        let root = (self.summary.dimension() as f64).sqrt();
+        let statistics = self.here.statistics.as_ref()?;
+        Some(statistics.gradient.norm() / root)
+    }
+
+    /// Whether the Hessian at the next point will be wanted: unless ĝ, shrinking quadratically as it did in
+    /// the last step, will be next to nothing there.
+    fn hessian_is_likely(&self) -> bool {
+        let expected = self
+            .gradient_norm()
+            .zip(self.here.before)
+            .map(|(here, before)| here * (here / before).powi(2));
+        self.hessians && expected.is_none_or(|expected| expected > NEARLY_DONE)
     }
 
     /// The answers of all parts, each of which knows how many numbers it should have.
@@ -258,18 +303,12 @@ impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
         self.here.e.clone().ok_or(Error::Question)
     }
 
-    /// The powers of all matrices, in the order of the set.
-    fn tables(&self) -> Result<Option<Tables>, Error> {
+    /// The powers of all matrices, in the order of the set, from what the parts said of each.
+    fn tables(&self, said: &[Vec<f64>]) -> Tables {
         let (n, p) = (self.summary.len, self.summary.dimension());
-        if n.saturating_mul(p) > MOST_POWERS || self.step.is_some() {
-            return Ok(None);
-        }
-        let answers = self.answers(&Question::Tables { b: self.b()? }, self.step)?;
         let (mut powers, mut constants) = (vec![0.0; n * p], vec![0.0; n]);
-        for (answer, runs) in answers.iter().zip(&self.runs) {
-            let len: usize = runs.iter().map(|(_, len)| len).sum();
-            let numbers = answer.numbers(len * (p + 1))?;
-            let (own_powers, own_constants) = numbers.split_at(len * p);
+        for (numbers, runs) in said.iter().zip(&self.runs) {
+            let (own_powers, own_constants) = numbers.split_at(matrices_of(runs) * p);
             let mut at = 0;
             for &(first, len) in runs {
                 powers[first * p..(first + len) * p]
@@ -278,8 +317,13 @@ impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
                 at += len;
             }
         }
-        Ok(Some(Tables { powers, constants }))
+        Tables { powers, constants }
     }
+}
+
+/// How many matrices there are in some runs of them.
+fn matrices_of(runs: &[(usize, usize)]) -> usize {
+    runs.iter().map(|(_, len)| len).sum()
 }
 
 /// Consecutive pieces of these lengths, which make up the whole.
@@ -297,177 +341,5 @@ fn point_of(numbers: &[f64]) -> LinePoint {
         sum: numbers[0],
         first: numbers[1],
         second: numbers[2],
-    }
-}
-
-impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
-    fn summary(&self) -> &Summary<T> {
-        &self.summary
-    }
-
-    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
-        let p = self.summary.dimension();
-        let mut parts = Vec::new();
-        let answers = self.answers(&Question::Sample, Some(step))?;
-        for (answer, share) in answers.iter().zip(&self.shares) {
-            let (weight, len, mean) = if answer.is_empty() {
-                (0.0, 0, Matrix::zeros(p, p))
-            } else {
-                let numbers = answer.numbers(2 + self.square())?;
-                let [figures, mean] = split(&numbers, [2, self.square()]);
-                let mean = wire::matrix(p, &mean);
-                (share * figures[0], figures[1] as usize, mean)
-            };
-            let summary = Summary {
-                criterion: self.summary.criterion,
-                len,
-                mean,
-                constant: 0.0,
-                reduction: None,
-            };
-            parts.push((weight, summary));
-        }
-        let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
-        if total <= 0.0 {
-            return Ok(None);
-        }
-        parts.iter_mut().for_each(|(weight, _)| *weight /= total);
-        Ok(Some(Box::new(Self {
-            ask: self.ask,
-            shares: parts.iter().map(|(share, _)| *share).collect(),
-            summary: Summary::of_parts(&parts, None),
-            runs: Vec::new(),
-            step: Some(step),
-            here: Here::default(),
-        })))
-    }
-
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
-        self.here.metric = Some(metric.clone());
-        let metric = metric.clone();
-        self.matrix(&Question::Balance { metric })
-    }
-
-    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
-        let p = self.summary.dimension();
-        let question = Question::Correlate {
-            // Zero: the matrices are not balanced.
-            metric: self
-                .here
-                .metric
-                .clone()
-                .unwrap_or_else(|| Matrix::zeros(p, p)),
-            eight: eight.to_vec(),
-        };
-        let [sums] = self.sums(&question, [eight.len()])?;
-        Ok(sums)
-    }
-
-    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
-        self.here = Here {
-            metric: self.here.metric.take(),
-            b: Some(b.clone()),
-            ..Here::default()
-        };
-        let question = Question::Reset { b: b.clone() };
-        let [square, plane] = self.lengths();
-        let [gradient, gamma, sum] = self.sums(&question, [square, plane, 1])?;
-        self.here.statistics = Some(self.statistics_of(&gradient, gamma));
-        Ok(sum[0])
-    }
-
-    fn mean(&mut self) -> Result<Matrix<T>, Error> {
-        self.matrix(&Question::Mean { b: self.b()? })
-    }
-
-    fn statistics(&mut self) -> Result<Statistics<T>, Error> {
-        if let Some(statistics) = &self.here.statistics {
-            return Ok(statistics.clone());
-        }
-        let question = Question::Statistics { b: self.b()? };
-        let [gradient, gamma] = self.sums(&question, self.lengths())?;
-        Ok(self.statistics_of(&gradient, gamma))
-    }
-
-    fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
-        let p = self.summary.dimension();
-        let question = Question::Hessian { b: self.b()? };
-        let [triangles] = self.sums(&question, [p * packed_len::<f64>(T::PLANES * p)])?;
-        hessian.set_triangles(&triangles);
-        Ok(())
-    }
-
-    fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
-        self.matrix(&Question::Product {
-            b: self.b()?,
-            e: e.clone(),
-        })
-    }
-
-    fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
-        let p = self.summary.dimension();
-        self.here.e = Some(e.clone());
-        let question = Question::Probe {
-            b: self.b()?,
-            e: e.clone(),
-        };
-        let [linear, quadratic, start, full] = self.sums(&question, [p, p, 3, 3])?;
-        self.here.points = Some([point_of(&start), point_of(&full)]);
-        Ok(Probe { linear, quadratic })
-    }
-
-    fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
-        if let Some([start, full]) = self.here.points {
-            // Exactly these two were asked for along with the probe.
-            if alpha == 0.0 {
-                return Ok(start);
-            }
-            if alpha == 1.0 {
-                return Ok(full);
-            }
-        }
-        let (b, e) = (self.b()?, self.e()?);
-        let [point] = self.sums(&Question::LinePoint { b, e, alpha }, [3])?;
-        Ok(point_of(&point))
-    }
-
-    fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
-        let (b, e) = (self.b()?, self.e()?);
-        let next = advanced(&b, &e, alpha, scale);
-        let question = Question::Advance {
-            b,
-            e,
-            next: next.clone(),
-            alpha,
-            scale: scale.to_vec(),
-        };
-        let [gradient, gamma] = self.sums(&question, self.lengths())?;
-        let statistics = self.statistics_of(&gradient, gamma);
-        self.here = Here {
-            metric: self.here.metric.take(),
-            b: Some(next),
-            statistics: Some(statistics.clone()),
-            ..Here::default()
-        };
-        Ok(statistics)
-    }
-
-    fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
-        let question = Question::Wedge { b: self.b()? };
-        let [gradient, gamma] = self.sums(&question, self.lengths())?;
-        Ok(self.statistics_of(&gradient, gamma))
-    }
-
-    fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
-        let question = Question::FinalSums {
-            b: self.b()?,
-            mean_powers: mean_powers.to_vec(),
-        };
-        let [variations, sum] = self.sums(&question, [self.summary.dimension(), 1])?;
-        Ok(FinalSums {
-            diagonal_sum: sum[0],
-            variations,
-            tables: self.tables()?,
-        })
     }
 }

@@ -19,7 +19,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0, 1 | `cd`, of complex matrices `cz` |
-//! | 2 | the version of this format, 1 |
+//! | 2 | the version of this format, 2 |
 //! | 3 | the kind of question, also in its answer; 255 in a description |
 //! | 4 … 7 | the dimension p, as a `u32` |
 //! | 8 … 15 | a `u64`: in a question, that only every so many-th matrix is meant (0: all); elsewhere, how many numbers follow |

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::question::Question;
 use super::wire::{Header, Writer};
 use crate::Error;
-use crate::linalg::{Matrix, Scalar, reals};
+use crate::linalg::{Matrix, Scalar, Triangle, reals};
 use crate::matrices::{Chunk, InMemory, LinePoint, SetOptions, Summary, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 
@@ -200,6 +200,12 @@ impl<T: Scalar> Sets<T> {
             answer.extend(reals(summary.mean.as_slice()));
             return Ok(answer);
         }
+        if *question == Question::Matrices {
+            let answer = standing.matrices(*weight);
+            // Whoever has them asks no more of this sample.
+            self.sample = None;
+            return Ok(answer);
+        }
         standing.answer(question)
     }
 }
@@ -210,6 +216,8 @@ struct Standing<T> {
     metric: Option<Matrix<T>>,
     b: Option<Matrix<T>>,
     e: Option<Matrix<T>>,
+    /// The memory of a Hessian, kept from question to question.
+    hessian: Option<Hessian<T>>,
 }
 
 impl<T: Scalar> Standing<T> {
@@ -219,7 +227,36 @@ impl<T: Scalar> Standing<T> {
             metric: None,
             b: None,
             e: None,
+            hessian: None,
         }
+    }
+
+    /// The matrices of a sample of that share of the part's weight.
+    fn matrices(&self, weight: f64) -> Vec<f64> {
+        let p = self.set.summary().dimension();
+        let (data, weights) = self.set.matrices();
+        let mut answer = vec![weight];
+        answer.extend(weights);
+        for matrix in data.chunks_exact(p * p) {
+            for (a, b) in Triangle::new(p).pairs() {
+                answer.extend(reals(&matrix[a * p + b..][..1]));
+            }
+        }
+        answer
+    }
+
+    /// Adds the row blocks of the exact Hessian where the set stands.
+    fn add_hessian(&mut self, answer: &mut Vec<f64>) -> Result<(), Error> {
+        let (criterion, p) = {
+            let summary = self.set.summary();
+            (summary.criterion, summary.dimension())
+        };
+        let hessian = self
+            .hessian
+            .get_or_insert_with(|| Hessian::unset(criterion, p));
+        self.set.hessian(hessian)?;
+        answer.extend(hessian.triangles());
+        Ok(())
     }
 
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
@@ -258,7 +295,7 @@ impl<T: Scalar> Standing<T> {
 
     fn answer(&mut self, question: &Question<T>) -> Result<Vec<f64>, Error> {
         Ok(match question {
-            Question::Sample => return Err(Error::Question),
+            Question::Sample | Question::Matrices => return Err(Error::Question),
             Question::Balance { metric } => parts_of(&self.balance(metric)?),
             Question::Correlate { metric, eight } => {
                 // Zero: the matrices are not balanced.
@@ -267,19 +304,22 @@ impl<T: Scalar> Standing<T> {
                 }
                 self.set.correlate(eight)?
             }
-            Question::Reset { b } => {
+            Question::Reset { b, hessian } => {
                 let sum = self.reset(b)?;
                 let mut answer = flat(&self.set.statistics()?);
                 answer.push(sum);
+                if *hessian {
+                    self.add_hessian(&mut answer)?;
+                }
                 answer
             }
             Question::Mean { b } => parts_of(&self.at(b)?.mean()?),
             Question::Statistics { b } => flat(&self.at(b)?.statistics()?),
             Question::Hessian { b } => {
-                let set = self.at(b)?;
-                let mut hessian = Hessian::zeros(set.summary().criterion, b.rows());
-                set.hessian(&mut hessian)?;
-                hessian.triangles()
+                self.at(b)?;
+                let mut answer = Vec::new();
+                self.add_hessian(&mut answer)?;
+                answer
             }
             Question::Product { b, e } => parts_of(&self.at(b)?.hessian_product(e)?),
             Question::Probe { b, e } => {
@@ -296,37 +336,46 @@ impl<T: Scalar> Standing<T> {
             Question::LinePoint { b, e, alpha } => {
                 three(self.probed(b, e)?.line_point(*alpha)?).to_vec()
             }
-            // Asked again by someone who did not hear the answer.
-            Question::Advance { next, .. } if self.b.as_ref() == Some(next) => {
-                flat(&self.set.statistics()?)
-            }
             Question::Advance {
                 b,
                 e,
                 next,
                 alpha,
                 scale,
+                hessian,
             } => {
-                self.probed(b, e)?;
-                (self.b, self.e) = (None, None);
-                let statistics = self.set.advance(*alpha, scale)?;
-                self.b = Some(next.clone());
-                flat(&statistics)
+                // It may be asked again by someone who did not hear the answer.
+                let statistics = if self.b.as_ref() == Some(next) {
+                    self.set.statistics()?
+                } else {
+                    self.probed(b, e)?;
+                    (self.b, self.e) = (None, None);
+                    let statistics = self.set.advance(*alpha, scale)?;
+                    self.b = Some(next.clone());
+                    statistics
+                };
+                let mut answer = flat(&statistics);
+                if *hessian {
+                    self.add_hessian(&mut answer)?;
+                }
+                answer
             }
-            Question::FinalSums { b, mean_powers } => {
+            Question::FinalSums {
+                b,
+                mean_powers,
+                tables,
+            } => {
                 let sums = self.at(b)?.final_sums(mean_powers)?;
                 let mut answer = sums.variations;
                 answer.push(sums.diagonal_sum);
+                if *tables {
+                    let tables = sums.tables.ok_or(Error::Question)?;
+                    answer.extend(tables.powers);
+                    answer.extend(tables.constants);
+                }
                 answer
             }
             Question::Wedge { b } => flat(&self.at(b)?.wedge_sums()?),
-            Question::Tables { b } => {
-                let sums = self.at(b)?.final_sums(&vec![1.0; b.rows()])?;
-                let tables = sums.tables.ok_or(Error::Question)?;
-                let mut answer = tables.powers;
-                answer.extend(tables.constants);
-                answer
-            }
         })
     }
 }

@@ -14,8 +14,11 @@ pub enum Question<T = f64> {
     Balance { metric: Matrix<T> },
     /// Correlations of the matrices, balanced in a metric, with eight others.
     Correlate { metric: Matrix<T>, eight: Vec<f64> },
-    /// The statistics at B, and the sum over the diagonals.
-    Reset { b: Matrix<T> },
+    /// The matrices of a sample themselves: their share of the part's weight, their weights within it,
+    /// and their lower triangles.
+    Matrices,
+    /// The statistics at B, the sum over the diagonals and, if wanted, the exact Hessian.
+    Reset { b: Matrix<T>, hessian: bool },
     /// The mean of the Dⁱ at B.
     Mean { b: Matrix<T> },
     /// The statistics at B.
@@ -33,18 +36,21 @@ pub enum Question<T = f64> {
         e: Matrix<T>,
         alpha: f64,
     },
-    /// The statistics at `next`, reached from B along E.
+    /// The statistics at `next`, reached from B along E, and, if wanted, the exact Hessian there.
     Advance {
         b: Matrix<T>,
         e: Matrix<T>,
         next: Matrix<T>,
         alpha: f64,
         scale: Vec<f64>,
+        hessian: bool,
     },
-    /// What an answer says of all matrices together, at B.
-    FinalSums { b: Matrix<T>, mean_powers: Vec<f64> },
-    /// What an answer says of each matrix, at B.
-    Tables { b: Matrix<T> },
+    /// What an answer says of all matrices together, at B, and, if wanted, what it says of each.
+    FinalSums {
+        b: Matrix<T>,
+        mean_powers: Vec<f64>,
+        tables: bool,
+    },
     /// The sums for U-WEDGE and FFDIAG, at B.
     Wedge { b: Matrix<T> },
 }
@@ -65,8 +71,8 @@ impl<T: Scalar> Question<T> {
             Self::LinePoint { .. } => 9,
             Self::Advance { .. } => 10,
             Self::FinalSums { .. } => 11,
-            Self::Tables { .. } => 12,
             Self::Wedge { .. } => 13,
+            Self::Matrices => 14,
         }
     }
 
@@ -79,14 +85,13 @@ impl<T: Scalar> Question<T> {
             count: step.map_or(0, |step| step as u64),
         });
         let written = match self {
-            Self::Sample => writer,
+            Self::Sample | Self::Matrices => writer,
             Self::Balance { metric: only }
-            | Self::Reset { b: only }
             | Self::Mean { b: only }
             | Self::Statistics { b: only }
             | Self::Hessian { b: only }
-            | Self::Tables { b: only }
             | Self::Wedge { b: only } => writer.numbers(only.as_slice()),
+            Self::Reset { b, hessian } => writer.numbers(b.as_slice()).flag(*hessian),
             Self::Correlate { metric, eight } => writer.numbers(metric.as_slice()).numbers(eight),
             Self::Product { b, e } | Self::Probe { b, e } => {
                 writer.numbers(b.as_slice()).numbers(e.as_slice())
@@ -101,13 +106,22 @@ impl<T: Scalar> Question<T> {
                 next,
                 alpha,
                 scale,
+                hessian,
             } => writer
                 .numbers(b.as_slice())
                 .numbers(e.as_slice())
                 .numbers(next.as_slice())
                 .numbers(&[*alpha])
-                .numbers(scale),
-            Self::FinalSums { b, mean_powers } => writer.numbers(b.as_slice()).numbers(mean_powers),
+                .numbers(scale)
+                .flag(*hessian),
+            Self::FinalSums {
+                b,
+                mean_powers,
+                tables,
+            } => writer
+                .numbers(b.as_slice())
+                .numbers(mean_powers)
+                .flag(*tables),
         };
         written.finish()
     }
@@ -136,6 +150,7 @@ impl<T: Scalar> Question<T> {
             },
             3 => Self::Reset {
                 b: fields.matrix()?,
+                hessian: fields.flag()?,
             },
             4 => Self::Mean {
                 b: fields.matrix()?,
@@ -165,17 +180,17 @@ impl<T: Scalar> Question<T> {
                 next: fields.matrix()?,
                 alpha: fields.take(1)?[0],
                 scale: fields.take(p)?.to_vec(),
+                hessian: fields.flag()?,
             },
             11 => Self::FinalSums {
                 b: fields.matrix()?,
                 mean_powers: fields.take(p)?.to_vec(),
-            },
-            12 => Self::Tables {
-                b: fields.matrix()?,
+                tables: fields.flag()?,
             },
             13 => Self::Wedge {
                 b: fields.matrix()?,
             },
+            14 => Self::Matrices,
             _ => return None,
         };
         let step = usize::try_from(header.count).ok()?;
@@ -197,6 +212,15 @@ impl<'a> Fields<'a> {
         let (own, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(own)
+    }
+
+    /// Whether something is wanted.
+    fn flag(&mut self) -> Option<bool> {
+        match self.take(1)?[0] {
+            0.0 => Some(false),
+            1.0 => Some(true),
+            _ => None,
+        }
     }
 
     fn matrix<T: Scalar>(&mut self) -> Option<Matrix<T>> {

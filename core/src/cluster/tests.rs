@@ -185,6 +185,11 @@ fn a_sample_has_every_so_manieth_matrix_of_the_whole() {
     let (sample, expected) = (sample.as_mut().unwrap(), expected.as_mut().unwrap());
     assert_eq!(sample.summary().len, expected.summary().len);
     compare(&mut **sample, &mut **expected);
+    // The same, whether its matrices are brought here or stay with the parts.
+    let set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
+    let mut remote = set.remote_sample(7).unwrap().unwrap();
+    assert_eq!(remote.summary().len, expected.summary().len);
+    compare(&mut remote, &mut **expected);
     // Only the second part has matrix 0: the first one is not listened to.
     let mut set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
     let none = set.sample(1000).unwrap().is_none();
@@ -219,6 +224,7 @@ fn a_question_put_twice_is_answered_alike() {
         next,
         alpha,
         scale,
+        hessian: true,
     };
     let bytes = question.to_bytes(P, None);
     assert_eq!(part.answer(&bytes), part.answer(&bytes));
@@ -244,6 +250,43 @@ fn a_solve_of_two_parts_is_that_in_memory() {
             near(&found.residuals, &expected.residuals, 1e-6);
         }
     }
+}
+
+#[test]
+fn a_solve_asks_no_more_than_it_must() {
+    let n = 1000;
+    let made = Synthetic::new(n, P, 0.3, 3);
+    let part = |from: usize, to: usize| {
+        let data = &made.data[from * P * P..to * P * P];
+        let chunk = Chunk::new(data, to - from, P, from, &SetOptions::default()).unwrap();
+        Part::of_chunks(vec![chunk], None, Some(1)).unwrap()
+    };
+    let parts = [part(0, 400), part(400, n)];
+    let asked = RefCell::new(Vec::new());
+    let ask = |question: &[u8]| {
+        asked
+            .borrow_mut()
+            .push(Question::<f64>::from_bytes(question, P)?);
+        parts.iter().map(|part| part.answer(question)).collect()
+    };
+    let found = solved(&ask, &described(&parts), &Settings::default());
+    let asked = asked.into_inner();
+    // Of the sample, nothing but its matrices.
+    let of_sample = asked.iter().filter(|(_, step)| step.is_some());
+    let of_sample: Vec<_> = of_sample.map(|(question, _)| question).collect();
+    assert_eq!(of_sample, [&Question::Matrices]);
+    // Hessians come with the statistics, but perhaps for one that was thought to be the last.
+    let count = |is: fn(&Question) -> bool| asked.iter().filter(|(q, _)| is(q)).count();
+    assert!(count(|q| matches!(q, Question::Hessian { .. })) <= 1);
+    let with_hessian = |q: &Question| matches!(q, Question::Advance { hessian: true, .. });
+    assert!(count(with_hessian) + 2 >= found.iterations);
+    let others = count(|q| matches!(q, Question::LinePoint { .. } | Question::Hessian { .. }));
+    // The start asks three, the sample one; then the first point, two for each iteration, and at the end the
+    // mean and the final sums.
+    assert_eq!(asked.len(), 7 + 2 * found.iterations + others);
+    let set = MatrixSet::new(&made.data, n, P).unwrap();
+    let expected = diagonalize(&set, &Settings::default()).unwrap();
+    near(found.b.as_slice(), expected.b.as_slice(), 1e-6);
 }
 
 #[test]
@@ -350,7 +393,7 @@ fn unknown_questions_are_told() {
         part.answer(&bytes)
     };
     // No message, another version, an unknown kind, another kind, another dimension.
-    for (at, to) in [(0, b'x'), (2, 2), (3, 99), (3, 10), (4, 6)] {
+    for (at, to) in [(0, b'x'), (2, 1), (3, 99), (3, 10), (4, 6)] {
         assert_eq!(changed(at, to), Err(Error::Question), "byte {at}");
     }
     for length in 0..good.len() {
@@ -372,7 +415,11 @@ fn questions_survive_their_journey() {
             metric: b.clone(),
             eight: vec![0.5; 8 * 15],
         },
-        Question::Reset { b: b.clone() },
+        Question::Matrices,
+        Question::Reset {
+            b: b.clone(),
+            hessian: true,
+        },
         Question::Mean { b: b.clone() },
         Question::Statistics { b: b.clone() },
         Question::Hessian { b: b.clone() },
@@ -395,12 +442,13 @@ fn questions_survive_their_journey() {
             next: e,
             alpha: -1.0,
             scale: scale.clone(),
+            hessian: false,
         },
         Question::FinalSums {
-            b: b.clone(),
+            b,
             mean_powers: scale,
+            tables: true,
         },
-        Question::Tables { b },
     ];
     for (question, step) in questions.iter().flat_map(|q| [(q, None), (q, Some(7))]) {
         let bytes = question.to_bytes(P, step);

@@ -3,7 +3,7 @@
 use crate::linalg::{Matrix, Scalar, reals, scalars};
 
 /// The version of the format.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEADER: usize = 16;
 
 /// What every message about matrices of these numbers begins with: as in LAPACK, `d` for real and `z`
@@ -44,6 +44,11 @@ impl Writer {
         self.0.reserve(8 * numbers.len());
         self.0.extend(numbers.iter().flat_map(|x| x.to_le_bytes()));
         self
+    }
+
+    /// Whether something is wanted, as a number.
+    pub fn flag(self, wanted: bool) -> Self {
+        self.numbers(&[f64::from(u8::from(wanted))])
     }
 
     pub fn text(mut self, text: &str) -> Self {

@@ -4,7 +4,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::{
-    Block, MatrixSet, RANK_TOLERANCE, Rank, Reduction, SetOptions, Summary, groups, reduction,
+    Block, MatrixSet, RANK_TOLERANCE, Rank, Recycled, Reduction, SetOptions, Summary, groups,
+    reduction,
 };
 use crate::Error;
 use crate::criterion::Criterion;
@@ -327,7 +328,9 @@ pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<
     // A pivot below this share of its diagonal entry is rounding.
     let floor = p as f64 * f64::EPSILON;
     let lanes = block.lanes();
-    let (mut pivots, mut smallest) = (vec![0.0; p * lanes], vec![0.0; lanes]);
+    let mut pivots = Recycled::of_len(p * lanes);
+    pivots.fill(0.0);
+    let mut smallest = vec![0.0; lanes];
     kernels::cholesky_pivots(p, block.entries(), lanes, floor, &mut pivots, &mut smallest);
     let mut constants = vec![0.0; lanes];
     kernels::sum_of_logs(&pivots, lanes, &mut constants);

@@ -4,7 +4,7 @@
 //! few megabytes that takes as long as a pass over them. So what a solve gives back is kept for the
 //! next on the same thread, up to a bound.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
 
 /// At most so many numbers are kept on a thread: 32 MB.
@@ -12,6 +12,52 @@ const MOST_KEPT: usize = 4 << 20;
 
 thread_local! {
     static KEPT: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Scratch of at most so many numbers is kept on a thread: 1 MB.
+const MOST_SCRATCH: usize = 1 << 17;
+
+thread_local! {
+    static SCRATCH: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
+}
+
+/// A vector that grows as needed, and begins as large as the last one on this thread was.
+#[derive(Debug)]
+pub struct Scratch(Vec<f64>);
+
+impl Scratch {
+    pub fn new() -> Self {
+        Self(SCRATCH.try_with(Cell::take).unwrap_or_default())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let numbers = std::mem::take(&mut self.0);
+        if numbers.capacity() > MOST_SCRATCH {
+            return;
+        }
+        // No keeping while the thread ends.
+        let _ = SCRATCH.try_with(|kept| {
+            let other = kept.take();
+            let larger = other.capacity() > numbers.capacity();
+            kept.set(if larger { other } else { numbers });
+        });
+    }
+}
+
+impl Deref for Scratch {
+    type Target = Vec<f64>;
+
+    fn deref(&self) -> &Vec<f64> {
+        &self.0
+    }
+}
+
+impl DerefMut for Scratch {
+    fn deref_mut(&mut self) -> &mut Vec<f64> {
+        &mut self.0
+    }
 }
 
 /// Numbers whose memory is used again.
@@ -89,6 +135,21 @@ mod tests {
         assert_eq!((second.as_ptr(), second.len()), (place, 900));
         let third = Recycled::of_len(900);
         assert_ne!(third.as_ptr(), place);
+    }
+
+    #[test]
+    fn scratch_is_handed_on_unless_it_is_large() {
+        let mut first = Scratch::new();
+        first.resize(1000, 3.0);
+        let place = first.as_ptr();
+        // Two at once have memory of their own, and the larger one is kept.
+        drop(Scratch::new());
+        drop(first);
+        let mut second = Scratch::new();
+        assert_eq!((second.as_ptr(), second.len()), (place, 1000));
+        second.resize(MOST_SCRATCH + 1, 0.0);
+        drop(second);
+        assert_eq!(Scratch::new().capacity(), 0);
     }
 
     #[test]

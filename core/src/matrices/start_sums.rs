@@ -1,6 +1,6 @@
 //! What the spectral start asks of a block.
 
-use super::Block;
+use super::{Block, Recycled};
 use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{Matrix, Scalar, Triangle};
 
@@ -59,9 +59,11 @@ pub fn add_correlations<T: Scalar>(
     sums: &mut [f64],
 ) {
     let lanes = block.lanes();
-    let mut products = vec![0.0; LANES * lanes];
+    let mut products = Recycled::of_len(LANES * lanes);
+    products.fill(0.0);
     kernels::correlate_eight(block.entries(), eight, &mut products);
-    let mut coefficients = vec![0.0; LANES * lanes];
+    let mut coefficients = Recycled::of_len(LANES * lanes);
+    coefficients.fill(0.0);
     let rows = coefficients.chunks_exact_mut(LANES);
     for (i, row) in rows.take(block.matrices).enumerate() {
         let f = factors.get(i).copied().unwrap_or(1.0);

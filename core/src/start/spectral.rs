@@ -14,7 +14,7 @@ use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, Congruence, LANES, congruence, dispatch};
 use crate::linalg::{self, Matrix, Scalar, SymmetricBatch, Triangle};
-use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, WorkingSet, diagonal_sum};
+use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, Scratch, WorkingSet, diagonal_sum};
 use crate::pairwise::jacobi;
 
 /// Subspace iterations: the combinations need not be exact.
@@ -63,7 +63,7 @@ fn common_rotation<T: Scalar>(
         row[..count].fill_with(|| random.next());
     }
     clear_imaginary_diagonal(&mut combinations);
-    let scratch = &mut Vec::new();
+    let scratch = &mut Scratch::new();
     let mut energy = 0.0;
     for _ in 0..ITERATIONS {
         if let Some(whitener) = whitener {

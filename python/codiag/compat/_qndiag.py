@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from .._errors import report
 from .._input import Floats, matrix, real_set, usable_threads, weight_vector
+from .._result import from_fields
 from ._pham import sweeps
 
 
@@ -97,7 +98,7 @@ def qndiag(
     p = data.shape[1]
     printer = _Printer(data, vector, p, max_iter) if verbose else None
     fields = _core.solve(data, vector, options, printer)
-    history, n_iter = fields["history"], fields["n_iter"]
+    history, n_iter = from_fields(fields).history, fields["n_iter"]
     # The loop looks at its gradient before each step, and not after the last.
     looks = min(n_iter + 1, max_iter)
     infos: dict[str, list[Any]] = {
@@ -211,7 +212,8 @@ def ajd_pham(
         show if verbose else None,
     )
     done = found.fields["n_iter"]
-    infos: dict[str, list[Any]] = {"t_list": found.fields["history"]["seconds"][:done].tolist()}
+    seconds = from_fields(found.fields).history["seconds"]
+    infos: dict[str, list[Any]] = {"t_list": seconds[:done].tolist()}
     if return_B_list:
         infos["B_list"] = found.fields["iterates"][:done]
     if not found.finished:

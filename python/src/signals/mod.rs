@@ -18,7 +18,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{cube, matrix_from, matrix_to, results};
+use crate::answer::results;
+use crate::convert::{cube, matrix_from, matrix_to};
 use crate::observer::Watch;
 use crate::options::{Keywords, Options};
 use crate::words::bad_input;

@@ -134,10 +134,10 @@ fn real_and_complex_do_not_understand_each_other() {
     let refused = ClusterSet::new(&ask, &described(&parts), None).err();
     assert!(matches!(refused, Some(Error::Answer { .. })));
     let b = Matrix::<f64>::identity(P);
-    let question = Question::Reset { b }.to_bytes(P, None);
+    let question = Question::Reset { b, hessian: false }.to_bytes(P, None);
     assert!(!is_complex(&question));
     assert_eq!(parts[0].answer(&question), Err(Error::Question));
     let b = Matrix::<c64>::identity(P);
-    let question = Question::Reset { b }.to_bytes(P, None);
+    let question = Question::Reset { b, hessian: false }.to_bytes(P, None);
     assert!(parts[0].answer(&question).is_ok());
 }

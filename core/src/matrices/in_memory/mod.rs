@@ -6,12 +6,13 @@ mod pairs;
 
 use std::sync::Arc;
 
+use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{Matrix, Scalar, SymmetricBatch};
-use crate::matrices::build::weighted_mean;
-use crate::matrices::recycled::Recycled;
-use crate::matrices::{Block, LinePoint, MatrixSet, Summary, groups};
+use crate::matrices::build::{self, weighted_mean};
+use crate::matrices::recycled::{Recycled, Scratch};
+use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
 use fitted::Fitted;
@@ -43,7 +44,7 @@ pub struct InMemory<T = f64> {
 struct Group<T> {
     blocks: Vec<TransformedBlock<T>>,
     // Kept from pass to pass, so that none allocates.
-    scratch: Vec<f64>,
+    scratch: Scratch,
     hessian: Recycled,
 }
 
@@ -203,7 +204,7 @@ impl<T: Scalar> InMemory<T> {
             let blocks = blocks.map(TransformedBlock::new);
             Group {
                 blocks: blocks.collect(),
-                scratch: Vec::new(),
+                scratch: Scratch::new(),
                 hessian: Recycled::default(),
             }
         });
@@ -253,6 +254,31 @@ impl<T: Scalar> InMemory<T> {
         let constants = vec![0.0; places.len()].into();
         let workers = self.workers.clone();
         Some((total, Self::of_blocks(&blocks, summary, constants, workers)))
+    }
+
+    /// The set of some matrices of another, row after row, whose weights sum to 1; their determinants are not
+    /// known.
+    pub(crate) fn of_sample(
+        criterion: Criterion,
+        p: usize,
+        data: &[T],
+        weights: &[f64],
+        threads: Option<usize>,
+    ) -> Result<Self, Error> {
+        let options = SetOptions::default().criterion(criterion).threads(threads);
+        let mut blocks = build::gather(data, p, 0, &options)?;
+        build::deal_out(weights, &mut blocks);
+        let workers = Workers::new(threads, weights.len() * T::PLANES.pow(2), p);
+        let summary = Summary {
+            criterion,
+            len: weights.len(),
+            mean: weighted_mean(p, &blocks, &workers),
+            constant: 0.0,
+            reduction: None,
+        };
+        let blocks: Vec<Arc<Block<T>>> = blocks.into_iter().map(Arc::new).collect();
+        let constants = vec![0.0; weights.len()].into();
+        Ok(Self::of_blocks(&blocks, summary, constants, workers))
     }
 
     fn blocks(&self) -> impl Iterator<Item = &TransformedBlock<T>> {

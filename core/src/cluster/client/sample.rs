@@ -1,0 +1,111 @@
+//! A sample of the set: its matrices are brought here if they are not too many, or stay with the parts.
+
+use super::super::question::Question;
+use super::super::wire;
+use super::{Ask, ClusterSet, Here, split};
+use crate::Error;
+use crate::linalg::{Matrix, Scalar, Triangle, scalars};
+use crate::matrices::{InMemory, Summary, WorkingSet, packed_len};
+
+/// The numbers of a sample's matrices up to which they are brought here, where a question costs nothing:
+/// 32 MB.
+const MOST_BROUGHT: usize = 4_000_000;
+/// A sample that is thinned for it keeps so many matrices for each dimension.
+const ENOUGH: usize = 10;
+
+impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
+    /// Every `step`-th matrix, or fewer if only so they can be brought here.
+    pub(super) fn sampled_by(&self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
+        let (n, p) = (self.summary.len, self.summary.dimension());
+        let most = MOST_BROUGHT / packed_len::<T>(p);
+        let thinned = step * (n / step).div_ceil(most.max(1)).max(1);
+        if thinned == step || n / thinned >= ENOUGH * p {
+            let sample = self.brought_sample(thinned)?;
+            Ok(sample.map(|sample| Box::new(sample) as Box<dyn WorkingSet<T>>))
+        } else {
+            let sample = self.remote_sample(step)?;
+            Ok(sample.map(|sample| Box::new(sample) as Box<dyn WorkingSet<T>>))
+        }
+    }
+
+    /// A sample that the parts keep.
+    pub(in crate::cluster) fn remote_sample(&self, step: usize) -> Result<Option<Self>, Error> {
+        let p = self.summary.dimension();
+        let mut parts = Vec::new();
+        let answers = self.answers(&Question::Sample, Some(step))?;
+        for (answer, share) in answers.iter().zip(&self.shares) {
+            let (weight, len, mean) = if answer.is_empty() {
+                (0.0, 0, Matrix::zeros(p, p))
+            } else {
+                let numbers = answer.numbers(2 + self.square())?;
+                let [figures, mean] = split(&numbers, [2, self.square()]);
+                let mean = wire::matrix(p, &mean);
+                (share * figures[0], figures[1] as usize, mean)
+            };
+            let summary = Summary {
+                criterion: self.summary.criterion,
+                len,
+                mean,
+                constant: 0.0,
+                reduction: None,
+            };
+            parts.push((weight, summary));
+        }
+        let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
+        if total <= 0.0 {
+            return Ok(None);
+        }
+        parts.iter_mut().for_each(|(weight, _)| *weight /= total);
+        Ok(Some(Self {
+            ask: self.ask,
+            shares: parts.iter().map(|(share, _)| *share).collect(),
+            summary: Summary::of_parts(&parts, None),
+            runs: Vec::new(),
+            step: Some(step),
+            threads: self.threads,
+            hessians: false,
+            here: Here::default(),
+        }))
+    }
+
+    /// A sample whose matrices are brought here, in the order of their numbers: the same bits whichever part
+    /// they come from.
+    fn brought_sample(&self, step: usize) -> Result<Option<InMemory<T>>, Error> {
+        let p = self.summary.dimension();
+        let len = packed_len::<T>(p);
+        // Number, weight and lower triangle of each.
+        let mut matrices: Vec<(usize, f64, Vec<f64>)> = Vec::new();
+        let answers = self.answers(&Question::Matrices, Some(step))?;
+        for ((answer, share), runs) in answers.iter().zip(&self.shares).zip(&self.runs) {
+            if answer.is_empty() {
+                continue;
+            }
+            let own = runs.iter().flat_map(|&(first, len)| first..first + len);
+            let own: Vec<usize> = own.filter(|i| i.is_multiple_of(step)).collect();
+            let numbers = answer.numbers(1 + own.len() * (1 + len))?;
+            let (weights, triangles) = numbers[1..].split_at(own.len());
+            let weights = weights.iter().map(|w| share * numbers[0] * w);
+            let triangles = triangles.chunks_exact(len).map(<[f64]>::to_vec);
+            let own = own.into_iter().zip(weights).zip(triangles);
+            matrices.extend(own.map(|((i, weight), triangle)| (i, weight, triangle)));
+        }
+        let total: f64 = matrices.iter().map(|(_, weight, _)| weight).sum();
+        if total <= 0.0 {
+            return Ok(None);
+        }
+        matrices.sort_by_key(|(i, _, _)| *i);
+        let weights: Vec<f64> = matrices
+            .iter()
+            .map(|(_, weight, _)| weight / total)
+            .collect();
+        let mut data = vec![T::ZERO; matrices.len() * p * p];
+        for (matrix, (_, _, triangle)) in data.chunks_exact_mut(p * p).zip(&matrices) {
+            let entries: &[T] = scalars(triangle);
+            for ((a, b), x) in Triangle::new(p).pairs().zip(entries) {
+                (matrix[b * p + a], matrix[a * p + b]) = (x.conj(), *x);
+            }
+        }
+        let criterion = self.summary.criterion;
+        InMemory::of_sample(criterion, p, &data, &weights, self.threads).map(Some)
+    }
+}
