@@ -136,7 +136,7 @@ mod tests {
         }
         let options = SetOptions::default()
             .criterion(Criterion::Frobenius)
-            .weights((0..n).map(|i| 1.0 + i as f64).collect());
+            .weights((0..n).map(|i| 1.0 + i as f64).collect::<Vec<f64>>());
         MatrixSet::with_options(&data, n, p, &options).unwrap()
     }
 

@@ -2,7 +2,6 @@
 
 mod answers;
 mod derivatives;
-mod least_squares;
 mod refusals;
 mod tracking;
 

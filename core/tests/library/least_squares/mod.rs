@@ -1,0 +1,136 @@
+//! Least squares, Cⁱ ≈ A Λⁱ Aᴴ, for matrices that need not be positive definite: each test for real symmetric and
+//! for complex Hermitian ones.
+
+mod answers;
+mod places;
+mod plain;
+mod ranks;
+
+use std::ops::ControlFlow;
+
+use codiag::cluster::{ClusterSet, Part};
+use codiag::synthetic::{mixed, mixed_complex};
+use codiag::working::{WorkingSet, diagonalize_working};
+use codiag::{
+    Criterion, Diagonalization, Matrix, MatrixSet, Memory, Method, OnDisk, Record, Reduction,
+    Scalar, SetOptions, Settings, c64, diagonalize,
+};
+
+use crate::on_disk::Npy;
+
+const METHODS: [Method; 4] = [Method::Newton, Method::Acdc, Method::Uwedge, Method::Ffdiag];
+
+/// Makes a real and a complex test of each generic function.
+macro_rules! real_and_complex {
+    ($($name:ident),* $(,)?) => {
+        mod real {
+            $(#[test] fn $name() { super::$name::<f64>(); })*
+        }
+        mod complex {
+            $(#[test] fn $name() { super::$name::<codiag::c64>(); })*
+        }
+    };
+}
+use real_and_complex;
+
+/// What the library has in two versions.
+trait Number: Scalar {
+    /// Matrices that A makes diagonal but for noise, and A.
+    fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<Self>, Matrix<Self>);
+    fn file(data: &[Self], n: usize, p: usize) -> Npy;
+    /// The answer from that file.
+    fn from_disk(npy: &Npy, options: &SetOptions, settings: &Settings) -> Diagonalization<Self>;
+    /// The product of the exact Hessian at B with E, from that file.
+    fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self>;
+    /// The answer from parts of a set, which was reduced or not.
+    fn from_parts_of_a_set(
+        parts: &[Part<Self>],
+        reduction: Option<Reduction<Self>>,
+        settings: &Settings,
+    ) -> Diagonalization<Self>;
+}
+
+macro_rules! number {
+    ($number:ty, $mixed:ident, $file:ident, $set:ident) => {
+        impl Number for $number {
+            fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<Self>, Matrix<Self>) {
+                $mixed(n, p, sigma, seed)
+            }
+
+            fn file(data: &[Self], n: usize, p: usize) -> Npy {
+                Npy::$file(data, n, p)
+            }
+
+            fn from_disk(
+                npy: &Npy,
+                options: &SetOptions,
+                settings: &Settings,
+            ) -> Diagonalization<Self> {
+                let mut disk = OnDisk::$set(npy.open(), Memory(8_000_000), options).unwrap();
+                diagonalize_working(&mut disk, settings, &mut silent).unwrap()
+            }
+
+            fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self> {
+                let mut disk = OnDisk::$set(npy.open(), Memory(8_000_000), &options()).unwrap();
+                disk.reset(b).unwrap();
+                disk.hessian_product(e).unwrap()
+            }
+
+            fn from_parts_of_a_set(
+                parts: &[Part<Self>],
+                reduction: Option<Reduction<Self>>,
+                settings: &Settings,
+            ) -> Diagonalization<Self> {
+                let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
+                let ask = |question: &[u8]| parts.iter().map(|p| p.answer(question)).collect();
+                let mut cluster = ClusterSet::$set(&ask, &described, reduction).unwrap();
+                diagonalize_working(&mut cluster, settings, &mut silent).unwrap()
+            }
+        }
+    };
+}
+number!(f64, mixed, double, new);
+number!(c64, mixed_complex, complex, complex);
+
+fn silent<T>(_: &Record, _: &Matrix<T>) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn options() -> SetOptions {
+    SetOptions::default().criterion(Criterion::LeastSquares)
+}
+
+fn set_of<T: Scalar>(data: &[T], p: usize) -> MatrixSet<T> {
+    MatrixSet::with_options(data, data.len() / (p * p), p, &options()).unwrap()
+}
+
+fn set<T: Number>(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet<T> {
+    set_of(&T::mixed(n, p, sigma, seed).0, p)
+}
+
+fn solve<T: Scalar>(set: &MatrixSet<T>, method: Method) -> Diagonalization<T> {
+    diagonalize(set, &Settings::default().method(method)).unwrap()
+}
+
+/// A number for each place, neither zero nor regular.
+fn number<T: Scalar>(k: usize) -> T {
+    let part = |k: usize| ((k * 37 + 11) % 23) as f64 / 11.5 - 1.0;
+    T::from_parts(part(k), part(k + 7))
+}
+
+/// 1 on the diagonal, else 0.
+fn delta<T: Scalar>(a: usize, b: usize) -> T {
+    if a == b { T::ONE } else { T::ZERO }
+}
+
+fn near_identity<T: Scalar>(p: usize, seed: usize) -> Matrix<T> {
+    Matrix::from_fn(p, p, |a, b| {
+        number::<T>(seed + a * p + b) * 0.2 + delta::<T>(a, b)
+    })
+}
+
+/// The largest distance of entries.
+fn distance<T: Scalar>(x: &Matrix<T>, y: &Matrix<T>) -> f64 {
+    let pairs = x.as_slice().iter().zip(y.as_slice());
+    pairs.fold(0.0, |most, (x, y)| f64::max(most, (*x - *y).abs()))
+}

@@ -1,0 +1,95 @@
+//! The same answers wherever the matrices are, and what is asked that has none.
+
+use codiag::cluster::Part;
+use codiag::error::Conflict;
+use codiag::working::{Chunk, InMemory, WorkingSet};
+use codiag::{Error, Hessian, Matrix, MatrixSet, Method, Settings, Start, diagonalize};
+
+use super::{
+    METHODS, Number, distance, near_identity, number, options, real_and_complex, set, set_of, solve,
+};
+
+real_and_complex!(
+    the_same_bits_on_any_number_of_threads,
+    from_disk_and_from_two_parts_as_from_memory,
+    the_exact_hessian_from_disk_is_that_of_memory,
+    methods_starts_and_what_is_refused,
+);
+
+fn the_same_bits_on_any_number_of_threads<T: Number>() {
+    let (n, p) = (700, 8);
+    let (data, _) = T::mixed(n, p, 0.5, 7);
+    for method in METHODS {
+        let bits = |threads: usize| {
+            let set = MatrixSet::with_options(&data, n, p, &options().threads(threads)).unwrap();
+            let answer = solve(&set, method);
+            (answer.b.into_vec(), answer.loss, answer.iterations)
+        };
+        assert_eq!(bits(1), bits(3), "{method:?}");
+    }
+}
+
+fn from_disk_and_from_two_parts_as_from_memory<T: Number>() {
+    let (n, p) = (300, 8);
+    let cases = METHODS.map(|method| (method, 0.4));
+    // Where the exact Hessian takes over from the Gauss–Newton model.
+    for (method, sigma) in cases.into_iter().chain([(Method::Newton, 2.0)]) {
+        let (data, _) = T::mixed(n, p, sigma, 5);
+        let settings = Settings::default().method(method);
+        let expected = diagonalize(&set_of(&data, p), &settings).unwrap();
+        assert!(expected.status.converged(), "{method:?}");
+        let parts = [(0, 120), (120, n)].map(|(first, end)| {
+            let own = &data[first * p * p..end * p * p];
+            let chunk = Chunk::new(own, end - first, p, first, &options()).unwrap();
+            Part::of_chunks(vec![chunk], None, Some(1)).unwrap()
+        });
+        let from_disk = T::from_disk(&T::file(&data, n, p), &options(), &settings);
+        for answer in [from_disk, T::from_parts_of_a_set(&parts, None, &settings)] {
+            assert_eq!(answer.iterations, expected.iterations, "{method:?}");
+            assert!((answer.loss - expected.loss).abs() < 1e-12);
+            let powers = answer.powers.as_slice().iter();
+            for (x, y) in powers.zip(expected.powers.as_slice()) {
+                assert!((x - y).abs() < 1e-6 * (1.0 + y.abs()));
+            }
+            for (x, y) in answer.residuals.iter().zip(&expected.residuals) {
+                assert!((x - y).abs() < 1e-9);
+            }
+        }
+    }
+}
+
+fn the_exact_hessian_from_disk_is_that_of_memory<T: Number>() {
+    let (n, p) = (50, 5);
+    let (data, _) = T::mixed(n, p, 1.0, 9);
+    let b = near_identity(p, 2);
+    let e = Matrix::from_fn(p, p, |x, y| number::<T>(4 + 3 * x + 7 * y));
+    let mut memory = InMemory::new(&set_of(&data, p));
+    memory.reset(&b).unwrap();
+    let expected = memory.hessian_product(&e).unwrap();
+    let product = T::hessian_from_disk(&T::file(&data, n, p), &b, &e);
+    assert!(distance(&product, &expected) < 1e-10 * expected.norm());
+}
+
+fn methods_starts_and_what_is_refused<T: Number>() {
+    let set = set::<T>(20, 4, 0.2, 1);
+    let refused = diagonalize(&set, &Settings::default().method(Method::Pham)).unwrap_err();
+    assert!(refused.to_string().contains("\"acdc\""), "{refused}");
+    let orthogonal = diagonalize(&set, &Settings::default().orthogonal(true)).unwrap_err();
+    assert_eq!(
+        orthogonal,
+        Error::Conflict(Conflict::OrthogonalLeastSquares)
+    );
+    let refused = Hessian::at(&set, &near_identity(4, 4)).unwrap_err();
+    assert_eq!(refused, Error::Conflict(Conflict::LeastSquaresHessian));
+    let answer = solve(&set, Method::Newton);
+    for start in [Start::Identity, Start::Whitener, Start::given(&answer.b)] {
+        let again = diagonalize(&set, &Settings::default().start(start)).unwrap();
+        assert!(again.status.converged() && again.loss >= answer.loss - 1e-9);
+    }
+    let again = Settings::default().start(Start::given(&answer.b));
+    assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+    let several = diagonalize(&set, &Settings::default().restarts(2)).unwrap();
+    assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
+    let margin = answer.identifiability.unwrap().margin;
+    assert!((0.0..=1.0).contains(&margin));
+}

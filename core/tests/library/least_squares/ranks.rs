@@ -1,0 +1,113 @@
+//! Fewer sources than channels.
+
+use codiag::cluster::Part;
+use codiag::synthetic::amari_distance;
+use codiag::working::Chunk;
+use codiag::{
+    Criterion, Matrix, MatrixSet, Method, Rank, Reduction, Scalar, SetOptions, Settings, Start,
+    diagonalize,
+};
+
+use super::{Number, distance, number, options, real_and_complex, solve};
+
+real_and_complex!(
+    fewer_sources_than_channels_are_fitted_in_the_channels,
+    a_rank_is_that_of_the_matrices_and_not_of_their_mean,
+    parts_share_the_reduction_of_the_whole,
+);
+
+/// Five channels, of which three are seen by the sources: Cⁱ = L Mⁱ Lᴴ.
+fn lifted<T: Scalar>(data: &[T]) -> (Vec<T>, Matrix<T>) {
+    let lift = Matrix::from_fn(5, 3, |a, b| number::<T>(4 * a + b + 1));
+    let lifted = data.chunks_exact(9).flat_map(|matrix| {
+        let c = Matrix::from_rows(3, 3, matrix.to_vec());
+        (&(&lift * &c) * &lift.adjoint()).into_vec()
+    });
+    (lifted.collect(), lift)
+}
+
+fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
+    let n = 30;
+    let (data, mixing) = T::mixed(n, 3, 0.0, 2);
+    let (data, lift) = lifted(&data);
+    for criterion in [Criterion::LeastSquares, Criterion::Frobenius] {
+        let options = SetOptions::default().criterion(criterion).rank(Rank::Auto);
+        let set = MatrixSet::with_options(&data, n, 5, &options).unwrap();
+        assert_eq!((set.channels(), set.dimension()), (5, 3));
+        let answer = diagonalize(&set, &Settings::default()).unwrap();
+        assert!(answer.status.converged());
+        assert_eq!((answer.b.rows(), answer.b.columns()), (3, 5));
+        // Its own answer is a start in the channels of the input.
+        let again = Settings::default().start(Start::given(&answer.b));
+        assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+        let identity = Matrix::<T>::identity(3);
+        assert!(distance(&(&answer.b * &answer.a), &identity) < 1e-11);
+        if criterion == Criterion::Frobenius {
+            let gram = &answer.b * &answer.b.adjoint();
+            assert!(distance(&gram, &identity) < 1e-12);
+            continue;
+        }
+        assert!(answer.loss.abs() < 1e-12);
+        assert!(amari_distance(&answer.b, &(&lift * &mixing)) < 1e-9);
+        // Of unit columns in the channels, and a fit of the matrices as they came.
+        let a = &answer.a;
+        let fit = |i: usize, x: usize, y: usize| -> T {
+            let terms = (0..3).map(|k| a[(x, k)] * a[(y, k)].conj() * answer.powers[(i, k)]);
+            terms.sum()
+        };
+        for (i, matrix) in data.chunks_exact(25).enumerate() {
+            for (k, x) in matrix.iter().enumerate() {
+                assert!((fit(i, k / 5, k % 5) - *x).abs() < 1e-9);
+            }
+        }
+        let norm: f64 = (0..5).map(|c| a[(c, 1)].norm_sqr()).sum();
+        assert!((norm - 1.0).abs() < 1e-12);
+        let there = T::from_disk(&T::file(&data, n, 5), &options, &Settings::default());
+        assert!(amari_distance(&there.b, &answer.a) < 1e-9);
+    }
+}
+
+fn a_rank_is_that_of_the_matrices_and_not_of_their_mean<T: Number>() {
+    // Their mean is zero.
+    let data = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0].map(T::from_real);
+    let set = |rank| MatrixSet::with_options(&data, 2, 2, &options().rank(rank));
+    assert_eq!(set(Rank::Auto).unwrap().dimension(), 1);
+    let error = set(Rank::Exactly(2)).unwrap_err().to_string();
+    assert!(error.contains("2 for a set of rank 1"), "{error}");
+    // The leading dimensions of noisy matrices, which have all.
+    let (noisy, _) = T::mixed(20, 6, 0.3, 3);
+    let reduced = options().rank(Rank::Exactly(4));
+    let set = MatrixSet::with_options(&noisy, 20, 6, &reduced).unwrap();
+    let answer = solve(&set, Method::Newton);
+    assert!(answer.status.converged() && answer.b.rows() == 4);
+    // Matrices of nothing are left as they are.
+    let zeros = MatrixSet::with_options(&[T::ZERO; 18], 2, 3, &options().rank(Rank::Auto));
+    assert_eq!(zeros.unwrap().dimension(), 3);
+}
+
+fn parts_share_the_reduction_of_the_whole<T: Number>() {
+    let n = 40;
+    let (data, _) = lifted(&T::mixed(n, 3, 0.2, 7).0);
+    let options = options().rank(Rank::Auto);
+    let whole = MatrixSet::with_options(&data, n, 5, &options).unwrap();
+    let expected = solve(&whole, Method::Newton);
+    let chunks = [(0, 15), (15, n)].map(|(first, end)| {
+        let own = &data[first * 25..end * 25];
+        Chunk::new(own, end - first, 5, first, &options).unwrap()
+    });
+    let mut sum = Matrix::<T>::zeros(5, 5);
+    for chunk in &chunks {
+        let share = chunk.weight() / n as f64;
+        let own = chunk.range_sum();
+        sum = Matrix::from_fn(5, 5, |a, b| sum[(a, b)] + own[(a, b)] * share);
+    }
+    // A product need not be symmetric to the last bit.
+    let sum = Matrix::from_fn(5, 5, |a, b| (sum[(a, b)] + sum[(b, a)].conj()) * 0.5);
+    let reduction = Reduction::of_sum(Criterion::LeastSquares, &sum, Rank::Auto).unwrap();
+    let part = |chunk| Part::of_chunks(vec![chunk], Some(reduction.filters()), Some(1)).unwrap();
+    let parts = chunks.map(part);
+    let settings = Settings::default();
+    let answer = T::from_parts_of_a_set(&parts, Some(reduction.clone()), &settings);
+    assert!((answer.loss - expected.loss).abs() < 1e-12);
+    assert!(amari_distance(&answer.b, &expected.a) < 1e-6);
+}
