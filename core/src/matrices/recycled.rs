@@ -5,7 +5,7 @@
 //! next on the same thread, up to a bound.
 
 use std::cell::{Cell, RefCell};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// At most so many numbers are kept on a thread: 32 MB.
 const MOST_KEPT: usize = 4 << 20;
@@ -60,28 +60,44 @@ impl DerefMut for Scratch {
     }
 }
 
-/// Numbers whose memory is used again.
+/// Rows of eight numbers then lie in one line of a cache each: where a line is read for the eight numbers that
+/// a kernel works on at once, two would be otherwise.
+const ALIGNMENT: usize = 64;
+
+/// Numbers whose memory is used again. The first of them begins a line of a cache.
 #[derive(Debug, Default)]
-pub struct Recycled(Vec<f64>);
+pub struct Recycled {
+    /// With room for the numbers wherever the first line begins.
+    memory: Vec<f64>,
+    /// Which of them are the numbers.
+    place: Range<usize>,
+}
 
 impl Recycled {
     /// That many numbers, to be overwritten: they are what they were when last used.
     pub fn of_len(len: usize) -> Self {
+        let needed = len + ALIGNMENT / size_of::<f64>() - 1;
         let kept = KEPT.with_borrow_mut(|kept| {
             // The smallest that is large enough, unless most of it would lie idle.
-            let fits = |numbers: &Vec<f64>| (len..=2 * len).contains(&numbers.capacity());
+            let fits = |memory: &Vec<f64>| (needed..=2 * needed).contains(&memory.capacity());
             let candidates = (0..kept.len()).filter(|&k| fits(&kept[k]));
             let best = candidates.min_by_key(|&k| kept[k].capacity())?;
             Some(kept.swap_remove(best))
         });
-        Self(match kept {
-            Some(mut numbers) => {
-                numbers.resize(len, 0.0);
-                numbers
+        let memory = match kept {
+            Some(mut memory) => {
+                memory.resize(needed, 0.0);
+                memory
             }
             // Zeros from the system cost nothing until they are touched, by whichever thread.
-            None => vec![0.0; len],
-        })
+            None => vec![0.0; needed],
+        };
+        // An address that cannot be told is no reason to fail: only speed depends on it.
+        let from = memory.as_ptr().align_offset(ALIGNMENT).min(needed - len);
+        Self {
+            memory,
+            place: from..from + len,
+        }
     }
 }
 
@@ -95,7 +111,7 @@ impl Clone for Recycled {
 
 impl Drop for Recycled {
     fn drop(&mut self) {
-        let numbers = std::mem::take(&mut self.0);
+        let numbers = std::mem::take(&mut self.memory);
         // No keeping while the thread ends.
         let _ = KEPT.try_with(|kept| {
             let mut kept = kept.borrow_mut();
@@ -111,13 +127,13 @@ impl Deref for Recycled {
     type Target = [f64];
 
     fn deref(&self) -> &[f64] {
-        &self.0
+        &self.memory[self.place.clone()]
     }
 }
 
 impl DerefMut for Recycled {
     fn deref_mut(&mut self) -> &mut [f64] {
-        &mut self.0
+        &mut self.memory[self.place.clone()]
     }
 }
 
@@ -150,6 +166,16 @@ mod tests {
         second.resize(MOST_SCRATCH + 1, 0.0);
         drop(second);
         assert_eq!(Scratch::new().capacity(), 0);
+    }
+
+    #[test]
+    fn numbers_begin_a_line_of_a_cache() {
+        for len in [1, 7, 8, 1000, 100_000] {
+            let numbers = Recycled::of_len(len);
+            assert_eq!(numbers.len(), len);
+            assert_eq!(numbers.as_ptr().align_offset(ALIGNMENT), 0);
+            assert_eq!(numbers.clone().as_ptr().align_offset(ALIGNMENT), 0);
+        }
     }
 
     #[test]

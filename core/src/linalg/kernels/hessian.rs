@@ -6,12 +6,15 @@
 //! (b, c) in the [`Triangle`], is entry (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums
 //! are then products whose vectors run over a: no horizontal sums, and each number of the block is
 //! loaded once for many a.
-//! Group by group both sums are made, so that what they add to is in the caches for the second.
+//! Group by group, and a few rows of the triangles at a time, both sums are made, so that what they add to is in
+//! the caches for the second.
 //!
 //! For complex matrices M^a is real-linear, not complex-linear: it acts on (Re e_a, Im e_a) as a real
 //! symmetric 2p×2p matrix, and is kept as one. Of the first sum it has the planes R + iI of Σ_i u_ia D as
 //! [[R, I], [−I, R]]; the second is that of the real and imaginary parts of row a side by side.
 #![allow(unsafe_code)]
+
+use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -36,10 +39,32 @@ pub fn accumulate_hessian(
     begins: bool,
     scratch: &mut Vec<f64>,
 ) {
+    assert_eq!(
+        hessian.len(),
+        hessian_len(p, planes(block, p, weights.len()))
+    );
+    accumulate_groups(criterion, p, block, weights, 0, hessian, begins, scratch);
+}
+
+/// The same for some groups of row blocks only, from number `first` on: as many as `hessian` has.
+#[allow(clippy::too_many_arguments)] // those of the function above, and one more
+pub fn accumulate_groups(
+    criterion: Criterion,
+    p: usize,
+    block: &[f64],
+    weights: &[f64],
+    first: usize,
+    hessian: &mut [f64],
+    begins: bool,
+    scratch: &mut Vec<f64>,
+) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
     assert_eq!(lanes % LANES, 0);
     let planes = planes(block, p, lanes);
-    assert_eq!(hessian.len(), hessian_len(p, planes));
+    let group = Triangle::new(planes * p).len() * LANES;
+    let count = hessian.len() / group;
+    assert_eq!(hessian.len(), count * group);
+    assert!((first + count) * LANES <= width);
     let first_sum_len = if planes == 1 {
         0
     } else {
@@ -56,6 +81,7 @@ pub fn accumulate_hessian(
         p,
         block,
         weights,
+        first,
         hessian,
         begins,
         scale,
@@ -66,11 +92,19 @@ pub fn accumulate_hessian(
     });
 }
 
+/// From this size on, both sums are made for a few rows of the triangles at a time: for larger ones a group of
+/// row blocks would be more than the second level cache holds.
+const LARGE: usize = 48;
+/// How many rows, a multiple of those of a tile.
+const PANEL: usize = 4;
+
 struct Accumulate<'a> {
     criterion: Criterion,
     p: usize,
     block: &'a [f64],
     weights: &'a [f64],
+    /// The number of the first group of row blocks.
+    first: usize,
     hessian: &'a mut [f64],
     begins: bool,
     /// √(−w_i 4φ''(D_aa)), row a; rows beyond p are zero.
@@ -78,7 +112,7 @@ struct Accumulate<'a> {
     /// u = w_i 2φ'(D_aa), number (g, i, l) for a = g·LANES + l.
     first_transposed: &'a mut [f64],
     root_weights: &'a mut [f64],
-    /// Z of one vector of a's.
+    /// Z of a group of a's, one vector of them after the other.
     scaled_rows: &'a mut [f64],
     /// The planes of the first sum of one group, if there are two.
     first_sum: &'a mut [f64],
@@ -96,7 +130,12 @@ impl WithSimd for Accumulate<'_> {
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = (2.0 * w).sqrt();
         }
-        for (a, row) in self.scale.chunks_exact_mut(lanes).enumerate() {
+        let halves = vectors_per_group::<S>();
+        let hessian = vectors_mut::<S>(self.hessian);
+        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * halves);
+        let components = self.first * LANES..(self.first + groups.len()) * LANES;
+        let rows = self.scale.chunks_exact_mut(lanes).enumerate();
+        for (a, row) in rows.take(components.end).skip(components.start) {
             let group = &mut self.first_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
             let (group, _) = group.as_chunks_mut::<LANES>();
             if a < self.p {
@@ -111,26 +150,40 @@ impl WithSimd for Accumulate<'_> {
                 group.iter_mut().for_each(|u| u[a % LANES] = 0.0);
             }
         }
-        let hessian = vectors_mut::<S>(self.hessian);
         let u = vectors::<S>(self.first_transposed);
-        let halves = vectors_per_group::<S>();
-        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * halves);
+        // A slice of Z for each vector of the group's a's that are.
+        let slice = size * lanes * S::F64_LANES;
         for (g, group) in groups.enumerate() {
+            let g = self.first + g;
+            let used = (self.p - g * LANES).div_ceil(S::F64_LANES).min(halves);
+            for (half, z) in self
+                .scaled_rows
+                .chunks_exact_mut(slice)
+                .take(used)
+                .enumerate()
+            {
+                let v = g * halves + half;
+                scale_rows(simd, self.p, self.block, self.scale, lanes, v, z);
+            }
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
             let u = &u[g * lanes * halves..][..lanes * halves];
-            if planes == 1 {
-                add_products(simd, self.block, lanes, u, group, self.begins);
-            } else {
+            if planes == 2 {
                 let sum = vectors_mut::<S>(self.first_sum);
                 add_products(simd, self.block, lanes, u, sum, true);
                 add_planes(simd, self.p, sum, group, self.begins);
             }
-            for half in 0..halves {
-                let v = g * halves + half;
-                if v * S::F64_LANES < self.p {
-                    let z = &mut self.scaled_rows[..size * lanes * S::F64_LANES];
-                    scale_rows(simd, self.p, self.block, self.scale, lanes, v, z);
-                    subtract_squares(simd, size, vectors::<S>(z), group, half);
+            let whole = Triangle::new(size);
+            let panel = if size < LARGE { size } else { PANEL };
+            for from in (0..size).step_by(panel) {
+                let rows = from..size.min(from + panel);
+                if planes == 1 {
+                    let entries = whole.row(from).start..whole.row(rows.end - 1).end;
+                    let block = &self.block[entries.start * lanes..entries.end * lanes];
+                    let sums = &mut group[entries.start * halves..entries.end * halves];
+                    add_products(simd, block, lanes, u, sums, self.begins);
+                }
+                for (half, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
+                    subtract_squares(simd, size, rows.clone(), vectors::<S>(z), group, half);
                 }
             }
         }
@@ -238,11 +291,12 @@ fn scale_rows_by<'a, const L: usize, const IMAGINARY: bool>(
     }
 }
 
-/// The second sum, for one vector of a's: hessian[bc] −= Σ_i z[b, i] z[c, i].
+/// The second sum, for one vector of a's and some rows b: hessian[bc] −= Σ_i z[b, i] z[c, i].
 #[inline(always)]
 fn subtract_squares<S: Simd>(
     simd: S,
     p: usize,
+    wanted: Range<usize>,
     z: &[S::f64s],
     hessian: &mut [S::f64s],
     half: usize,
@@ -251,10 +305,10 @@ fn subtract_squares<S: Simd>(
     let depth = z.len() / p;
     assert_eq!(z.len(), p * depth);
     assert_eq!(hessian.len(), triangle.len() * halves);
-    assert!(half < halves);
-    let mut b = 0;
-    while b < p {
-        let rows = (p - b).min(4);
+    assert!(half < halves && wanted.end <= p);
+    let mut b = wanted.start;
+    while b < wanted.end {
+        let rows = (wanted.end - b).min(4);
         let mut c = 0;
         while c < b + rows {
             // Never a last column alone, whose few accumulators would wait for each other.
@@ -365,6 +419,7 @@ mod tests {
             p,
             block: &block,
             weights: &weights,
+            first: 0,
             hessian: &mut hessian,
             begins: true,
             scale: &mut table(width * lanes),

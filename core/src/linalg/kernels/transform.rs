@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, planes, prefetch, room, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
@@ -173,8 +173,13 @@ impl Sliced<'_> {
         let half = &mut vectors_mut::<S>(self.scratch)[..rows * pitch * W];
         assert!(at + W <= stride);
         assert_eq!(input.len(), Triangle::new(p).len() * stride);
-        let mut offsets = Offsets::new(p);
+        let (mut offsets, mut next) = (Offsets::new(p), Offsets::new(p));
         for c in 0..p {
+            // The rows below the diagonal lie far apart, where no processor expects them.
+            let ahead = self
+                .left
+                .fill_offsets(&mut next, (c + 1).min(p - 1), stride, at);
+            ahead.iter().for_each(|k| prefetch(&raw const input[*k]));
             let offsets = self.left.fill_offsets(&mut offsets, c, stride, at);
             let (coefficients, spacing) = self.left.for_column(c);
             let out = half[c * W..].as_mut_ptr();

@@ -15,6 +15,43 @@ use crate::statistics::{Hessian, Statistics};
 /// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
 const SLICE: usize = 2048;
 
+/// From this size on, the Hessian of a set of few matrices is shared out by its row blocks: sums for each group of
+/// the set, and their sum, would take as long as some of its products.
+const BY_COMPONENTS: usize = 64;
+
+impl<T: Scalar> InMemory<T> {
+    /// Each number is summed over all blocks in order, whoever sums it.
+    fn hessian_by_components(&mut self, hessian: &mut Hessian<T>) {
+        let (n, p, criterion) = (self.summary.len, self.dimension(), self.summary.criterion);
+        let workers = self
+            .workers
+            .if_worthwhile(Work::Products.multiply_adds(n, p, T::PLANES));
+        hessian.work_on(&self.workers);
+        let rows = hessian.rows_mut();
+        let groups = p.div_ceil(kernels::LANES);
+        // Each task reads all matrices: a few are enough to keep all workers busy.
+        let tasks = match workers.count() {
+            1 => 1,
+            count => groups.min(2 * count),
+        };
+        let share = groups.div_ceil(tasks);
+        let len = rows.len() / groups * share;
+        self.hessian_scratch.resize_with(tasks, Vec::new);
+        let tasks = rows.chunks_mut(len).zip(&mut self.hessian_scratch);
+        let mut tasks: Vec<_> = tasks.enumerate().collect();
+        let blocks = self.groups.iter().flat_map(|group| &group.blocks);
+        let blocks: Vec<(&[f64], &[f64])> = blocks.map(|b| (b.entries(), b.weights())).collect();
+        workers.each(&mut tasks, |(task, (rows, scratch))| {
+            for (k, (entries, weights)) in blocks.iter().enumerate() {
+                let (first, begins) = (*task * share, k == 0);
+                kernels::accumulate_groups(
+                    criterion, p, entries, weights, first, rows, begins, scratch,
+                );
+            }
+        });
+    }
+}
+
 impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     fn summary(&self) -> &Summary<T> {
         &self.summary
@@ -105,6 +142,10 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     #[inline(never)] // see instances.rs
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
+        if !criterion.fits_originals() && p >= BY_COMPONENTS && self.summary.len <= 4 * p {
+            self.hessian_by_components(hessian);
+            return Ok(());
+        }
         self.each(Work::Products, |group| {
             let len = kernels::hessian_len(p, T::PLANES);
             if group.hessian.len() != len {

@@ -37,6 +37,8 @@ pub struct InMemory<T = f64> {
     constants: Arc<[f64]>,
     groups: Vec<Group<T>>,
     workers: Workers,
+    /// For Hessians that are shared out by their row blocks.
+    hessian_scratch: Vec<Vec<f64>>,
     /// For least squares: the fit where the set stands.
     fitted: Option<Fitted<T>>,
 }
@@ -213,6 +215,7 @@ impl<T: Scalar> InMemory<T> {
             summary,
             constants,
             workers,
+            hessian_scratch: Vec::new(),
             fitted: None,
         }
     }
