@@ -82,7 +82,7 @@ pub fn paragraph(
     if let Some(tried) = &answer.stability {
         let resampled = stability::of_recording(&separation.contrast);
         sentences.push(format!(
-            "The stability of a source is {}; it is {}.",
+            "The stability of a source is {}: {}.",
             stability::definition(tried, resampled),
             stability::summary(tried)
         ));
@@ -117,11 +117,13 @@ pub fn paragraph(
 
 fn recording(input: &Input, args: &Separate, found: &Separated) -> String {
     let mut text = format!(
-        "The recording ({}{} samples{})",
-        words::count(found.channels(), "channel, ", "channels, "),
+        "The recording ({}{}, {} samples{})",
+        words::count(found.channels(), "channel", "channels"),
+        by_type(&input.types()),
         input.stored.samples(),
         input.rate.map_or(String::new(), |rate| format!(
-            " at {rate} Hz, {}",
+            " at {} Hz, {}",
+            (1e2 * rate).round() / 1e2, // 600.614990234375 in some files
             words::seconds(input.stored.samples() as f64 / rate)
         ))
     );
@@ -141,6 +143,26 @@ fn recording(input: &Input, args: &Separate, found: &Separated) -> String {
         text += &format!(", without {bad} samples marked as bad");
     }
     text + "."
+}
+
+/// How many channels there are of each type, if types are known.
+fn by_type(types: &[String]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for kind in types.iter().filter(|kind| !kind.is_empty()) {
+        match counts.iter_mut().find(|(known, _)| known == kind) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((kind, 1)),
+        }
+    }
+    let each: Vec<String> = counts
+        .iter()
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    if each.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", each.join(" and "))
+    }
 }
 
 fn components(separation: &Separation, found: &Separated) -> String {

@@ -15,7 +15,10 @@ const ENOUGH: usize = 10;
 
 impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
     /// Every `step`-th matrix, or fewer if only so they can be brought here.
-    pub(super) fn sampled_by(&self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
+    pub(super) fn sampled_by(
+        &self,
+        step: usize,
+    ) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
         let (n, p) = (self.summary.len, self.summary.dimension());
         let most = MOST_BROUGHT / packed_len::<T>(p);
         let thinned = step * (n / step).div_ceil(most.max(1)).max(1);
