@@ -8,7 +8,7 @@ use super::received::{Answer, described};
 use super::wire;
 use crate::Error;
 use crate::linalg::{Matrix, Scalar, c64};
-use crate::matrices::{InMemory, LinePoint, Reduction, Summary, Tables, packed_len};
+use crate::matrices::{LinePoint, Reduction, Summary, Tables, packed_len};
 use crate::statistics::Statistics;
 
 /// The numbers up to which the powers of all matrices are brought here: 200 MB.

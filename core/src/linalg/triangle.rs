@@ -23,6 +23,11 @@ impl Triangle {
         Self { size: p }
     }
 
+    /// The largest triangle of at most that many entries.
+    pub const fn of_len(len: usize) -> Self {
+        Self::new(((8 * len + 1).isqrt() - 1) / 2)
+    }
+
     /// The size p of the matrix.
     #[inline(always)]
     pub const fn size(self) -> usize {

@@ -22,15 +22,14 @@ pub(super) fn assemble<T: Scalar>(
     } = outcome;
     let p = b.rows();
     let last = history.last().expect("a solve records its start");
-    let (b, statistics) = match statistics {
-        Some(statistics) => (b, Some(statistics)),
-        None => {
-            // Sweeps over pairs leave the gauge, in which ĝ is measured.
-            let b = iteration::in_gauge(set.summary(), settings, b);
-            let moved = set.reset(&b);
-            let measured = moved.and_then(|_| least_squares::statistics(set, settings));
-            (b, unless_interrupted(measured)?)
-        }
+    let (b, statistics) = if statistics.is_some() {
+        (b, statistics)
+    } else {
+        // Sweeps over pairs leave the gauge, in which ĝ is measured.
+        let b = iteration::in_gauge(set.summary(), settings, b);
+        let moved = set.reset(&b);
+        let measured = moved.and_then(|_| least_squares::statistics(set, settings));
+        (b, unless_interrupted(measured)?)
     };
     let criterion = set.summary().criterion;
     // The matrices are in the gauge of B, whichever that is.

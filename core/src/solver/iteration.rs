@@ -171,7 +171,8 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             size += (x / (units[a] * units[b])).norm_sqr();
         }
         // Not a number is no small one.
-        Ok(!(apart <= share * share * size))
+        let small = apart <= share * share * size;
+        Ok(!small)
     }
 
     /// Makes the matrices Dⁱ anew where those that have come here step by step have lost too much on the way.

@@ -27,10 +27,8 @@ impl Drawn {
         weights: &[Vec<f64>],
     ) -> Result<Drawn, Error> {
         let length = sets[0][0].sums.len() / lags;
-        let p = (0..)
-            .find(|p| Triangle::new(*p).len() >= length)
-            .unwrap_or(0);
-        let triangle = Triangle::new(p);
+        let triangle = Triangle::of_len(length);
+        let p = triangle.size();
         let (mut covariance, mut samples) = (vec![0.0; length], 0.0);
         let mut means = Vec::new();
         for (blocks, weights) in sets.iter().zip(weights) {
