@@ -290,3 +290,38 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Some(self)
     }
 }
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::{Criterion, synthetic};
+
+    #[test]
+    fn hessians_shared_out_by_row_blocks_are_those_of_a_pass() {
+        // A last group that is not whole, and two blocks.
+        let (n, p) = (30, BY_COMPONENTS + 3);
+        let set = synthetic::noisy(n, p, 0.3, 1);
+        let e = Matrix::from_fn(p, p, |a, b| {
+            if a == b {
+                0.0
+            } else {
+                ((a * 7 + b * 3) % 5) as f64 - 2.0
+            }
+        });
+        let mut rows: Vec<Vec<f64>> = Vec::new();
+        for threads in [1, 2, 3] {
+            let mut working = InMemory::new(&set.clone().with_threads(threads));
+            working.reset(&Matrix::identity(p)).unwrap();
+            let mut hessian = Hessian::zeros(Criterion::Likelihood, p);
+            working.hessian(&mut hessian).unwrap();
+            let by_pass = working.hessian_product(&e).unwrap();
+            let product = hessian.product(&e);
+            // Products read row blocks of this size in single precision.
+            let pairs = product.as_slice().iter().zip(by_pass.as_slice());
+            let off = pairs.fold(0.0_f64, |off, (x, y)| off.max((x - y).abs()));
+            assert!(off < 1e-5 * by_pass.norm(), "{off}");
+            rows.push(hessian.rows().to_vec());
+        }
+        assert!(rows.iter().all(|numbers| *numbers == rows[0]));
+    }
+}
