@@ -26,8 +26,9 @@ mod words;
 
 pub use answer::{
     codiag_answer, codiag_answer_a, codiag_answer_b, codiag_answer_condition_number,
-    codiag_answer_free, codiag_answer_history, codiag_answer_info, codiag_answer_powers,
-    codiag_answer_residuals, codiag_answer_start_losses, codiag_diagonalize, codiag_info,
+    codiag_answer_free, codiag_answer_history, codiag_answer_info, codiag_answer_matches,
+    codiag_answer_powers, codiag_answer_residuals, codiag_answer_stability,
+    codiag_answer_start_losses, codiag_diagonalize, codiag_info,
 };
 pub use border::{codiag_error, codiag_last_error};
 pub use choices::{

@@ -22,13 +22,12 @@ pub struct Answer {
 impl Answer {
     /// Return a field of the result that is not among those handed over at once.
     fn get<'py>(&mut self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let made = match &self.made {
-            Some(made) => made.bind(py).clone(),
-            None => {
-                let made = PyDict::new(py);
-                self.made = Some(made.clone().unbind());
-                made
-            }
+        let made = if let Some(made) = &self.made {
+            made.bind(py).clone()
+        } else {
+            let made = PyDict::new(py);
+            self.made = Some(made.clone().unbind());
+            made
         };
         if let Some(value) = made.get_item(name)? {
             return Ok(value);

@@ -131,7 +131,7 @@ impl Job<'_> {
         let clock = Instant::now();
         let display = Display::new(session);
         let watcher = |reading: &Reading| display.reading(reading);
-        let mut set = match T::on_disk(file, memory, &self.options, &watcher) {
+        let mut set = match T::on_disk(file, memory, &self.options, watcher) {
             Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
             set => set?,
         };

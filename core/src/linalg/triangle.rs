@@ -91,6 +91,7 @@ mod tests {
                 .map(|(a, b)| triangle.index(a, b))
                 .collect();
             assert_eq!(indices, (0..triangle.len()).collect::<Vec<_>>());
+            assert_eq!(Triangle::of_len(triangle.len()), triangle);
             for (a, b) in triangle.pairs() {
                 assert_eq!(triangle.index(a, b), triangle.index(b, a));
                 assert_eq!(triangle.row(a).nth(b), Some(triangle.index(a, b)));

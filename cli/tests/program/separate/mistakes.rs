@@ -68,3 +68,137 @@ fn an_interruption_before_the_solve_writes_nothing() {
     assert!(out.is_empty());
     assert_eq!(place.files("r"), [""; 0]);
 }
+
+/// What is asked for, and what is said of it.
+const COMPLAINTS: [(&str, &str); 34] = [
+    ("nowhere.npy", "nowhere.npy: cannot be read: no such file"),
+    (
+        "recording.fif",
+        "recording.fif: expected a recording as .npy or .csv",
+    ),
+    (
+        "recording.npy --segments 100",
+        "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11: take fewer",
+    ),
+    (
+        "recording.npy --segments 0",
+        "recording.npy: --segments must be at least 1, got 0",
+    ),
+    (
+        "recording.npy --segment-length 2000",
+        "--segment-length must be",
+    ),
+    (
+        "recording.npy --segments 5 --overlap 1",
+        "--overlap must be at least 0 and below 1, got 1",
+    ),
+    (
+        "recording.npy --segments 5 --components 11",
+        "--components must be a number from 1",
+    ),
+    (
+        "recording.npy --segments 5 --shrinkage much",
+        "--shrinkage must be a number between 0 and 1",
+    ),
+    (
+        "recording.npy --segments 5 --shrinkage 2",
+        "--shrinkage must be a number between 0 and 1",
+    ),
+    ("recording.npy --bands 1-4", "--bands needs --rate"),
+    (
+        "recording.npy --segment-length 1.5",
+        "expected a whole number of samples, or a time such as 0.25s",
+    ),
+    (
+        "recording.npy --segment-length 0.25s",
+        "--segment-length must be a number of samples where the rate",
+    ),
+    (
+        "recording.npy --picks Cz",
+        "--picks names the channel \"Cz\", which is not there: they have no names (--names), but numbers from 0 to 9",
+    ),
+    (
+        "recording.npy --bads 10",
+        "--bads names the channel \"10\", which is not there",
+    ),
+    (
+        "recording.npy --rate 100 --highpass 50",
+        "--highpass must be above 0 and below half the rate, 50 Hz, got 50",
+    ),
+    (
+        "recording.npy --rate 100 --highpass 20 --lowpass 10",
+        "--highpass must be below --lowpass",
+    ),
+    (
+        "recording.npy --rate 100 --thresholds sneeze=1",
+        "expected scores such as blink=0.7,heartbeat=0.3",
+    ),
+    (
+        "recording.npy --bands 4-1 --rate 100",
+        "--bands must be pairs of rising frequencies",
+    ),
+    (
+        "recording.npy --bands high",
+        "expected bands such as 1-4,4-8,8-13",
+    ),
+    (
+        "recording.npy --rate 0",
+        "--rate must be a positive number of samples per second, got 0",
+    ),
+    (
+        "recording.npy --segments 5 --exclude 10",
+        "--exclude names source 10, but there are 10",
+    ),
+    (
+        "recording.npy --segments 5 --start recording.npy",
+        "recording.npy: the start must be 10 x 10",
+    ),
+    (
+        "recording.npy --segments 5 -o file",
+        "file: cannot be written",
+    ),
+    (
+        "recording.npy --segments 5 --names file",
+        "file: there are no names in it",
+    ),
+    (
+        "flat.npy",
+        "flat.npy: expected an array of shape (channels, samples), got (7,)",
+    ),
+    (
+        "tall.npy",
+        "expected channels x samples, got 3 x 2, more channels than samples: is it transposed?",
+    ),
+    (
+        "nan.npy --segments 2",
+        "nan.npy: channel 1, sample 2 is NaN, not a finite number",
+    ),
+    (
+        "cut.npy",
+        "cut.npy: the file is truncated: its shape (2, 5) needs 10 numbers, but only 3",
+    ),
+    (
+        "recording.npy --lags 1:3",
+        "--lags is for --sobi and --amuse",
+    ),
+    (
+        "recording.npy --sobi --lags 3:1",
+        "expected lags in samples such as 1:100",
+    ),
+    (
+        "recording.npy --amuse --lags 1:3",
+        "--amuse is for a single lag, got 3",
+    ),
+    (
+        "recording.npy --sobi --lags 1000",
+        "--lags must be shorter than the recording and its segments",
+    ),
+    (
+        "recording.npy --jade --shrinkage 0.1",
+        "--shrinkage must be 0 for lags and cumulants",
+    ),
+    (
+        "zero.npy --segments 2",
+        "zero.npy: the recording must be more than constants",
+    ),
+];

@@ -260,8 +260,8 @@ mod tests {
         let bands = Bands::new(vec![(5.0, 20.0), (20.0, 45.0)], 100.0);
         let options = CovarianceOptions::default();
         let whole = cospectra(&recording, &bands, &options).unwrap();
-        let mut estimator =
-            SpectraEstimator::new(&recording, &bands, &[vec![0..1000]], &options).unwrap();
+        let pieces = std::iter::once(0..1000).collect();
+        let mut estimator = SpectraEstimator::new(&recording, &bands, &[pieces], &options).unwrap();
         let blocks = Blocks::of_spectra(&mut estimator, vec![0.0; 2]).unwrap();
         let ones = vec![vec![1.0; blocks.sizes()[0]]];
         assert!(blocks.sizes()[0] > 1);
