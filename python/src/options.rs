@@ -1,6 +1,6 @@
 //! From the keyword arguments of Python to the settings of the library.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::time::Duration;
 
 use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
@@ -16,8 +16,6 @@ use crate::words::bad_input;
 pub struct Keywords<'a, 'py> {
     dict: &'a Bound<'py, PyDict>,
     known: RefCell<Vec<&'static str>>,
-    /// How many of the entries were asked for.
-    found: Cell<usize>,
 }
 
 impl<'a, 'py> Keywords<'a, 'py> {
@@ -25,17 +23,13 @@ impl<'a, 'py> Keywords<'a, 'py> {
         Self {
             dict,
             known: RefCell::default(),
-            found: Cell::new(0),
         }
     }
 
     /// An entry; None if it is absent or None.
     pub fn any(&self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.known.borrow_mut().push(name);
-        let value = self.dict.get_item(name)?;
-        self.found
-            .set(self.found.get() + usize::from(value.is_some()));
-        Ok(value.filter(|value| !value.is_none()))
+        Ok(self.dict.get_item(name)?.filter(|value| !value.is_none()))
     }
 
     /// The same as a value of some type; if it is none, an error that names it.
@@ -66,9 +60,6 @@ impl<'a, 'py> Keywords<'a, 'py> {
 
     /// Refuses what was not asked for.
     pub fn finish(self) -> PyResult<()> {
-        if self.found.get() == self.dict.len() {
-            return Ok(());
-        }
         let known = self.known.into_inner();
         for key in self.dict.keys() {
             let key: String = key.extract()?;
