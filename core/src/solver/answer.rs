@@ -71,6 +71,10 @@ pub(super) fn assemble<T: Scalar>(
     if settings.canonical {
         make_largest_positive(&mut b, &mut a);
     }
+    // Powers that rounding has made negative leave no answer.
+    if !(b.is_finite() && a.is_finite() && residuals.iter().all(|x| x.is_finite())) {
+        return Err(iteration::singular(summary));
+    }
     let place = |component: usize| {
         order
             .iter()

@@ -363,7 +363,7 @@ pub(super) fn in_gauge<T: Scalar>(
 }
 
 /// The complaint about a set that passed for one that the criterion takes, but is singular to rounding.
-fn singular<T: Scalar>(summary: &Summary<T>) -> Error {
+pub(super) fn singular<T: Scalar>(summary: &Summary<T>) -> Error {
     let values = linalg::symmetric_eigenvalues(&summary.mean);
     match values {
         Some(values) if summary.criterion.requires_definite() => Error::NotPositiveDefinite {

@@ -21,6 +21,7 @@ use crate::start::SplitMix;
 
 pub(crate) use outputs::Outputs;
 pub use trials::{Resample, resample};
+#[cfg(feature = "signals")]
 pub(crate) use trials::{settings_from, solve_all};
 
 /// ĝ to which resamples are solved, unless a larger one was asked for: what is left is far below what resampling
