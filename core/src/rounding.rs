@@ -14,6 +14,21 @@ const WORTHWHILE: f64 = 10.0;
 /// Errors below this share of a component's power do not matter.
 const NEGLIGIBLE: f64 = 1e-10;
 
+/// Whether to make the matrices anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    /// They would have errors of the same size.
+    Needless,
+    /// They would be better, but what they carry does not seem to matter. Where near-singular steps have been taken it may be more
+    /// than the variances tell: then the drift of the mean does.
+    Doubtful,
+    /// They would be better by enough to matter.
+    Needed,
+}
+
+/// Beyond this share of its size, the drift of the mean matters.
+pub(crate) const DRIFT: f64 = 1e-9;
+
 /// v_a of each component: the variance of the errors in the Dⁱ, in units of ε².
 #[derive(Clone, Debug)]
 pub(crate) struct CarriedErrors(Vec<f64>);
@@ -63,16 +78,20 @@ impl CarriedErrors {
         pairs.for_each(|(v, own)| *v += (own * most).sqrt());
     }
 
-    /// Whether matrices made anew from B, where they stand, would be better by enough to matter.
-    pub fn outweigh_new<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> bool {
+    /// What matrices made anew from B, where they stand, would be worth.
+    pub fn against_new<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> Renewal {
         let fresh = Self::fresh(b, mean);
         let better = |a: usize| self.0[a] > WORTHWHILE * fresh.0[a];
         if !(0..b.rows()).any(better) {
-            return false;
+            return Renewal::Needless;
         }
         let half = linalg::product(b, mean);
         let power = |a: usize| linalg::dot(half.row(a), b.row(a));
-        (0..b.rows()).any(|a| better(a) && f64::EPSILON * self.0[a] > NEGLIGIBLE * power(a))
+        if (0..b.rows()).any(|a| better(a) && f64::EPSILON * self.0[a] > NEGLIGIBLE * power(a)) {
+            Renewal::Needed
+        } else {
+            Renewal::Doubtful
+        }
     }
 }
 
@@ -91,23 +110,24 @@ mod tests {
     fn errors_outlive_the_mixing() {
         let (b, mean) = mixed();
         let mut errors = CarriedErrors::fresh(&b, &mean);
-        assert!(!errors.outweigh_new(&b, &mean));
+        assert_eq!(errors.against_new(&b, &mean), Renewal::Needless);
         // A rotation back to the channels.
         let back = b.transpose();
         let e = Matrix::from_fn(2, 2, |a, c| back[(a, c)] - f64::from(u8::from(a == c)));
         errors.step(&e, 1.0, &[1.0; 2]);
         let apart = linalg::product(&back, &b);
-        assert!(errors.outweigh_new(&apart, &mean));
-        assert!(!CarriedErrors::fresh(&apart, &mean).outweigh_new(&apart, &mean));
+        assert_eq!(errors.against_new(&apart, &mean), Renewal::Needed);
+        let fresh = CarriedErrors::fresh(&apart, &mean);
+        assert_eq!(fresh.against_new(&apart, &mean), Renewal::Needless);
     }
 
     #[test]
     fn turns_matter_to_the_weak_alone() {
-        for (power, expected) in [(1e6, false), (1e14, true)] {
+        for (power, expected) in [(1e6, Renewal::Doubtful), (1e14, Renewal::Needed)] {
             let (b, mean) = (Matrix::identity(2), Matrix::diagonal(&[power, 1.0]));
             let mut errors = CarriedErrors::fresh(&b, &mean);
             errors.turn(&b, &mean);
-            assert_eq!(errors.outweigh_new(&b, &mean), expected);
+            assert_eq!(errors.against_new(&b, &mean), expected);
         }
     }
 

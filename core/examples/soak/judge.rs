@@ -2,9 +2,12 @@
 //! allowed, no refusal of a set that can be solved; what is said of B is true of it, and a solve that is said to
 //! have converged has.
 
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
 use codiag::{
     Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, Record, Scalar,
-    SetOptions, Settings, Status, c64, diagonalize,
+    SetOptions, Settings, Status, c64, diagonalize_with,
 };
 
 /// A set, and what is asked of it.
@@ -42,12 +45,19 @@ pub fn judge(case: &Case) -> Result<Verdict, String> {
 }
 
 fn judge_set<T: Scalar>(data: &[T], case: &Case) -> Result<Verdict, String> {
-    let solved = MatrixSet::with_options(data, case.n, case.p, &case.options)
-        .and_then(|set| Ok((diagonalize(&set, &case.settings)?, set)));
+    let solved = MatrixSet::with_options(data, case.n, case.p, &case.options).and_then(|set| {
+        let mut errors = Errors::new();
+        let mut observer = |record: &Record, b: &Matrix<T>| {
+            errors.insert(place(record), Rounding::of(b, None, &set).error());
+            ControlFlow::Continue(())
+        };
+        let answer = diagonalize_with(&set, &case.settings, &mut observer)?;
+        Ok((answer, errors, set))
+    });
     match solved {
-        Ok((answer, set)) => {
-            let rounding = Rounding::of(&answer, &set);
-            check(&answer, &rounding, case)?;
+        Ok((answer, errors, set)) => {
+            let rounding = Rounding::of(&answer.b, Some(&answer.a), &set);
+            check(&answer, &rounding, &errors, case)?;
             if case.sound {
                 check_value(&answer, &set, &rounding, case)?;
             }
@@ -70,32 +80,39 @@ fn judge_set<T: Scalar>(data: &[T], case: &Case) -> Result<Verdict, String> {
     }
 }
 
+/// What may be wrong with the losses of records.
+type Errors = HashMap<(usize, bool, usize), f64>;
+
+/// Which record it is.
+fn place(record: &Record) -> (usize, bool, usize) {
+    (record.start, record.sample, record.iteration)
+}
+
 /// What rounding does to numbers made from B, whatever the units of the channels.
 struct Rounding {
-    /// How many times as large as a diagonal entry of B C Bᴴ the terms are that it is the sum of; of a fit, which
-    /// divides by the squared sines of the angles between columns of A, what these make of it.
+    /// How many times as large as a diagonal entry of B C Bᴴ the terms are that it is the sum of, or, if that is more, the
+    /// condition of B C̄ Bᴴ with powers of 1: where components are all but the same, their differences are what is
+    /// left of the digits. Of a fit, which divides by the squared sines of the angles between columns of A, what these make of it.
     cancellation: f64,
     /// For each component of the likelihood 1/√(b_a C̄ b_aᴴ), the factor that brings its mean power to 1.
     gauge: Vec<f64>,
 }
 
 impl Rounding {
-    fn of<T: Scalar>(answer: &Diagonalization<T>, set: &MatrixSet<T>) -> Self {
-        let p = answer.b.rows();
+    /// At B, and of a fit at A, where it is known.
+    fn of<T: Scalar>(b: &Matrix<T>, a: Option<&Matrix<T>>, set: &MatrixSet<T>) -> Self {
+        let p = b.rows();
         if set.criterion() != Criterion::Likelihood {
-            let ratio = match set.criterion() {
-                Criterion::LeastSquares => answer.condition_number().powi(2),
-                _ => 1.0,
-            };
+            let fitted = a.filter(|_| set.criterion() == Criterion::LeastSquares);
             return Self {
-                cancellation: ratio,
+                cancellation: fitted.map_or(1.0, squared_condition),
                 gauge: vec![1.0; p],
             };
         }
         // The mean is that of the coordinates to which the set was reduced.
         let b = match set.reduction() {
-            Some(reduction) => &answer.b * reduction.patterns(),
-            None => answer.b.clone(),
+            Some(reduction) => b * reduction.patterns(),
+            None => b.clone(),
         };
         let mean = set.mean();
         let moved = &(&b * mean) * &b.adjoint();
@@ -105,9 +122,11 @@ impl Rounding {
         };
         let power = |a: usize| moved[(a, a)].real();
         let ratios = (0..p).map(|a| terms(a).powi(2) / power(a));
+        let gauge: Vec<f64> = (0..p).map(|a| 1.0 / power(a).sqrt()).collect();
+        let correlations = Matrix::from_fn(p, p, |a, c| moved[(a, c)] * (gauge[a] * gauge[c]));
         Self {
-            cancellation: ratios.fold(1.0, f64::max),
-            gauge: (0..p).map(|a| 1.0 / power(a).sqrt()).collect(),
+            cancellation: ratios.fold(condition(&correlations), f64::max),
+            gauge,
         }
     }
 
@@ -127,9 +146,27 @@ impl Rounding {
     }
 }
 
+/// The condition of the cosines between columns.
+fn squared_condition<T: Scalar>(a: &Matrix<T>) -> f64 {
+    let columns = a.transpose();
+    let norms = (0..columns.rows()).map(|k| columns.row(k).iter().map(|x| x.norm_sqr()).sum());
+    let units: Vec<f64> = norms.map(|squares: f64| 1.0 / squares.sqrt()).collect();
+    let columns = columns.scale_rows(&units);
+    condition(&(&columns * &columns.adjoint()))
+}
+
+/// The ratio of the largest to the smallest eigenvalue, as far as rounding tells.
+fn condition<T: Scalar>(m: &Matrix<T>) -> f64 {
+    match m.symmetric_eigenvalues().as_deref() {
+        Some([least, .., most]) => most / least.max(f64::EPSILON),
+        _ => 1.0,
+    }
+}
+
 fn check<T: Scalar>(
     answer: &Diagonalization<T>,
     rounding: &Rounding,
+    errors: &Errors,
     case: &Case,
 ) -> Result<(), String> {
     let finite = |what: &str, numbers: &[f64]| match numbers.iter().find(|x| !x.is_finite()) {
@@ -168,9 +205,10 @@ fn check<T: Scalar>(
         } = record;
         finite("a record", &[*loss, *gradient_norm, *decrement, *step])?;
     }
-    check_descent(answer, rounding, case)?;
+    check_descent(answer, rounding, errors, case)?;
     // In the answer's order and scale, its rounding is another.
-    if answer.status.converged() && answer.gradient_norm > 10.0 * case.settings.tolerance {
+    let most = 10.0 * case.settings.tolerance + rounding.gradient_error(case.settings.orthogonal);
+    if answer.status.converged() && answer.gradient_norm > most {
         return Err(format!(
             "converged, with a gradient norm of {:e}",
             answer.gradient_norm
@@ -183,6 +221,7 @@ fn check<T: Scalar>(
 fn check_descent<T: Scalar>(
     answer: &Diagonalization<T>,
     rounding: &Rounding,
+    errors: &Errors,
     case: &Case,
 ) -> Result<(), String> {
     let slack = |loss: f64| 1e-8 * (1.0 + loss.abs()) + rounding.error();
@@ -193,16 +232,21 @@ fn check_descent<T: Scalar>(
     if matches!(case.settings.method, Method::Uwedge | Method::Ffdiag) {
         return Ok(());
     }
+    let error = |record: &Record| errors.get(&place(record)).copied().unwrap_or(0.0);
     for pair in answer.history.windows(2) {
-        if pair[0].start == pair[1].start && pair[1].loss > pair[0].loss + slack(pair[0].loss) {
-            let (before, after) = (pair[0].loss, pair[1].loss);
-            let at = pair[1].iteration;
+        let (before, after, at) = (pair[0].loss, pair[1].loss, pair[1].iteration);
+        let same = pair[0].start == pair[1].start;
+        if same && after > before + slack(before) + error(&pair[0]) {
             return Err(format!(
                 "the loss rises at iteration {at}, from {before:e} to {after:e}"
             ));
         }
     }
-    let best = answer.history.iter().map(|record| record.loss);
+    // A loss may have been higher than what was said of it.
+    let best = answer
+        .history
+        .iter()
+        .map(|record| record.loss + error(record));
     let best = best.fold(f64::INFINITY, f64::min);
     if answer.loss > best + slack(best) {
         return Err(format!("a loss of {:e} after {best:e}", answer.loss));

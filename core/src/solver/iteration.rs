@@ -11,7 +11,7 @@ use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::Trial;
 use crate::matrices::{Probe, Summary, WorkingSet};
 use crate::report::{Record, Status, StepKind};
-use crate::rounding::CarriedErrors;
+use crate::rounding::{CarriedErrors, DRIFT, Renewal};
 use crate::settings::Settings;
 use crate::statistics::Statistics;
 use crate::update;
@@ -179,11 +179,15 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     pub fn refresh(&mut self) -> Result<(), Error> {
         let summary = self.set.summary();
         // Of the Frobenius criterion all errors are shares of the same energy; a fit has none to carry.
-        let matters = summary.criterion == Criterion::Likelihood;
-        if matters && self.errors.outweigh_new(&self.b, &summary.mean) {
-            self.renew()?;
+        if summary.criterion != Criterion::Likelihood {
+            return Ok(());
         }
-        Ok(())
+        let renewed = match self.errors.against_new(&self.b, &summary.mean) {
+            Renewal::Needless => false,
+            Renewal::Doubtful => self.has_drifted(DRIFT)?,
+            Renewal::Needed => true,
+        };
+        if renewed { self.renew() } else { Ok(()) }
     }
 
     /// Makes the matrices Dⁱ anew from B.

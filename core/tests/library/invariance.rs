@@ -1,9 +1,11 @@
 //! What must not change the answer.
 
+use std::ops::ControlFlow;
+
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, SetOptions, Settings,
-    Start, Status, diagonalize,
+    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, Rank, Record,
+    SetOptions, Settings, Start, Status, diagonalize, diagonalize_with,
 };
 
 fn solve(set: &MatrixSet) -> Diagonalization {
@@ -218,4 +220,33 @@ fn losses_are_those_of_b_however_channels_differ_and_a_start_mixes_them() {
             assert!((answer.loss - reference.loss).abs() < 1e-9, "{case}");
         }
     }
+}
+
+/// A single matrix leaves every pair of components undecided: Pham's steps are then all but singular, and bring more of the
+/// errors of a bad start along than their sizes tell.
+#[test]
+fn losses_are_those_of_b_after_steps_that_are_all_but_singular() {
+    let p = 6;
+    let mut worst = 0.0_f64;
+    for seed in 0..40 {
+        let made = Synthetic::new(1, p, 0.0, seed);
+        let unit = |a: usize| 10.0_f64.powi(((a * 5 + seed as usize) % 11) as i32 - 5);
+        let units: Vec<f64> = (0..p).map(unit).collect();
+        let data = transformed(&made, &Matrix::diagonal(&units));
+        let options = SetOptions::default().rank(Rank::Auto);
+        let set = MatrixSet::with_options(&data, 1, p, &options).unwrap();
+        let mixed = Synthetic::new(1, p, 0.0, seed + 1000).mixing;
+        let settings = Settings::default()
+            .method(Method::Pham)
+            .start(Start::Given(mixed));
+        let mut observer = |record: &Record, b: &Matrix| {
+            if record.loss < 0.1 {
+                let exact = Evaluation::at(&set, b).unwrap().loss;
+                worst = worst.max((record.loss - exact).abs());
+            }
+            ControlFlow::Continue(())
+        };
+        diagonalize_with(&set, &settings, &mut observer).unwrap();
+    }
+    assert!(worst < 1e-8, "{worst:e}");
 }

@@ -46,7 +46,7 @@ pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use product::accumulate_product;
 pub use response::{ResponseTask, accumulate_response, fit_products};
-pub use transform::{Congruence, congruence};
+pub use transform::{Congruence, congruence, congruence_scratch};
 
 use pulp::Simd;
 
@@ -124,20 +124,6 @@ fn room(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
     // An address that cannot be told is no reason to fail: only speed depends on it.
     let from = scratch.as_ptr().align_offset(LINE).min(needed - len);
     &mut scratch[from..from + len]
-}
-
-/// Asks for the line of a cache in which a number lies, which is to be read soon: from far away it takes
-/// as long as dozens of multiply-adds.
-#[inline(always)]
-fn prefetch<X>(place: *const X) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint that never fails, whatever the address; every x86-64 processor has it.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }
 
 /// Blocks hold a multiple of this many matrices.

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
-use super::{LANES, planes, prefetch, room, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
@@ -23,6 +23,16 @@ pub struct Congruence<'a, T = f64> {
     pub cross: Option<&'a mut [f64]>,
 }
 
+/// How many numbers of scratch a congruence takes, for slices of a block two of the widest vectors wide.
+pub fn congruence_scratch(r: usize, p: usize, planes: usize) -> usize {
+    let entries = if planes == 1 && p >= LARGE {
+        panel_len(p) + p * p
+    } else {
+        planes * r * p
+    };
+    entries * 2 * LANES
+}
+
 /// Computes a congruence. `scratch` grows as needed and is worth keeping between calls.
 pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
     let (r, p) = (task.transform.rows(), task.transform.columns());
@@ -33,8 +43,7 @@ pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
         assert_eq!((r, cross.len()), (p, task.square.len()));
     }
     let left = Left::new(task.transform);
-    // The widest slice of the block worked on at once: two of the widest vectors.
-    let scratch = room(scratch, left.scratch_len().max(panel_len(p) * 2 * LANES));
+    let scratch = room(scratch, congruence_scratch(r, p, T::PLANES));
     run(Sliced {
         left,
         right: &right(task.transform),
@@ -79,7 +88,9 @@ impl WithSimd for Sliced<'_> {
 }
 
 /// From this size on, real matrices are transformed a panel of rows of M D at a time: for larger ones all of
-/// M D would be more than the second level cache holds beside D, and M more than the first.
+/// M D would be more than the second level cache holds beside D, and M more than the first. Every panel reads all of D, whose
+/// columns are therefore laid out one after the other first: in the block their entries lie far apart, where no
+/// processor expects them.
 const LARGE: usize = 48;
 /// The rows of a panel: with M's, which serve for all columns of D, they stay in the caches.
 const PANEL: usize = 24;
@@ -95,9 +106,10 @@ impl Sliced<'_> {
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
         if planes == 1 && p >= LARGE {
-            (0..r)
-                .step_by(PANEL)
-                .for_each(|from| self.panel::<S, W>(simd, at, from));
+            self.lay_out::<S, W>(at);
+            for from in (0..r).step_by(PANEL) {
+                self.panel::<S, W>(simd, at, from);
+            }
             return;
         }
         let stride = vectors_per_row::<S>(self.lanes);
@@ -162,6 +174,29 @@ impl Sliced<'_> {
 }
 
 impl Sliced<'_> {
+    /// Writes all columns of D, W vectors of each entry, behind the panel.
+    #[inline(always)]
+    fn lay_out<S: Simd, const W: usize>(&mut self, at: usize) {
+        let p = self.left.columns();
+        let stride = vectors_per_row::<S>(self.lanes);
+        let triangle = Triangle::new(p);
+        let input = vectors::<S>(self.input);
+        assert!(at + W <= stride);
+        let whole = &mut vectors_mut::<S>(self.scratch)[panel_len(p) * W..][..p * p * W];
+        // Small squares of entries, so that rows and columns written to stay in the caches.
+        let squares = (0..p).step_by(LANES);
+        for (from, columns) in squares.flat_map(|a| (0..=a).step_by(LANES).map(move |b| (a, b))) {
+            for a in from..p.min(from + LANES) {
+                let row = triangle.row(a).start;
+                for b in columns..=a.min(columns + LANES - 1) {
+                    let entry = &input[(row + b) * stride + at..][..W];
+                    whole[(a * p + b) * W..][..W].copy_from_slice(entry);
+                    whole[(b * p + a) * W..][..W].copy_from_slice(entry);
+                }
+            }
+        }
+    }
+
     /// The share of rows `from`.. of M D, up to [`PANEL`] of them, for W vectors of real matrices.
     #[inline(always)]
     fn panel<S: Simd, const W: usize>(&mut self, simd: S, at: usize, from: usize) {
@@ -169,18 +204,13 @@ impl Sliced<'_> {
         let (rows, pitch) = (PANEL.min(r - from), p | 1);
         let stride = vectors_per_row::<S>(self.lanes);
         let triangle = Triangle::new(r);
-        let input = vectors::<S>(self.input);
-        let half = &mut vectors_mut::<S>(self.scratch)[..rows * pitch * W];
+        let (half, whole) = vectors_mut::<S>(self.scratch).split_at_mut(panel_len(p) * W);
+        let half = &mut half[..rows * pitch * W];
         assert!(at + W <= stride);
-        assert_eq!(input.len(), Triangle::new(p).len() * stride);
-        let (mut offsets, mut next) = (Offsets::new(p), Offsets::new(p));
+        let mut offsets = Offsets::new(p);
+        let offsets = offsets.fill(|k| k * W);
         for c in 0..p {
-            // The rows below the diagonal lie far apart, where no processor expects them.
-            let ahead = self
-                .left
-                .fill_offsets(&mut next, (c + 1).min(p - 1), stride, at);
-            ahead.iter().for_each(|k| prefetch(&raw const input[*k]));
-            let offsets = self.left.fill_offsets(&mut offsets, c, stride, at);
+            let column = &whole[c * p * W..][..p * W];
             let (coefficients, spacing) = self.left.for_column(c);
             let out = half[c * W..].as_mut_ptr();
             let store = |a: usize, tile: [S::f64s; W]| {
@@ -190,9 +220,8 @@ impl Sliced<'_> {
                 }
             };
             let coefficients = &coefficients[from * spacing..];
-            // SAFETY: c and k < p, so each offset is that of vector `at` in one of the rows of `input`,
-            // which have `stride` vectors, and at + W ≤ stride.
-            unsafe { rows_times_source(simd, coefficients, spacing, rows, input, offsets, store) };
+            // SAFETY: `column` has p times W vectors, and the offsets are k·W for k < p.
+            unsafe { rows_times_source(simd, coefficients, spacing, rows, column, offsets, store) };
         }
         if let Some(cross) = &mut self.cross {
             // Entry (a, c) of M D is half of that of the sum; the row of the smaller number comes first.
@@ -214,7 +243,6 @@ impl Sliced<'_> {
         }
         let square = vectors_mut::<S>(self.square);
         assert_eq!(square.len(), triangle.len() * stride);
-        let offsets = offsets.fill(|c| c * W);
         for columns in (0..from + rows).step_by(PANEL) {
             for a in columns.max(from)..from + rows {
                 let source = &half[(a - from) * pitch * W..][..p * W];

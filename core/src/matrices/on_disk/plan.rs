@@ -5,7 +5,7 @@
 //! tables of the line search, which save whole passes, and blocks, which save reading.
 
 use crate::linalg::Triangle;
-use crate::linalg::kernels::{LANES, hessian_len};
+use crate::linalg::kernels::{LANES, congruence_scratch, hessian_len};
 use crate::statistics::single_len;
 use crate::{Error, Memory, Settings};
 
@@ -115,7 +115,8 @@ impl Needs {
             0
         };
         // What the kernels take for their own.
-        let scratch = 2 * LANES * r * p + lanes * (2 * width + 1) + (768 + 24 * r) * width;
+        let scratch =
+            congruence_scratch(r, p, 1) + lanes * (2 * width + 1) + (768 + 24 * r) * width;
         // Those of complex matrices have the coefficients of their products besides.
         let scratch = self.planes * self.planes * scratch;
         let products = if self.fitted { self.planes * r * r } else { 0 };
