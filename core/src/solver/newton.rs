@@ -14,6 +14,8 @@ use crate::statistics::Hessian;
 /// The residual of the Newton system may be this share of the gradient, or ĝ if that is less:
 /// convergence is then quadratic.
 const FORCING: f64 = 0.1;
+/// Nor need it be less than what brings ĝ to this share of the tolerance.
+const ENOUGH: f64 = 0.1;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
 /// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
@@ -58,8 +60,9 @@ impl<T: Scalar> Newton<T> {
         let summary = iteration.set.summary();
         let (n, p, criterion) = (summary.len, summary.dimension(), summary.criterion);
         let gradient_norm = iteration.gradient_norm();
+        let enough = ENOUGH * iteration.settings.tolerance / gradient_norm;
         let effort = Effort {
-            forcing: gradient_norm.min(FORCING),
+            forcing: gradient_norm.max(enough).min(FORCING),
             most: most_iterations(n),
         };
         // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
