@@ -368,7 +368,7 @@ typedef struct codiag_record {
      */
     size_t start;
     /**
-     * Whether only a sample of the matrices is looked at, to improve the start: 0 or 1. Such points are
+     * Whether only a sample of the matrices, or combinations of them, are looked at, to improve the start: 0 or 1. Such points are
      * not in the history, and their losses lack a constant.
      */
     int sample;

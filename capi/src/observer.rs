@@ -17,7 +17,7 @@ pub struct codiag_record {
     pub size: usize,
     /// Which start it belongs to: 0 for the one asked for, then those of codiag_settings.restarts.
     pub start: usize,
-    /// Whether only a sample of the matrices is looked at, to improve the start: 0 or 1. Such points are
+    /// Whether only a sample of the matrices, or combinations of them, are looked at, to improve the start: 0 or 1. Such points are
     /// not in the history, and their losses lack a constant.
     pub sample: c_int,
     /// 0 for the start.
