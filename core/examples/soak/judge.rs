@@ -90,7 +90,7 @@ fn place(record: &Record) -> (usize, bool, usize) {
 
 /// What rounding does to numbers made from B, whatever the units of the channels.
 struct Rounding {
-    /// How many times as large as a diagonal entry of B C Bᴴ the terms are that it is the sum of, or, if that is more, the
+    /// How many times as large as a diagonal entry of B C Bᴴ the terms are that it is the sum of, in the mean or any matrix, or, if that is more, the
     /// condition of B C̄ Bᴴ with powers of 1: where components are all but the same, their differences are what is
     /// left of the digits. Of a fit, which divides by the squared sines of the angles between columns of A, what these make of it.
     cancellation: f64,
@@ -115,17 +115,24 @@ impl Rounding {
             None => b.clone(),
         };
         let mean = set.mean();
-        let moved = &(&b * mean) * &b.adjoint();
-        let terms = |a: usize| -> f64 {
+        let moved = |c: &Matrix<T>| &(&b * c) * &b.adjoint();
+        // How many times as large as its power a component's terms are, in one matrix.
+        let ratio = |c: &Matrix<T>, moved: &Matrix<T>, a: usize| {
             let row = b.row(a).iter().enumerate();
-            row.map(|(k, x)| x.abs() * mean[(k, k)].real().sqrt()).sum()
+            let terms: f64 = row.map(|(k, x)| x.abs() * c[(k, k)].real().sqrt()).sum();
+            terms.powi(2) / moved[(a, a)].real()
         };
-        let power = |a: usize| moved[(a, a)].real();
-        let ratios = (0..p).map(|a| terms(a).powi(2) / power(a));
+        let whole = moved(mean);
+        let mut ratios: Vec<f64> = (0..p).map(|a| ratio(mean, &whole, a)).collect();
+        for c in (0..set.len()).map(|i| set.matrix(i)) {
+            let moved = moved(&c);
+            ratios.extend((0..p).map(|a| ratio(&c, &moved, a)).filter(|x| *x > 0.0));
+        }
+        let power = |a: usize| whole[(a, a)].real();
         let gauge: Vec<f64> = (0..p).map(|a| 1.0 / power(a).sqrt()).collect();
-        let correlations = Matrix::from_fn(p, p, |a, c| moved[(a, c)] * (gauge[a] * gauge[c]));
+        let correlations = Matrix::from_fn(p, p, |a, c| whole[(a, c)] * (gauge[a] * gauge[c]));
         Self {
-            cancellation: ratios.fold(condition(&correlations), f64::max),
+            cancellation: ratios.into_iter().fold(condition(&correlations), f64::max),
             gauge,
         }
     }
