@@ -46,3 +46,30 @@ def epochs():
     labels = np.repeat(np.arange(4), 15)
     sources = rng.standard_normal((60, 6, 200)) * powers[labels][:, :, None]
     return mixing @ sources, labels
+
+
+@pytest.fixture
+def never_hangs():
+    """A test that would wait for ever fails instead."""
+
+    def alarm(*_):
+        raise AssertionError("still waiting after two minutes")
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes of one thread each."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

@@ -19,40 +19,17 @@ import codiag
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="kills and alarms")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="kills and alarms"),
+    pytest.mark.usefixtures("never_hangs"),
+]
 
 N, P = 1500, 6
-
-
-@pytest.fixture(autouse=True)
-def never_hangs():
-    """A test that would wait for ever fails instead."""
-
-    def alarm(*_):
-        raise AssertionError("still waiting after two minutes")
-
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.alarm(120)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")
 def C():
     return codiag.datasets.synthetic(N, P, sigma=0.3, seed=1)[0]
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Two worker processes of one thread each."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 class Mortals:
@@ -200,6 +177,19 @@ class TestSameAnswer:
     def test_persisted(self, client, C):
         kept = da.from_array(C, chunks=(300, P, P)).persist()
         assert_same(codiag.diagonalize(kept), codiag.diagonalize(C))
+
+    def test_from_a_zarr_store_to_the_answer(self, client, tmp_path):
+        pytest.importorskip("zarr")
+        rng = np.random.default_rng(3)
+        powers = np.repeat(rng.uniform(0.2, 2, (4, 60)), 200, axis=1)
+        signals = rng.normal(size=(4, 4)) @ (powers * rng.normal(size=(4, 12_000)))
+        store = str(tmp_path / "recording.zarr")
+        da.from_array(signals, chunks=(4, 1700)).to_zarr(store)
+        lazy = da.from_zarr(store)
+        made = codiag.dask.segment_covariances(lazy, segment_length=200)
+        cut = np.split(signals, 60, axis=1)
+        expected = codiag.diagonalize(np.array([np.cov(x, bias=True) for x in cut]))
+        assert_same(codiag.diagonalize(made), expected)
 
     def test_one_worker(self, C):
         with mortals(1):
@@ -468,118 +458,3 @@ class TestFairGroups:
     def test_uneven_chunks(self):
         groups = self.groups(["gone"] * 4, [7, 1, 4, 2], {"a": 1, "b": 1})
         assert sorted(sum([7, 1, 4, 2][k] for k in group) for group in groups) == [7, 7]
-
-
-class TestSegments:
-    @staticmethod
-    def covariances(signals, length, step):
-        starts = range(0, signals.shape[1] - length + 1, step)
-        return np.array([np.cov(signals[:, s : s + length], bias=True) for s in starts])
-
-    @pytest.mark.parametrize("chunks", [1000, 170, 64, (300, 1, 699)], ids=str)
-    @pytest.mark.parametrize(("overlap", "step"), [(0.0, 150), (0.5, 75), (0.99, 2)])
-    def test_segments_that_straddle_chunks(self, chunks, overlap, step):
-        signals = np.random.default_rng(0).normal(size=(3, 1000))
-        lazy = da.from_array(signals, chunks=(2, chunks))
-        made = codiag.dask.segment_covariances(lazy, segment_length=150, overlap=overlap)
-        expected = self.covariances(signals, 150, step)
-        assert made.shape == expected.shape
-        np.testing.assert_allclose(made.compute(scheduler="sync"), expected, atol=1e-12)
-
-    def test_without_centring(self):
-        signals = np.random.default_rng(0).normal(1, size=(3, 100))
-        lazy = da.from_array(signals, chunks=(3, 30))
-        made = codiag.dask.segment_covariances(lazy, segment_length=100, center=False)
-        expected = signals @ signals.T / 100
-        np.testing.assert_allclose(made.compute(scheduler="sync")[0], expected, atol=1e-12)
-
-    def test_from_a_zarr_store_to_the_answer(self, client, tmp_path):
-        pytest.importorskip("zarr")
-        rng = np.random.default_rng(3)
-        powers = np.repeat(rng.uniform(0.2, 2, (4, 60)), 200, axis=1)
-        signals = rng.normal(size=(4, 4)) @ (powers * rng.normal(size=(4, 12_000)))
-        store = str(tmp_path / "recording.zarr")
-        da.from_array(signals, chunks=(4, 1700)).to_zarr(store)
-        lazy = da.from_zarr(store)
-        made = codiag.dask.segment_covariances(lazy, segment_length=200)
-        expected = codiag.diagonalize(self.covariances(signals, 200, 200))
-        assert_same(codiag.diagonalize(made), expected)
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"segment_length": 0}, "at least 1 sample"),
-            ({"segment_length": 101}, "got 101 for 100 samples"),
-            ({"segment_length": 10, "overlap": 1.0}, "overlap must be"),
-        ],
-    )
-    def test_bad_options(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            codiag.dask.segment_covariances(da.zeros((3, 100)), **options)
-
-    def test_not_a_dask_array(self):
-        with pytest.raises(ValueError, match="dask array"):
-            codiag.dask.segment_covariances(np.zeros((3, 100)), segment_length=10)
-
-
-class TestMoments:
-    @staticmethod
-    def recording():
-        rng = np.random.default_rng(0)
-        sources = np.array(
-            [np.convolve(rng.laplace(size=1000), [1, a], "same") for a in (0.9, -0.5)]
-        )
-        return 3 + rng.normal(size=(3, 2)) @ sources + 0.1 * rng.normal(size=(3, 1000))
-
-    @pytest.mark.parametrize("chunks", [1000, 170, 9, (300, 1, 699)], ids=str)
-    @pytest.mark.parametrize("center", [True, False])
-    def test_lags_that_straddle_chunks(self, chunks, center):
-        X, lags = self.recording(), [0, 1, 5, 40]
-        made = codiag.dask.lagged_covariances(
-            da.from_array(X, chunks=(2, chunks)), lags, center=center
-        )
-        expected = codiag.lagged_covariances(X, lags, center=center)
-        assert made.shape == expected.shape
-        np.testing.assert_allclose(made.compute(scheduler="sync"), expected, atol=1e-11)
-
-    def test_one_set_of_lags_per_segment(self):
-        X = self.recording()
-        options = {"segment_length": 150, "overlap": 0.5}
-        made = codiag.dask.lagged_covariances(da.from_array(X, chunks=(3, 170)), 10, **options)
-        expected = codiag.lagged_covariances(X, 10, **options)
-        assert made.shape == expected.shape
-        np.testing.assert_allclose(made.compute(scheduler="sync"), expected, atol=1e-12)
-
-    @pytest.mark.parametrize("n_components", [None, 2, 0.9])
-    def test_cumulants(self, n_components):
-        X = self.recording()
-        with dask.config.set(scheduler="sync"):
-            Q, W = codiag.dask.cumulants(da.from_array(X, chunks=(2, 170)), n_components)
-            Q = Q.compute()
-        expected, whitener = codiag.cumulants(X, n_components)
-        signs = np.sign(np.sum(W * whitener, axis=1))
-        np.testing.assert_allclose(signs[:, None] * W, whitener, atol=1e-8)
-        # A sign of a component is one of its rows, columns and pairs.
-        first, second = np.tril_indices(len(W))
-        turned = Q * np.multiply.outer(signs[first] * signs[second], np.outer(signs, signs))
-        np.testing.assert_allclose(turned, expected, atol=1e-8)
-
-    def test_sobi_on_a_cluster(self, client):
-        X = self.recording()
-        lazy = da.from_array(X, chunks=(3, 170))
-        W = codiag.dask.whitener(lazy, 2)
-        np.testing.assert_allclose(np.cov(W @ X, bias=True), np.eye(2), atol=1e-9)
-        C = codiag.dask.lagged_covariances(W @ lazy, 20)
-        filters = codiag.diagonalize(C, criterion="frobenius").B @ W
-        expected = codiag.SOBI(2, lags=20).fit(X).filters_
-        agreement = np.abs(np.corrcoef(np.vstack([filters @ X, expected @ X]))[:2, 2:])
-        np.testing.assert_allclose(agreement.max(axis=0), 1, atol=1e-6)
-
-    def test_what_is_refused(self):
-        lazy = da.zeros((3, 100))
-        with pytest.raises(ValueError, match="lag 100 needs more than 100 samples, got 100"):
-            codiag.dask.lagged_covariances(lazy, 100)
-        with pytest.raises(ValueError, match="dask array"):
-            codiag.dask.cumulants(np.zeros((3, 100)))
-        with pytest.raises(ValueError, match="not finite"):
-            codiag.dask.whitener(da.full((3, 100), np.nan, chunks=(3, 50)))

@@ -90,9 +90,10 @@ fn place(record: &Record) -> (usize, bool, usize) {
 
 /// What rounding does to numbers made from B, whatever the units of the channels.
 struct Rounding {
-    /// How many times as large as a diagonal entry of B C Bᴴ the terms are that it is the sum of, in the mean or any matrix, or, if that is more, the
-    /// condition of B C̄ Bᴴ with powers of 1: where components are all but the same, their differences are what is
-    /// left of the digits. Of a fit, which divides by the squared sines of the angles between columns of A, what these make of it.
+    /// How many times as large as a diagonal entry of B C Bᴴ, of the mean or any matrix, the terms are that it is the
+    /// sum of; or, if that is more, the condition of B C̄ Bᴴ with powers of 1: where components are all but the same,
+    /// their differences are what is left of the digits. Of a fit, which divides by the squared sines of the angles
+    /// between columns of A, what these make of it.
     cancellation: f64,
     /// For each component of the likelihood 1/√(b_a C̄ b_aᴴ), the factor that brings its mean power to 1.
     gauge: Vec<f64>,
