@@ -10,7 +10,7 @@
 //!   acts on the real and imaginary parts of e_a side by side.
 
 use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, LANES};
+use crate::linalg::kernels::{self, LANES, Real};
 use crate::linalg::{Matrix, Scalar, Triangle};
 use crate::matrices::Recycled;
 use crate::threads::Workers;
@@ -89,15 +89,24 @@ pub struct Hessian<T = f64> {
     criterion: Criterion,
     p: usize,
     rows: Recycled,
-    /// The same in single precision, for products, if there are many; once they have been asked for.
+    /// The same in single precision, for products: as a set that stands in single precision has written them, or a
+    /// copy of the rows if there are many; once it has been asked for.
     single: Vec<f32>,
-    single_is_current: bool,
+    current: Current,
     /// The operands of a product, in the layout of the row blocks.
     operand: Vec<f64>,
     result: Vec<f64>,
     /// Who works on a product.
     workers: Workers,
     scalar: PhantomData<T>,
+}
+
+/// Which row blocks are those of the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Current {
+    Rows,
+    Single,
+    Both,
 }
 
 /// From so many numbers on (1 MB, from p = 64 on), row blocks do not stay in the nearer caches from one
@@ -120,13 +129,14 @@ impl<T: Scalar> Hessian<T> {
 
     /// Any numbers, to be overwritten.
     pub(crate) fn unset(criterion: Criterion, p: usize) -> Self {
-        let len = p.div_ceil(LANES) * T::PLANES * p * LANES;
+        // As wide as groups are in either precision.
+        let len = p.next_multiple_of(f32::LANES) * T::PLANES * p;
         Self {
             criterion,
             p,
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Vec::new(),
-            single_is_current: false,
+            current: Current::Rows,
             operand: vec![0.0; len],
             result: vec![0.0; len],
             workers: Workers::One,
@@ -141,21 +151,29 @@ impl<T: Scalar> Hessian<T> {
 
     /// The row blocks as the numbers in which parts of a set pass them on; the sum of the numbers
     /// of the parts, weighed by their shares, is that of the whole.
+    ///
+    /// # Panics
+    /// If a set that stands in single precision has written it: then there are none.
     pub fn rows(&self) -> &[f64] {
+        assert!(
+            self.current != Current::Single,
+            "row blocks in double precision"
+        );
         &self.rows
     }
 
     /// The same, to be written.
     pub fn rows_mut(&mut self) -> &mut [f64] {
-        self.single_is_current = false;
+        self.current = Current::Rows;
         &mut self.rows
     }
 
-    /// Exchanges the row blocks for others.
-    pub(crate) fn swap_rows(&mut self, rows: &mut Recycled) {
-        self.single_is_current = false;
-        assert_eq!(rows.len(), self.rows.len());
-        std::mem::swap(&mut self.rows, rows);
+    /// Row blocks in single precision, to be written instead of the others.
+    pub(crate) fn single_mut(&mut self) -> &mut [f32] {
+        self.current = Current::Single;
+        let len = kernels::hessian_len_in::<f32>(self.p, T::PLANES);
+        self.single.resize(len, 0.0);
+        &mut self.single
     }
 
     /// The size p of the matrices.
@@ -179,7 +197,7 @@ impl<T: Scalar> Hessian<T> {
         let len = self.triangle().len();
         let mut numbers = Vec::with_capacity(self.p * len);
         for a in 0..self.p {
-            numbers.extend((0..len).map(|entry| self.rows[self.place(a, entry)]));
+            numbers.extend((0..len).map(|entry| self.rows()[self.place(a, entry)]));
         }
         numbers
     }
@@ -191,7 +209,7 @@ impl<T: Scalar> Hessian<T> {
     pub fn set_triangles(&mut self, numbers: &[f64]) {
         let len = self.triangle().len();
         assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
-        self.single_is_current = false;
+        self.current = Current::Rows;
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
                 let place = self.place(a, entry);
@@ -215,7 +233,7 @@ impl<T: Scalar> Hessian<T> {
             a < p && b.max(c) < triangle.size(),
             "no entry ({b}, {c}) of row block {a} of {p}"
         );
-        self.rows[self.place(a, triangle.index(b, c))]
+        self.rows()[self.place(a, triangle.index(b, c))]
     }
 
     /// H·E = (rows M^a e_a) + Eᴴ, off the diagonal; the diagonal is a change of scale and phase.
@@ -225,57 +243,91 @@ impl<T: Scalar> Hessian<T> {
     pub fn product(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = self.p;
         assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
-        let mut product = Matrix::zeros(p, p);
-        let (operand, _) = self.operand.as_chunks_mut();
-        let panels = operand.chunks_exact_mut(T::PLANES * p);
-        for (rows, panel) in e.as_slice().chunks(p * LANES).zip(panels) {
-            rows_to_panel(rows, panel);
-        }
-        self.multiply();
-        let (result, _) = self.result.as_chunks();
-        let panels = result.chunks_exact(T::PLANES * p);
-        for (rows, panel) in product.as_mut_slice().chunks_mut(p * LANES).zip(panels) {
-            panel_to_rows(panel, rows);
-        }
+        let mut product = if self.current == Current::Rows && self.rows.len() < MANY {
+            self.in_groups::<LANES>(e, Self::multiply_rows)
+        } else {
+            self.in_groups::<{ f32::LANES }>(e, Self::multiply_single)
+        };
         self.criterion.add_determinant(&mut product, e);
         product
     }
 }
 
 impl<T: Scalar> Hessian<T> {
+    /// The rows M^a e_a, by products of `operand` with row blocks in groups of L.
+    fn in_groups<const L: usize>(&mut self, e: &Matrix<T>, multiply: fn(&mut Self)) -> Matrix<T> {
+        let p = self.p;
+        let mut product = Matrix::zeros(p, p);
+        let (operand, _) = self.operand.as_chunks_mut::<L>();
+        let panels = operand.chunks_exact_mut(T::PLANES * p);
+        for (rows, panel) in e.as_slice().chunks(p * L).zip(panels) {
+            rows_to_panel(rows, panel);
+        }
+        multiply(self);
+        let (result, _) = self.result.as_chunks::<L>();
+        let panels = result.chunks_exact(T::PLANES * p);
+        for (rows, panel) in product.as_mut_slice().chunks_mut(p * L).zip(panels) {
+            panel_to_rows(panel, rows);
+        }
+        product
+    }
+
     /// The product with `operand`, a group of row blocks at a time.
-    fn multiply(&mut self) {
+    fn multiply_rows(&mut self) {
         let size = T::PLANES * self.p;
         let (block, panel) = (Triangle::new(size).len() * LANES, size * LANES);
-        // Each number is read, from memory if there are many, for two multiply-adds.
-        let workers = self.workers.if_worthwhile(4 * self.rows.len());
         let panels = self.operand.chunks_exact(panel);
         let panels = panels.zip(self.result.chunks_exact_mut(panel));
-        let groups = self.rows.chunks_exact(block).zip(panels);
-        if single_len(self.rows.len()) == 0 {
-            let mut groups: Vec<_> = groups.collect();
-            workers.each(&mut groups, |(rows, (e, out))| {
-                kernels::hessian_times(size, rows, e, out);
-            });
-            return;
-        }
-        self.single.resize(self.rows.len(), 0.0);
-        let (copy, current) = (self.single.chunks_exact_mut(block), self.single_is_current);
-        let mut groups: Vec<_> = copy.zip(groups).collect();
-        workers.each(&mut groups, |(single, (rows, (e, out)))| {
-            if !current {
-                for (x, y) in single.iter_mut().zip(*rows) {
-                    *x = *y as f32;
-                }
+        let mut groups: Vec<_> = self.rows.chunks_exact(block).zip(panels).collect();
+        // Each number is read, from memory if there are many, for two multiply-adds.
+        let workers = self.workers.if_worthwhile(4 * self.rows.len());
+        workers.each(&mut groups, |(rows, (e, out))| {
+            kernels::hessian_times(size, rows, e, out);
+        });
+    }
+
+    /// The same in single precision, of which a copy is made if need be.
+    fn multiply_single(&mut self) {
+        let size = T::PLANES * self.p;
+        let entries = Triangle::new(size).len();
+        let (block, panel) = (entries * f32::LANES, size * f32::LANES);
+        let copied = self.current == Current::Rows;
+        self.single
+            .resize(kernels::hessian_len_in::<f32>(self.p, T::PLANES), 0.0);
+        // A group has as many numbers as two of double precision, but for the last.
+        let mut rows = self.rows.chunks(block);
+        let panels = self.operand.chunks_exact(panel);
+        let panels = panels.zip(self.result.chunks_exact_mut(panel));
+        let groups = self.single.chunks_exact_mut(block).zip(panels);
+        let mut groups: Vec<_> = groups.map(|group| (group, rows.next())).collect();
+        let workers = self.workers.if_worthwhile(4 * self.rows.len());
+        workers.each(&mut groups, |((single, (e, out)), rows)| {
+            if copied {
+                let rows = rows.expect("as many rows as there are copies");
+                round_rows(entries, rows, single);
             }
             kernels::hessian_times(size, single, e, out);
         });
-        self.single_is_current = true;
+        if copied {
+            self.current = Current::Both;
+        }
     }
 }
 
-/// Up to eight rows side by side, as the row blocks are: their real parts, then the imaginary ones.
-fn rows_to_panel<T: Scalar>(rows: &[T], panel: &mut [[f64; LANES]]) {
+/// One or two groups of row blocks as one of single precision, side by side.
+fn round_rows(entries: usize, rows: &[f64], single: &mut [f32]) {
+    let (places, _) = single.as_chunks_mut::<LANES>();
+    let (rows, _) = rows.as_chunks::<LANES>();
+    const { assert!(f32::LANES == 2 * LANES) };
+    for (half, rows) in rows.chunks_exact(entries).enumerate() {
+        for (entry, numbers) in rows.iter().enumerate() {
+            places[2 * entry + half] = numbers.map(|x| x as f32);
+        }
+    }
+}
+
+/// Up to L rows side by side, as the row blocks are: their real parts, then the imaginary ones.
+fn rows_to_panel<T: Scalar, const L: usize>(rows: &[T], panel: &mut [[f64; L]]) {
     let p = panel.len() / T::PLANES;
     let (real, imaginary) = panel.split_at_mut(p);
     for (b, place) in real.iter_mut().enumerate() {
@@ -290,7 +342,7 @@ fn rows_to_panel<T: Scalar>(rows: &[T], panel: &mut [[f64; LANES]]) {
     }
 }
 
-fn panel_to_rows<T: Scalar>(panel: &[[f64; LANES]], rows: &mut [T]) {
+fn panel_to_rows<T: Scalar, const L: usize>(panel: &[[f64; L]], rows: &mut [T]) {
     let p = panel.len() / T::PLANES;
     for (l, row) in rows.chunks_exact_mut(p).enumerate() {
         for (b, x) in row.iter_mut().enumerate() {

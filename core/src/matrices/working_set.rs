@@ -139,6 +139,13 @@ pub trait WorkingSet<T: Scalar = f64> {
     /// likelihood.
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error>;
 
+    /// Goes on in single precision from the current D, until the next [`reset`](Self::reset), if the set can: passes then
+    /// take half the time. Only statistics, stored Hessians, probes, line points and steps are asked for meanwhile, and
+    /// have about six digits. Says whether it does; false by default.
+    fn round_to_single(&mut self) -> bool {
+        false
+    }
+
     /// Σ_i w_i Dⁱ.
     fn mean(&mut self) -> Result<Matrix<T>, Error>;
 

@@ -8,7 +8,7 @@ use crate::direction::quasi_newton;
 use crate::error::{Remedy, StartProblem};
 use crate::least_squares::{Point, is_cancelled, is_collinear, wedge};
 use crate::linalg::{self, Matrix, Scalar};
-use crate::line_search::Trial;
+use crate::line_search::{Line, Trial};
 use crate::matrices::{Probe, Summary, WorkingSet};
 use crate::report::{Record, Status, StepKind};
 use crate::rounding::{CarriedErrors, DRIFT, Renewal};
@@ -23,6 +23,15 @@ const PATIENCE: usize = 3;
 /// predicts, is above the best so far. While ĝ > 0.01, what was left in 110 solves of MEG sets was 2 to 6 times
 /// that decrease; and then it hardly matters.
 const REACH: f64 = 6.5;
+
+/// Above this ĝ single precision saves more than it takes to return to double precision.
+const FAR: f64 = 1e-2;
+/// Below this ĝ, or the tolerance if that is more, the matrices stand in double precision: a gradient in single precision
+/// has errors of 10⁻⁷ to 10⁻⁶.
+const PRECISE: f64 = 1e-6;
+/// How much larger changes of the loss must be in single precision to be more than rounding. The errors of the
+/// matrices have signs as they fall, so that most of them cancel.
+const COARSER: f64 = f32::EPSILON as f64 / f64::EPSILON / 16.0;
 
 /// Where one solve begins.
 pub(super) struct Beginning<T> {
@@ -67,6 +76,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar> {
     pub history: Vec<Record>,
     /// What rounding has left in the matrices where the set stands.
     pub errors: CarriedErrors,
+    /// Whether the set stands in single precision.
+    single: bool,
     progress: &'a mut Progress<'o, T>,
     passes: f64,
     /// The point of smallest ĝ since changes of the loss became rounding.
@@ -105,6 +116,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             loss,
             statistics,
             history: Vec::new(),
+            single: false,
             progress,
             passes: 1.0 + passes,
             best: None,
@@ -175,8 +187,42 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         Ok(!small)
     }
 
+    /// The loss along a direction that has been probed.
+    pub fn line<'e>(&'e mut self, e: &'e Matrix<T>) -> Result<Line<'e, T>, Error> {
+        let mut line = Line::new(self.set, e)?;
+        if self.single {
+            line.noise *= COARSER;
+        }
+        Ok(line)
+    }
+
+    /// The ĝ above which single precision will do.
+    fn precise_below(&self) -> f64 {
+        PRECISE.max(self.settings.tolerance)
+    }
+
+    /// Goes on in single precision, if that is worthwhile.
+    pub fn round_to_single(&mut self) {
+        let far = self.gradient_norm() > FAR.max(self.precise_below());
+        self.single = far && self.set.round_to_single();
+    }
+
+    /// Returns to double precision; whether the set was not there already.
+    pub fn leave_single(&mut self) -> Result<bool, Error> {
+        let left = self.single;
+        if left {
+            self.renew()?;
+        }
+        Ok(left)
+    }
+
     /// Makes the matrices Dⁱ anew where those that have come here step by step have lost too much on the way.
     pub fn refresh(&mut self) -> Result<(), Error> {
+        if self.single {
+            // Not a number is no large one.
+            let will_do = self.gradient_norm() > self.precise_below() && self.stalled == 0;
+            return if will_do { Ok(()) } else { self.renew() };
+        }
         let summary = self.set.summary();
         // Of the Frobenius criterion all errors are shares of the same energy; a fit has none to carry.
         if summary.criterion != Criterion::Likelihood {
@@ -196,6 +242,9 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         self.b = in_gauge(self.set.summary(), self.settings, b);
         let diagonal_sum = self.set.reset(&self.b)?;
         self.count(1.0);
+        if std::mem::take(&mut self.single) {
+            (self.best, self.stalled) = (None, 0);
+        }
         let summary = self.set.summary();
         let log_det = linalg::log_abs_det(&self.b);
         self.loss = summary.criterion.loss(summary, diagonal_sum, log_det);
@@ -348,6 +397,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         let here = self.gradient_norm();
         match self.best {
             Some((gradient_norm, b)) if gradient_norm < here => (b, None, self.history),
+            _ if self.single => (self.b, None, self.history),
             _ => (self.b, Some(self.statistics), self.history),
         }
     }

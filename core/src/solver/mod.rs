@@ -293,7 +293,12 @@ fn iterate<T: Scalar>(
         if let Some(status) = iteration.status() {
             return Ok(iteration.verdict(status));
         }
-        step = match method.step(iteration)? {
+        let found = match method.step(iteration)? {
+            // Rounding may have been in the way.
+            None if iteration.leave_single()? => method.step(iteration)?,
+            found => found,
+        };
+        step = match found {
             Some(step) => step,
             None => return Ok(iteration.verdict(Status::NoFurtherDecrease)),
         };

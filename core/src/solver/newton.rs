@@ -5,7 +5,6 @@ use super::{Stepper, rotation};
 use crate::Error;
 use crate::direction::newton::{self, Direction, Effort, Group};
 use crate::linalg::{Matrix, Scalar};
-use crate::line_search::Line;
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
 use crate::settings::Settings;
@@ -31,6 +30,8 @@ pub(super) struct Newton<T> {
     stored: bool,
     /// It, or its memory, kept from step to step.
     hessian: Option<Hessian<T>>,
+    /// Whether single precision is still to be thought of.
+    may_round: bool,
     /// ĝ before the last step, if that was a full one with a Hessian of its own.
     before_full_step: Option<f64>,
 }
@@ -40,9 +41,11 @@ impl<T: Scalar> Newton<T> {
     pub fn new(set: &mut dyn WorkingSet<T>, settings: &Settings) -> Self {
         let (n, p) = (set.summary().len, set.summary().dimension());
         let fits = Hessian::<T>::bytes(p) <= settings.hessian_memory;
+        let stored = fits && !passes_are_cheaper(n, p) && set.expect_hessian();
         Self {
-            stored: fits && !passes_are_cheaper(n, p) && set.expect_hessian(),
+            stored,
             hessian: None,
+            may_round: stored && !settings.orthogonal,
             before_full_step: None,
         }
     }
@@ -98,6 +101,9 @@ impl<T: Scalar> Newton<T> {
 
 impl<T: Scalar> Stepper<T> for Newton<T> {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
+        if std::mem::take(&mut self.may_round) {
+            iteration.round_to_single();
+        }
         let Direction { e, iterations } = self.direction(iteration)?;
         let length = if iteration.settings.orthogonal {
             rotation::rotate(iteration, &e)?
@@ -134,7 +140,7 @@ fn follow<T: Scalar>(
         if f.dot(&iteration.statistics.gradient) < 0.0 {
             let probe = iteration.set.probe(&f)?;
             iteration.count(1.0);
-            let mut line = Line::new(iteration.set, &f)?;
+            let mut line = iteration.line(&f)?;
             let noise = line.noise;
             if let Some(trial) = line.minimize(1.0, 0.1)?
                 && trial.alpha >= SHORTEST

@@ -6,7 +6,6 @@ use super::{Stepper, rotation};
 use crate::Error;
 use crate::direction::quasi_newton;
 use crate::linalg::Scalar;
-use crate::line_search::Line;
 use crate::report::StepKind;
 
 /// The quasi-Newton method.
@@ -32,7 +31,7 @@ fn shear<T: Scalar>(iteration: &mut Iteration<'_, '_, T>) -> Result<Option<f64>,
     let e = quasi_newton::direction(&iteration.statistics, settings.lambda_min);
     let probe = iteration.set.probe(&e)?;
     iteration.count(1.0);
-    let mut line = Line::new(iteration.set, &e)?;
+    let mut line = iteration.line(&e)?;
     let noise = line.noise;
     let Some(trial) = line.backtrack(settings.max_halvings)? else {
         return Ok(None);

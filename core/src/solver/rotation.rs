@@ -3,7 +3,6 @@
 use super::iteration::Iteration;
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::line_search::Line;
 
 /// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; returns α, or None if it never does.
 pub(super) fn rotate<T: Scalar>(
@@ -19,7 +18,7 @@ pub(super) fn rotate<T: Scalar>(
         // I + change is the rotation: one full step along `change` makes it.
         let probe = iteration.set.probe(&change)?;
         iteration.count(1.0);
-        let mut line = Line::new(iteration.set, &change)?;
+        let mut line = iteration.line(&change)?;
         let noise = line.noise;
         if let Some(trial) = line.backtrack(1)? {
             iteration.advance(&change, &probe, trial, noise)?;

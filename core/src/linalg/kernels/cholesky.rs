@@ -59,7 +59,7 @@ impl WithSimd for Factorize<'_> {
             pivots,
             smallest,
         } = self;
-        let stride = vectors_per_row::<S>(lanes);
+        let stride = vectors_per_row::<f64, S>(lanes);
         let triangle = Triangle::new(p);
         let block = vectors::<S>(block);
         let pivots = vectors_mut::<S>(pivots);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::LANES;
+use super::Real;
 use crate::linalg::{Matrix, Scalar, Triangle, reals};
 
 /// The rows of an r×p matrix M as the coefficients of real combinations.
@@ -12,18 +12,18 @@ use crate::linalg::{Matrix, Scalar, Triangle, reals};
 /// k < c, where the entry stored is (c, k), the conjugate. The k are therefore taken in the order
 /// c … p−1, 0 … c−1, and every row of coefficients is written out twice, first for the one sign and then
 /// for the other: those of column c are then the 2p from number 2c on.
-pub(super) struct Left<'a> {
-    numbers: Cow<'a, [f64]>,
+pub(super) struct Left<'a, R: Real = f64> {
+    numbers: Cow<'a, [R]>,
     planes: usize,
     rows: usize,
     columns: usize,
 }
 
-impl<'a> Left<'a> {
+impl<'a, R: Real> Left<'a, R> {
     pub fn new<T: Scalar>(m: &'a Matrix<T>) -> Self {
         let (rows, columns) = (m.rows(), m.columns());
         let numbers = if T::PLANES == 1 {
-            Cow::Borrowed(reals(m.as_slice()))
+            rounded(Cow::Borrowed(reals(m.as_slice())))
         } else {
             let mut numbers = Vec::with_capacity(8 * rows * columns);
             for a in 0..rows {
@@ -37,7 +37,7 @@ impl<'a> Left<'a> {
                     numbers.extend(m.row(a).iter().flat_map(of));
                 }
             }
-            Cow::Owned(numbers)
+            rounded(Cow::Owned(numbers))
         };
         Self {
             numbers,
@@ -73,12 +73,12 @@ impl<'a> Left<'a> {
 
     /// How many numbers of scratch M D takes for slices two of the widest vectors wide.
     pub fn scratch_len(&self) -> usize {
-        self.half_len(2 * LANES)
+        self.half_len(2 * R::LANES)
     }
 
     /// The coefficients for column c, row after row, and how far apart the rows begin.
     #[inline(always)]
-    pub fn for_column(&self, c: usize) -> (&[f64], usize) {
+    pub fn for_column(&self, c: usize) -> (&[R], usize) {
         if self.planes == 1 {
             (&self.numbers, self.columns)
         } else {
@@ -111,9 +111,9 @@ impl<'a> Left<'a> {
 /// The rows of an r×p matrix M as the coefficients of (half) Mᴴ, row a of `half` being given as its p
 /// real parts and then its p imaginary ones: r rows of p for real M, else r rows of 2p for the real
 /// parts of the result, and then r for the imaginary ones.
-pub(super) fn right<T: Scalar>(m: &Matrix<T>) -> Cow<'_, [f64]> {
+pub(super) fn right<T: Scalar, R: Real>(m: &Matrix<T>) -> Cow<'_, [R]> {
     if T::PLANES == 1 {
-        return Cow::Borrowed(reals(m.as_slice()));
+        return rounded(Cow::Borrowed(reals(m.as_slice())));
     }
     // (u + iv)(x − iy) = (ux + vy) + i(vx − uy).
     let mut numbers = Vec::with_capacity(4 * m.rows() * m.columns());
@@ -125,7 +125,18 @@ pub(super) fn right<T: Scalar>(m: &Matrix<T>) -> Cow<'_, [f64]> {
         numbers.extend(m.row(b).iter().map(|z| -z.imaginary()));
         numbers.extend(m.row(b).iter().map(|z| z.real()));
     }
-    Cow::Owned(numbers)
+    rounded(Cow::Owned(numbers))
+}
+
+/// Numbers in the precision of a block: as they are, or a copy.
+fn rounded<R: Real>(numbers: Cow<'_, [f64]>) -> Cow<'_, [R]> {
+    match numbers {
+        Cow::Borrowed(numbers) => match bytemuck::try_cast_slice(numbers) {
+            Ok(same) if size_of::<R>() == size_of::<f64>() => Cow::Borrowed(same),
+            _ => Cow::Owned(numbers.iter().map(|x| R::rounded(*x)).collect()),
+        },
+        Cow::Owned(numbers) => Cow::Owned(numbers.into_iter().map(R::rounded).collect()),
+    }
 }
 
 /// Where the vectors of a combination start; on the stack unless there are many.

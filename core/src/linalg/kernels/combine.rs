@@ -5,7 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::moments::dot;
 use super::transform::rows_times_source;
-use super::{LANES, dispatch, vectors, vectors_mut, vectors_per_group, vectors_per_row};
+use super::{LANES, Real, dispatch, vectors, vectors_mut, vectors_per_group, vectors_per_row};
 
 /// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number per entry).
 pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
@@ -33,7 +33,7 @@ impl WithSimd for Combine<'_> {
         let lanes = self.coefficients.len();
         let coefficients = vectors::<S>(self.coefficients);
         for (row, out) in self.block.chunks_exact(lanes).zip(self.out) {
-            *out += simd.reduce_sum_f64s(dot(simd, vectors::<S>(row), coefficients));
+            *out += f64::sum(simd, dot::<f64, S>(simd, vectors::<S>(row), coefficients));
         }
     }
 }
@@ -109,7 +109,7 @@ impl WithSimd for CorrelateEight<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let stride = vectors_per_row::<S>(self.out.len() / LANES);
+        let stride = vectors_per_row::<f64, S>(self.out.len() / LANES);
         let block = vectors::<S>(self.block);
         let out = vectors_mut::<S>(self.out);
         let offsets = &mut vec![0; self.entries.len() / LANES];
@@ -151,15 +151,15 @@ fn correlate_slice<S: Simd, const W: usize>(
 /// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
 /// columns of u; if that `begins` the sums, whatever was in them.
 #[inline(always)]
-pub(super) fn add_products<S: Simd>(
+pub(super) fn add_products<R: Real, S: Simd>(
     simd: S,
-    block: &[f64],
+    block: &[R],
     lanes: usize,
-    u: &[S::f64s],
-    out: &mut [S::f64s],
+    u: &[R::Vector<S>],
+    out: &mut [R::Vector<S>],
     begins: bool,
 ) {
-    let halves = vectors_per_group::<S>();
+    let halves = vectors_per_group::<R, S>();
     let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
     assert_eq!(block.len(), rows * lanes);
     assert_eq!(u.len(), groups * lanes * halves);
@@ -168,6 +168,8 @@ pub(super) fn add_products<S: Simd>(
     while row < rows {
         let tile = match rows - row {
             left @ 1..=6 => left,
+            // Where a group is one vector, more rows make up for the second.
+            12.. if halves == 1 => 12,
             7 | 8 => 4,
             9 => 5,
             _ => 6,
@@ -179,7 +181,7 @@ pub(super) fn add_products<S: Simd>(
                     // `out`; group g of `u` has `lanes` times `halves` vectors. The lengths of all
                     // three are asserted above.
                     unsafe {
-                        outer::<S, $r>(
+                        outer::<R, S, $r>(
                             simd,
                             block.as_ptr().add(row * lanes),
                             lanes,
@@ -196,6 +198,7 @@ pub(super) fn add_products<S: Simd>(
                 3 => outer!(3),
                 4 => outer!(4),
                 5 => outer!(5),
+                12 => outer!(12),
                 _ => outer!(6),
             }
         }
@@ -203,48 +206,48 @@ pub(super) fn add_products<S: Simd>(
     }
 }
 
-/// out[r, l] (+)= Σ_i rows[r, i] u[i, l], an R × LANES tile kept in registers.
+/// out[r, l] (+)= Σ_i rows[r, i] u[i, l], a tile of ROWS groups kept in registers.
 ///
 /// # Safety
-/// `rows` must have R rows of `lanes` numbers, `u` `lanes` groups of LANES, `out` R such groups.
+/// `rows` must have ROWS rows of `lanes` numbers, `u` `lanes` groups, `out` ROWS groups.
 #[inline(always)]
-unsafe fn outer<S: Simd, const R: usize>(
+unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     simd: S,
-    rows: *const f64,
+    rows: *const R,
     lanes: usize,
-    u: *const S::f64s,
-    out: *mut S::f64s,
+    u: *const R::Vector<S>,
+    out: *mut R::Vector<S>,
     begins: bool,
 ) {
-    let halves = vectors_per_group::<S>();
+    let halves = vectors_per_group::<R, S>();
     // Two vectors at a time, or the one that a group is on the widest machines.
     let mut half = 0;
     while half < halves {
         let second = (half + 1).min(halves - 1);
-        let mut sums = [[simd.splat_f64s(0.0); 2]; R];
+        let mut sums = [[R::splat(simd, R::zeroed()); 2]; ROWS];
         for i in 0..lanes {
             // SAFETY: i < lanes and half ≤ second < halves: within the promised groups of `u`.
             let (left, right) = unsafe { (*u.add(i * halves + half), *u.add(i * halves + second)) };
-            for r in 0..R {
-                // SAFETY: r < R and i < lanes: within the promised rows.
-                let entry = simd.splat_f64s(unsafe { *rows.add(r * lanes + i) });
-                sums[r][0] = simd.mul_add_e_f64s(entry, left, sums[r][0]);
+            for r in 0..ROWS {
+                // SAFETY: r < ROWS and i < lanes: within the promised rows.
+                let entry = R::splat(simd, unsafe { *rows.add(r * lanes + i) });
+                sums[r][0] = R::mul_add(simd, entry, left, sums[r][0]);
                 if halves > 1 {
-                    sums[r][1] = simd.mul_add_e_f64s(entry, right, sums[r][1]);
+                    sums[r][1] = R::mul_add(simd, entry, right, sums[r][1]);
                 }
             }
         }
-        for r in 0..R {
-            // SAFETY: r < R, and both places are below `halves`: within the promised groups of `out`.
+        for r in 0..ROWS {
+            // SAFETY: r < ROWS, and both places are below `halves`: within the promised groups of `out`.
             unsafe {
                 let out = out.add(r * halves);
                 for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {
                     let old = if begins {
-                        simd.splat_f64s(0.0)
+                        R::splat(simd, R::zeroed())
                     } else {
                         *out.add(place)
                     };
-                    *out.add(place) = simd.add_f64s(old, sum);
+                    *out.add(place) = R::plus(simd, old, sum);
                     if halves == 1 {
                         break;
                     }

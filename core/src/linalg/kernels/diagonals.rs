@@ -55,7 +55,7 @@ impl WithSimd for Diagonals<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let vectors = vectors_per_row::<S>(self.lanes);
+        let vectors = vectors_per_row::<f64, S>(self.lanes);
         for at in (0..vectors - vectors % 2).step_by(2) {
             self.slice::<S, 2>(simd, vectors, at);
         }
@@ -83,7 +83,7 @@ impl Diagonals<'_> {
                 &half[a * inner * W..(a + 1) * inner * W],
             )
         };
-        half_product::<S, W>(simd, b, input, stride, at, half);
+        half_product::<S, f64, W>(simd, b, input, stride, at, half);
         for a in 0..p {
             let power = real(b_right, half, a);
             let cross = real(f_right, half, a);
@@ -92,7 +92,7 @@ impl Diagonals<'_> {
                 out[(p + a) * stride + at + w] = simd.add_f64s(cross[w], cross[w]);
             }
         }
-        half_product::<S, W>(simd, f, input, stride, at, half);
+        half_product::<S, f64, W>(simd, f, input, stride, at, half);
         for a in 0..p {
             let square = real(f_right, half, a);
             out[(2 * p + a) * stride + at..][..W].copy_from_slice(&square);

@@ -105,7 +105,10 @@ impl WithSimd for Accumulate<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) -> f64 {
-        let (p, stride) = (self.left.rows(), vectors_per_row::<S>(self.weights.len()));
+        let (p, stride) = (
+            self.left.rows(),
+            vectors_per_row::<f64, S>(self.weights.len()),
+        );
         vectors_mut::<S>(self.products).fill(simd.splat_f64s(0.0));
         let mut energy = simd.splat_f64s(0.0);
         for at in (0..stride - stride % 2).step_by(2) {
@@ -119,7 +122,7 @@ impl WithSimd for Accumulate<'_> {
         let row = |a: usize| a * stride..(a + 1) * stride;
         for a in 0..p {
             for b in 0..=a {
-                let sum = dot(simd, &weighted[row(a)], &fitted[row(b)]);
+                let sum = dot::<f64, S>(simd, &weighted[row(a)], &fitted[row(b)]);
                 self.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
             }
         }
@@ -152,7 +155,7 @@ impl Accumulate<'_> {
         let block = vectors::<S>(self.block);
         let weights = &vectors::<S>(self.weights)[at..at + W];
         let half = &mut vectors_mut::<S>(self.half)[..self.left.half_len(W)];
-        half_product::<S, W>(simd, &self.left, block, stride, at, half);
+        half_product::<S, f64, W>(simd, &self.left, block, stride, at, half);
         let diagonals = &mut vectors_mut::<S>(self.diagonals)[..p * W];
         let rows = half
             .chunks_exact(inner * W)
@@ -232,7 +235,7 @@ impl WithSimd for AddPlanes<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let (sum, rows) = (vectors::<S>(self.sum), vectors_mut::<S>(self.rows));
-        add_planes(simd, self.p, sum, rows, false);
+        add_planes::<f64, S>(simd, self.p, sum, rows, false);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! M^a = Σ_i [ u_ia D_bc + v_ia D_ab D_ac ], with the weights u = w 2φ'(D_aa) and v = w 4φ''(D_aa) < 0
 //! of the criterion (1/D_aa and −2/D_aa² for the likelihood), are p symmetric matrices. They are kept
-//! like the set itself, entry-major, in groups of [`LANES`]: number (g, bc, l), for the place bc of
+//! like the set itself, entry-major, in groups of [`Real::LANES`]: number (g, bc, l), for the place bc of
 //! (b, c) in the [`Triangle`], is entry (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums
 //! are then products whose vectors run over a: no horizontal sums, and each number of the block is
 //! loaded once for many a.
@@ -19,58 +19,64 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::combine::add_products;
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_group};
+use super::real::width;
+use super::{Real, planes, room, vectors_per_group};
 use crate::criterion::Criterion;
 use crate::linalg::Triangle;
 
-/// How many numbers the row blocks of a p×p problem take, whose matrices have so many planes.
+/// How many numbers of double precision the row blocks of a p×p problem take, whose matrices have so many planes.
 pub fn hessian_len(p: usize, planes: usize) -> usize {
-    p.div_ceil(LANES) * Triangle::new(planes * p).len() * LANES
+    hessian_len_in::<f64>(p, planes)
+}
+
+/// The same in either precision.
+pub fn hessian_len_in<R: Real>(p: usize, planes: usize) -> usize {
+    p.next_multiple_of(R::LANES) * Triangle::new(planes * p).len()
 }
 
 /// Adds one block's share to `hessian`, or begins with it, whatever was there.
 /// `scratch` grows as needed and is worth keeping between calls.
-pub fn accumulate_hessian(
+pub fn accumulate_hessian<R: Real>(
     criterion: Criterion,
     p: usize,
-    block: &[f64],
+    block: &[R],
     weights: &[f64],
-    hessian: &mut [f64],
+    hessian: &mut [R],
     begins: bool,
     scratch: &mut Vec<f64>,
 ) {
     assert_eq!(
         hessian.len(),
-        hessian_len(p, planes(block, p, weights.len()))
+        hessian_len_in::<R>(p, planes(block, p, weights.len()))
     );
     accumulate_groups(criterion, p, block, weights, 0, hessian, begins, scratch);
 }
 
 /// The same for some groups of row blocks only, from number `first` on: as many as `hessian` has.
 #[allow(clippy::too_many_arguments)] // those of the function above, and one more
-pub fn accumulate_groups(
+pub fn accumulate_groups<R: Real>(
     criterion: Criterion,
     p: usize,
-    block: &[f64],
+    block: &[R],
     weights: &[f64],
     first: usize,
-    hessian: &mut [f64],
+    hessian: &mut [R],
     begins: bool,
     scratch: &mut Vec<f64>,
 ) {
-    let (lanes, width) = (weights.len(), p.next_multiple_of(LANES));
-    assert_eq!(lanes % LANES, 0);
+    let (lanes, width) = (weights.len(), p.next_multiple_of(R::LANES));
+    assert_eq!(lanes % R::LANES, 0);
     let planes = planes(block, p, lanes);
-    let group = Triangle::new(planes * p).len() * LANES;
+    let group = Triangle::new(planes * p).len() * R::LANES;
     let count = hessian.len() / group;
     assert_eq!(hessian.len(), count * group);
-    assert!((first + count) * LANES <= width);
+    assert!((first + count) * R::LANES <= width);
     let first_sum_len = if planes == 1 {
         0
     } else {
-        block.len() / lanes * LANES
+        block.len() / lanes * R::LANES
     };
-    let tables_len = lanes * (2 * width + 1 + LANES * planes * p);
+    let tables_len = lanes * (2 * width + 1 + R::LANES * planes * p);
     let scratch = room(scratch, first_sum_len + tables_len);
     let (first_sum, rest) = scratch.split_at_mut(first_sum_len);
     let (scale, rest) = rest.split_at_mut(width * lanes);
@@ -98,27 +104,27 @@ const LARGE: usize = 48;
 /// How many rows, a multiple of those of a tile.
 const PANEL: usize = 4;
 
-struct Accumulate<'a> {
+struct Accumulate<'a, R> {
     criterion: Criterion,
     p: usize,
-    block: &'a [f64],
+    block: &'a [R],
     weights: &'a [f64],
     /// The number of the first group of row blocks.
     first: usize,
-    hessian: &'a mut [f64],
+    hessian: &'a mut [R],
     begins: bool,
     /// √(−w_i 4φ''(D_aa)), row a; rows beyond p are zero.
-    scale: &'a mut [f64],
+    scale: &'a mut [R],
     /// u = w_i 2φ'(D_aa), number (g, i, l) for a = g·LANES + l.
-    first_transposed: &'a mut [f64],
-    root_weights: &'a mut [f64],
+    first_transposed: &'a mut [R],
+    root_weights: &'a mut [R],
     /// Z of a group of a's, one vector of them after the other.
-    scaled_rows: &'a mut [f64],
+    scaled_rows: &'a mut [R],
     /// The planes of the first sum of one group, if there are two.
-    first_sum: &'a mut [f64],
+    first_sum: &'a mut [R],
 }
 
-impl WithSimd for Accumulate<'_> {
+impl<R: Real> WithSimd for Accumulate<'_, R> {
     type Output = ();
 
     #[inline(always)]
@@ -128,34 +134,37 @@ impl WithSimd for Accumulate<'_> {
         // The size of M^a.
         let size = planes * self.p;
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
-            *root = (2.0 * w).sqrt();
+            *root = R::rounded((2.0 * w).sqrt());
         }
-        let halves = vectors_per_group::<S>();
-        let hessian = vectors_mut::<S>(self.hessian);
+        let halves = vectors_per_group::<R, S>();
+        let hessian = R::vectors_mut::<S>(self.hessian);
         let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * halves);
-        let components = self.first * LANES..(self.first + groups.len()) * LANES;
+        let components = self.first * R::LANES..(self.first + groups.len()) * R::LANES;
         let rows = self.scale.chunks_exact_mut(lanes).enumerate();
         for (a, row) in rows.take(components.end).skip(components.start) {
-            let group = &mut self.first_transposed[a / LANES * LANES * lanes..][..LANES * lanes];
-            let (group, _) = group.as_chunks_mut::<LANES>();
+            let group = &mut self.first_transposed[a / R::LANES * R::LANES * lanes..];
+            let places = group.chunks_exact_mut(R::LANES).take(lanes);
+            let places = places.map(|group| &mut group[a % R::LANES]);
             if a < self.p {
                 let power = &self.block[triangle.diagonal(a) * lanes..][..lanes];
-                for i in 0..lanes {
-                    let (w, root, d) = (self.weights[i], self.root_weights[i], power[i]);
-                    row[i] = self.criterion.second_weight_root(root, d);
-                    group[i][a % LANES] = self.criterion.first_weight(w, d);
+                for (i, u) in places.enumerate() {
+                    let (w, root, d) = (self.weights[i], self.root_weights[i], power[i].widened());
+                    row[i] = R::rounded(self.criterion.second_weight_root(root.widened(), d));
+                    *u = R::rounded(self.criterion.first_weight(w, d));
                 }
             } else {
-                row.fill(0.0);
-                group.iter_mut().for_each(|u| u[a % LANES] = 0.0);
+                row.fill(R::zeroed());
+                places.for_each(|u| *u = R::zeroed());
             }
         }
-        let u = vectors::<S>(self.first_transposed);
+        let u = R::vectors::<S>(self.first_transposed);
         // A slice of Z for each vector of the group's a's that are.
-        let slice = size * lanes * S::F64_LANES;
+        let slice = size * lanes * width::<R, S>();
         for (g, group) in groups.enumerate() {
             let g = self.first + g;
-            let used = (self.p - g * LANES).div_ceil(S::F64_LANES).min(halves);
+            let used = (self.p - g * R::LANES)
+                .div_ceil(width::<R, S>())
+                .min(halves);
             for (half, z) in self
                 .scaled_rows
                 .chunks_exact_mut(slice)
@@ -163,14 +172,14 @@ impl WithSimd for Accumulate<'_> {
                 .enumerate()
             {
                 let v = g * halves + half;
-                scale_rows(simd, self.p, self.block, self.scale, lanes, v, z);
+                scale_rows::<R, S>(self.p, self.block, self.scale, lanes, v, z);
             }
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
             let u = &u[g * lanes * halves..][..lanes * halves];
             if planes == 2 {
-                let sum = vectors_mut::<S>(self.first_sum);
-                add_products(simd, self.block, lanes, u, sum, true);
-                add_planes(simd, self.p, sum, group, self.begins);
+                let sum = R::vectors_mut::<S>(self.first_sum);
+                add_products::<R, S>(simd, self.block, lanes, u, sum, true);
+                add_planes::<R, S>(simd, self.p, sum, group, self.begins);
             }
             let whole = Triangle::new(size);
             let panel = if size < LARGE { size } else { PANEL };
@@ -180,10 +189,17 @@ impl WithSimd for Accumulate<'_> {
                     let entries = whole.row(from).start..whole.row(rows.end - 1).end;
                     let block = &self.block[entries.start * lanes..entries.end * lanes];
                     let sums = &mut group[entries.start * halves..entries.end * halves];
-                    add_products(simd, block, lanes, u, sums, self.begins);
+                    add_products::<R, S>(simd, block, lanes, u, sums, self.begins);
                 }
                 for (half, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
-                    subtract_squares(simd, size, rows.clone(), vectors::<S>(z), group, half);
+                    subtract_squares::<R, S>(
+                        simd,
+                        size,
+                        rows.clone(),
+                        R::vectors::<S>(z),
+                        group,
+                        half,
+                    );
                 }
             }
         }
@@ -192,19 +208,19 @@ impl WithSimd for Accumulate<'_> {
 
 /// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or begins with them.
 #[inline(always)]
-pub(super) fn add_planes<S: Simd>(
+pub(super) fn add_planes<R: Real, S: Simd>(
     simd: S,
     p: usize,
-    sum: &[S::f64s],
-    hessian: &mut [S::f64s],
+    sum: &[R::Vector<S>],
+    hessian: &mut [R::Vector<S>],
     begins: bool,
 ) {
-    let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
+    let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let whole = Triangle::new(2 * p);
     let (real, imaginary) = sum.split_at(triangle.len() * halves);
-    let mut add = |entry: usize, half: usize, x: S::f64s| {
+    let mut add = |entry: usize, half: usize, x: R::Vector<S>| {
         let place = &mut hessian[entry * halves + half];
-        *place = if begins { x } else { simd.add_f64s(*place, x) };
+        *place = if begins { x } else { R::plus(simd, *place, x) };
     };
     for (entry, (b, c)) in triangle.pairs().enumerate() {
         for half in 0..halves {
@@ -214,7 +230,7 @@ pub(super) fn add_planes<S: Simd>(
             );
             add(whole.index(b, c), half, re);
             add(whole.index(p + b, p + c), half, re);
-            add(whole.index(p + b, c), half, simd.neg_f64s(im));
+            add(whole.index(p + b, c), half, R::neg(simd, im));
             if b != c {
                 add(whole.index(p + c, b), half, im);
             }
@@ -225,83 +241,95 @@ pub(super) fn add_planes<S: Simd>(
 /// Z = √(−v_ia) D_ab for vector v of the a's, as z[(b, i, l)], a = v·width + l; if D is complex, first
 /// its real parts for all b, then the imaginary ones.
 #[inline(always)]
-fn scale_rows<S: Simd>(
-    simd: S,
+fn scale_rows<R: Real, S: Simd>(
     p: usize,
-    block: &[f64],
-    scale: &[f64],
+    block: &[R],
+    scale: &[R],
     lanes: usize,
     v: usize,
-    z: &mut [f64],
+    z: &mut [R],
 ) {
-    let (z, imaginary) = z.split_at_mut(p * lanes * S::F64_LANES);
+    let (z, imaginary) = z.split_at_mut(p * lanes * width::<R, S>());
     let (block, imaginary_block) = block.split_at(Triangle::new(p).len() * lanes);
-    match S::F64_LANES {
-        8 => scale_rows_by::<8, false>(p, block, scale, lanes, v, z),
-        4 => scale_rows_by::<4, false>(p, block, scale, lanes, v, z),
-        2 => scale_rows_by::<2, false>(p, block, scale, lanes, v, z),
-        _ => scale_rows_by::<1, false>(p, block, scale, lanes, v, z),
+    match width::<R, S>() {
+        16 => scale_rows_by::<R, 16, 4, false>(p, block, scale, lanes, v, z),
+        8 => scale_rows_by::<R, 8, 4, false>(p, block, scale, lanes, v, z),
+        4 => scale_rows_by::<R, 4, 4, false>(p, block, scale, lanes, v, z),
+        2 => scale_rows_by::<R, 2, 2, false>(p, block, scale, lanes, v, z),
+        _ => scale_rows_by::<R, 1, 1, false>(p, block, scale, lanes, v, z),
     }
     if !imaginary.is_empty() {
         let (block, z) = (imaginary_block, imaginary);
-        match S::F64_LANES {
-            8 => scale_rows_by::<8, true>(p, block, scale, lanes, v, z),
-            4 => scale_rows_by::<4, true>(p, block, scale, lanes, v, z),
-            2 => scale_rows_by::<2, true>(p, block, scale, lanes, v, z),
-            _ => scale_rows_by::<1, true>(p, block, scale, lanes, v, z),
+        match width::<R, S>() {
+            16 => scale_rows_by::<R, 16, 4, true>(p, block, scale, lanes, v, z),
+            8 => scale_rows_by::<R, 8, 4, true>(p, block, scale, lanes, v, z),
+            4 => scale_rows_by::<R, 4, 4, true>(p, block, scale, lanes, v, z),
+            2 => scale_rows_by::<R, 2, 2, true>(p, block, scale, lanes, v, z),
+            _ => scale_rows_by::<R, 1, 1, true>(p, block, scale, lanes, v, z),
         }
     }
-    let _ = simd;
 }
 
-/// The same for one plane; entries (a, b), a < b, of an imaginary one have the sign opposite to (b, a).
+/// The same for one plane; entries (a, b), a < b, of an imaginary one have the sign opposite to (b, a). Squares of U×U
+/// numbers are turned at a time: of larger ones a compiler makes no vectors.
 #[inline(always)]
-fn scale_rows_by<'a, const L: usize, const IMAGINARY: bool>(
+fn scale_rows_by<'a, R: Real, const L: usize, const U: usize, const IMAGINARY: bool>(
     p: usize,
-    block: &'a [f64],
-    scale: &'a [f64],
+    block: &'a [R],
+    scale: &'a [R],
     lanes: usize,
     v: usize,
-    z: &mut [f64],
+    z: &mut [R],
 ) {
-    let triangle = Triangle::new(p);
-    let row_of = |numbers: &'a [f64], row: usize| numbers[row * lanes..][..lanes].as_chunks().0;
-    let factors: [&[[f64; L]]; L] = std::array::from_fn(|l| row_of(scale, v * L + l));
+    let (triangle, minus) = (Triangle::new(p), R::rounded(-1.0));
+    let row_of = |numbers: &'a [R], row: usize| numbers[row * lanes..][..lanes].as_chunks().0;
+    // Rows beyond p read those of the last component; their factors are zero.
+    let component = |l: usize| (v * L + l).min(p - 1);
     for (b, z) in z.chunks_exact_mut(lanes * L).enumerate() {
-        // Rows beyond p read those of the last component; their factors are zero.
-        let component = |l: usize| (v * L + l).min(p - 1);
-        let rows: [&[[f64; L]]; L] =
-            std::array::from_fn(|l| row_of(block, triangle.index(component(l), b)));
-        let (tiles, _) = z.as_chunks_mut::<L>();
-        let (tiles, _) = tiles.as_chunks_mut::<L>();
-        for (i, tile) in tiles.iter_mut().enumerate() {
-            let scaled: [[f64; L]; L] = std::array::from_fn(|l| {
-                // SAFETY: `z` was cut to lanes·L numbers, so i < lanes / L, and the rows were cut to
-                // `lanes` numbers, lanes / L pieces each.
-                let (row, factor) =
-                    unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
-                if IMAGINARY && v * L + l < b {
-                    std::array::from_fn(|k| -row[k] * factor[k])
-                } else {
-                    std::array::from_fn(|k| row[k] * factor[k])
+        let (places, _) = z.as_chunks_mut::<U>();
+        for from in (0..L).step_by(U) {
+            let mut rows: [&[[R; U]]; U] = [&[]; U];
+            let mut factors: [&[[R; U]]; U] = [&[]; U];
+            for l in 0..U {
+                rows[l] = row_of(block, triangle.index(component(from + l), b));
+                factors[l] = row_of(scale, v * L + from + l);
+            }
+            for i in 0..lanes / U {
+                let mut scaled = [[R::zeroed(); U]; U];
+                for l in 0..U {
+                    // SAFETY: the rows were cut to `lanes` numbers, lanes / U pieces each.
+                    let (row, factor) =
+                        unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
+                    for k in 0..U {
+                        scaled[l][k] = row[k] * factor[k];
+                        if IMAGINARY && v * L + from + l < b {
+                            scaled[l][k] = minus * scaled[l][k];
+                        }
+                    }
                 }
-            });
-            *tile = std::array::from_fn(|k| std::array::from_fn(|l| scaled[l][k]));
+                for k in 0..U {
+                    // SAFETY: i·U + k < lanes and `from` < L: among the lanes·L / U pieces of `z`.
+                    let place = unsafe { places.get_unchecked_mut(((i * U + k) * L + from) / U) };
+                    for l in 0..U {
+                        place[l] = scaled[l][k];
+                    }
+                }
+            }
         }
     }
 }
 
 /// The second sum, for one vector of a's and some rows b: hessian[bc] −= Σ_i z[b, i] z[c, i].
 #[inline(always)]
-fn subtract_squares<S: Simd>(
+fn subtract_squares<R: Real, S: Simd>(
     simd: S,
     p: usize,
     wanted: Range<usize>,
-    z: &[S::f64s],
-    hessian: &mut [S::f64s],
+    z: &[R::Vector<S>],
+    hessian: &mut [R::Vector<S>],
     half: usize,
 ) {
-    let (halves, triangle) = (vectors_per_group::<S>(), Triangle::new(p));
+    let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let depth = z.len() / p;
     assert_eq!(z.len(), p * depth);
     assert_eq!(hessian.len(), triangle.len() * halves);
@@ -321,7 +349,7 @@ fn subtract_squares<S: Simd>(
                     // SAFETY: b + $r ≤ p and c + $c ≤ b + $r, so these rows exist in `z`, and the
                     // pairs below the diagonal in `hessian`; half < halves.
                     unsafe {
-                        inner::<S, $r, $c>(
+                        inner::<R, S, $r, $c>(
                             simd,
                             z.as_ptr(),
                             depth,
@@ -352,46 +380,46 @@ fn subtract_squares<S: Simd>(
     }
 }
 
-/// The share of the pairs of rows b..b+R with rows c..c+C: a tile of sums kept in registers.
+/// The share of the pairs of rows b..b+ROWS with rows c..c+COLUMNS: a tile of sums kept in registers.
 ///
 /// # Safety
-/// `z` must have rows b..b+R and c..c+C of `depth` vectors, `hessian` a vector for each of these
+/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `depth` vectors, `hessian` a vector for each of these
 /// pairs that is in the triangle, at every (LANES / width)th place.
 #[inline(always)]
-unsafe fn inner<S: Simd, const R: usize, const C: usize>(
+unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     simd: S,
-    z: *const S::f64s,
+    z: *const R::Vector<S>,
     depth: usize,
     triangle: Triangle,
     (b, c): (usize, usize),
-    hessian: *mut S::f64s,
+    hessian: *mut R::Vector<S>,
 ) {
-    let halves = vectors_per_group::<S>();
+    let halves = vectors_per_group::<R, S>();
     // SAFETY: the caller promises rows b and c of `z`.
     let (left, right) = unsafe { (z.add(b * depth), z.add(c * depth)) };
-    let mut sums = [[simd.splat_f64s(0.0); C]; R];
+    let mut sums = [[R::splat(simd, R::zeroed()); COLUMNS]; ROWS];
     for i in 0..depth {
-        let mut columns = [simd.splat_f64s(0.0); C];
-        for k in 0..C {
-            // SAFETY: k < C and i < depth: vector i of row c + k.
+        let mut columns = [R::splat(simd, R::zeroed()); COLUMNS];
+        for k in 0..COLUMNS {
+            // SAFETY: k < COLUMNS and i < depth: vector i of row c + k.
             columns[k] = unsafe { *right.add(k * depth + i) };
         }
-        for r in 0..R {
-            // SAFETY: r < R and i < depth: vector i of row b + r.
+        for r in 0..ROWS {
+            // SAFETY: r < ROWS and i < depth: vector i of row b + r.
             let row = unsafe { *left.add(r * depth + i) };
-            for k in 0..C {
-                sums[r][k] = simd.mul_add_e_f64s(row, columns[k], sums[r][k]);
+            for k in 0..COLUMNS {
+                sums[r][k] = R::mul_add(simd, row, columns[k], sums[r][k]);
             }
         }
     }
-    let whole = c + C <= b + 1;
-    for r in 0..R {
-        for k in 0..C {
+    let whole = c + COLUMNS <= b + 1;
+    for r in 0..ROWS {
+        for k in 0..COLUMNS {
             if whole || c + k <= b + r {
                 // SAFETY: c + k ≤ b + r: the pair is in the triangle.
                 unsafe {
                     let out = hessian.add((triangle.row(b + r).start + c + k) * halves);
-                    *out = simd.sub_f64s(*out, sums[r][k]);
+                    *out = R::minus(simd, *out, sums[r][k]);
                 }
             }
         }
@@ -406,14 +434,14 @@ mod tests {
     use super::*;
 
     /// Row blocks and product of one set, in vectors of one width.
-    fn in_vectors<S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
-        let (lanes, width) = (2 * LANES, p.next_multiple_of(LANES));
-        let block: Vec<f64> = (0..planes * Triangle::new(p).len() * lanes)
-            .map(|k| 1.0 + 0.1 * ((k * 7) % 11) as f64)
+    fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
+        let (lanes, width) = (2 * R::LANES, p.next_multiple_of(R::LANES));
+        let block: Vec<R> = (0..planes * Triangle::new(p).len() * lanes)
+            .map(|k| R::rounded(1.0 + 0.1 * ((k * 7) % 11) as f64))
             .collect();
         let weights: Vec<f64> = (0..lanes).map(|i| 0.01 * (1 + i % 3) as f64).collect();
-        let mut hessian = vec![f64::NAN; hessian_len(p, planes)];
-        let table = |len: usize| vec![f64::NAN; len];
+        let table = |len: usize| vec![R::rounded(f64::NAN); len];
+        let mut hessian = table(hessian_len_in::<R>(p, planes));
         Accumulate {
             criterion: Criterion::Likelihood,
             p,
@@ -425,8 +453,8 @@ mod tests {
             scale: &mut table(width * lanes),
             first_transposed: &mut table(width * lanes),
             root_weights: &mut table(lanes),
-            scaled_rows: &mut table(LANES * planes * p * lanes),
-            first_sum: &mut table((planes - 1) * 2 * Triangle::new(p).len() * LANES),
+            scaled_rows: &mut table(R::LANES * planes * p * lanes),
+            first_sum: &mut table((planes - 1) * 2 * Triangle::new(p).len() * R::LANES),
         }
         .with_simd(simd);
         let size = planes * p;
@@ -441,26 +469,32 @@ mod tests {
             out: &mut product,
         }
         .with_simd(simd);
-        hessian.extend(product);
-        hessian
+        let rows = hessian.into_iter().map(R::widened);
+        rows.chain(product).collect()
+    }
+
+    fn assert_all_widths<R: Real>(tolerance: f64) {
+        let sizes = [1, 2, 3, 5, 8, 9, 12, 17];
+        for (p, planes) in sizes.into_iter().flat_map(|p| [(p, 1), (p, 2)]) {
+            let expected = in_vectors::<R, _>(Scalar, p, planes);
+            assert!(expected.iter().all(|x| x.is_finite()));
+            let others = [
+                in_vectors::<R, _>(Scalar128b, p, planes),
+                in_vectors::<R, _>(Scalar256b, p, planes),
+                in_vectors::<R, _>(Scalar512b, p, planes),
+            ];
+            for numbers in others {
+                for (x, y) in numbers.iter().zip(&expected) {
+                    let close = (x - y).abs() <= tolerance * (1.0 + y.abs());
+                    assert!(close, "p {p}: {x} {y}");
+                }
+            }
+        }
     }
 
     #[test]
     fn every_width_of_vectors_gives_the_same_numbers() {
-        let sizes = [1, 2, 3, 5, 8, 9, 12];
-        for (p, planes) in sizes.into_iter().flat_map(|p| [(p, 1), (p, 2)]) {
-            let expected = in_vectors(Scalar, p, planes);
-            assert!(expected.iter().all(|x| x.is_finite()));
-            let others = [
-                in_vectors(Scalar128b, p, planes),
-                in_vectors(Scalar256b, p, planes),
-                in_vectors(Scalar512b, p, planes),
-            ];
-            for numbers in others {
-                for (x, y) in numbers.iter().zip(&expected) {
-                    assert!((x - y).abs() <= 1e-12 * (1.0 + y.abs()), "p {p}: {x} {y}");
-                }
-            }
-        }
+        assert_all_widths::<f64>(1e-12);
+        assert_all_widths::<f32>(1e-4);
     }
 }

@@ -1,6 +1,6 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
 
-use super::{LANES, dispatch, planes};
+use super::{LANES, Real, dispatch, planes};
 use crate::criterion::Criterion;
 use crate::linalg::Triangle;
 
@@ -90,7 +90,7 @@ impl LogSums {
 }
 
 #[inline(always)]
-fn group(row: &[f64], at: usize) -> &[f64; LANES] {
+fn group<R: Real>(row: &[R], at: usize) -> &[R; LANES] {
     row[at..].first_chunk().expect("rows are whole groups")
 }
 
@@ -161,12 +161,12 @@ fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
 }
 
 /// The block's share of the point at α of a line.
-pub fn line_point(
+pub fn line_point<R: Real>(
     criterion: Criterion,
     p: usize,
-    block: &[f64],
-    cross: &[f64],
-    square: &[f64],
+    block: &[R],
+    cross: &[R],
+    square: &[R],
     weights: &[f64],
     alpha: f64,
 ) -> LinePoint {
@@ -193,7 +193,8 @@ pub fn line_point_of_diagonals(
 ) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(diagonals.len(), 3 * p * lanes);
-    let rows = |a, at| [0, 1, 2].map(|k: usize| group(diagonals, (k * p + a) * lanes + at));
+    let row = |k: usize, a: usize, at: usize| group(diagonals, (k * p + a) * lanes + at);
+    let rows = |a, at| [row(0, a, at), row(1, a, at), row(2, a, at)];
     match criterion {
         Criterion::Likelihood => logs_along(p, weights, alpha, rows),
         Criterion::Frobenius | Criterion::LeastSquares => squares_along(p, weights, alpha, rows),
@@ -218,11 +219,11 @@ pub fn line_point_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f6
 /// The sums of the squares of the quadratics whose three coefficients, for eight matrices, are
 /// `rows(a, at)`.
 #[inline(always)]
-fn squares_along<'a>(
+fn squares_along<'a, R: Real>(
     p: usize,
     weights: &[f64],
     alpha: f64,
-    rows: impl Fn(usize, usize) -> [&'a [f64; LANES]; 3],
+    rows: impl Fn(usize, usize) -> [&'a [R; LANES]; 3],
 ) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
@@ -235,11 +236,12 @@ fn squares_along<'a>(
                 for a in 0..p {
                     let [d, c, s] = rows(a, at);
                     for l in 0..LANES {
-                        let x = d[l] + alpha * (c[l] + alpha * s[l]);
-                        let slope = c[l] + 2.0 * alpha * s[l];
+                        let (d, c, s) = (d[l].widened(), c[l].widened(), s[l].widened());
+                        let x = d + alpha * (c + alpha * s);
+                        let slope = c + 2.0 * alpha * s;
                         sums[0][l] += w[l] * x * x;
                         sums[1][l] += w[l] * 2.0 * x * slope;
-                        sums[2][l] += w[l] * (2.0 * slope * slope + 4.0 * x * s[l]);
+                        sums[2][l] += w[l] * (2.0 * slope * slope + 4.0 * x * s);
                     }
                 }
             }
@@ -252,11 +254,11 @@ fn squares_along<'a>(
 /// The sums of the logarithms of the quadratics whose three coefficients, for eight matrices, are
 /// `rows(a, at)`.
 #[inline(always)]
-fn logs_along<'a>(
+fn logs_along<'a, R: Real>(
     p: usize,
     weights: &[f64],
     alpha: f64,
-    rows: impl Fn(usize, usize) -> [&'a [f64; LANES]; 3],
+    rows: impl Fn(usize, usize) -> [&'a [R; LANES]; 3],
 ) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(lanes % LANES, 0);
@@ -272,11 +274,12 @@ fn logs_along<'a>(
                     let [d, c, s] = rows(a, at);
                     let mut power = [0.0; LANES];
                     for l in 0..LANES {
-                        power[l] = d[l] + alpha * (c[l] + alpha * s[l]);
+                        let (d, c, s) = (d[l].widened(), c[l].widened(), s[l].widened());
+                        power[l] = d + alpha * (c + alpha * s);
                         let inverse = 1.0 / power[l];
-                        let ratio = (c[l] + 2.0 * alpha * s[l]) * inverse;
+                        let ratio = (c + 2.0 * alpha * s) * inverse;
                         first[l] += ratio;
-                        second[l] += 2.0 * s[l] * inverse - ratio * ratio;
+                        second[l] += 2.0 * s * inverse - ratio * ratio;
                     }
                     logs.push(&power);
                 }
@@ -298,17 +301,30 @@ fn logs_along<'a>(
     sums
 }
 
+/// Adds numbers to others.
+pub fn add<R: Real>(sums: &mut [R], numbers: &[R]) {
+    dispatch(
+        #[inline(always)]
+        || {
+            for (sum, x) in sums.iter_mut().zip(numbers) {
+                *sum = *sum + *x;
+            }
+        },
+    );
+}
+
 /// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the gauge.
-pub fn advance(
-    block: &mut [f64],
-    cross: &[f64],
-    square: &[f64],
+pub fn advance<R: Real>(
+    block: &mut [R],
+    cross: &[R],
+    square: &[R],
     lanes: usize,
     alpha: f64,
     scale: &[f64],
 ) {
     let planes = planes(block, scale.len(), lanes);
     assert_eq!((cross.len(), square.len()), (block.len(), block.len()));
+    let alpha = R::rounded(alpha);
     dispatch(
         #[inline(always)]
         || {
@@ -318,10 +334,10 @@ pub fn advance(
             for _ in 0..planes {
                 for a in 0..scale.len() {
                     for b in 0..=a {
-                        let factor = scale[a] * scale[b];
+                        let factor = R::rounded(scale[a] * scale[b]);
                         let (d, (c, s)) = rows.next().expect("one row an entry");
                         for ((d, c), s) in d.iter_mut().zip(c).zip(s) {
-                            *d = factor * (*d + alpha * (c + alpha * s));
+                            *d = factor * (*d + alpha * (*c + alpha * *s));
                         }
                     }
                 }

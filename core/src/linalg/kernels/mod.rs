@@ -4,7 +4,7 @@
 //! [`Triangle`](super::Triangle) does, is the vector of the entries (a, b) of all its matrices, so that
 //! every operation below runs along contiguous memory, whatever p is, and symmetric entries are stored
 //! and computed once. `lanes` is a multiple of [`LANES`], which every vector width divides: there are no
-//! remainder loops.
+//! remainder loops. What iterations are made of is written for numbers of either precision, [`Real`].
 //!
 //! A block of complex (Hermitian) matrices has two planes of such rows, the real parts and, after them, the
 //! imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). The products of
@@ -27,6 +27,7 @@ mod line;
 mod moments;
 mod pairs;
 mod product;
+mod real;
 mod response;
 #[cfg(test)]
 mod tests;
@@ -36,21 +37,23 @@ pub use cholesky::cholesky_pivots;
 pub use combine::{combine, combine_eight, correlate, correlate_eight};
 pub use diagonals::line_diagonals;
 pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
-pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len};
+pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
 pub use hessian_times::hessian_times;
 pub use line::{
-    LinePoint, advance, diagonal_sums, line_point, line_point_of_diagonals, line_point_of_ratios,
-    sum_of_logs,
+    LinePoint, add, advance, diagonal_sums, line_point, line_point_of_diagonals,
+    line_point_of_ratios, sum_of_logs,
 };
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use product::accumulate_product;
+pub use real::Real;
 pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use transform::{Congruence, congruence, congruence_scratch};
 
 use pulp::Simd;
 
 use super::Triangle;
+use real::width;
 
 /// Runs plain loops compiled for the widest vectors of this machine.
 ///
@@ -72,50 +75,51 @@ impl<F: FnMut()> pulp::WithSimd for Loops<F> {
     }
 }
 
-/// Numbers as vectors, with none left over.
+/// Numbers of double precision as vectors, with none left over.
 #[inline(always)]
 fn vectors<S: Simd>(numbers: &[f64]) -> &[S::f64s] {
-    let (vectors, rest) = S::as_simd_f64s(numbers);
-    assert!(rest.is_empty(), "rows are whole vectors");
-    vectors
+    f64::vectors::<S>(numbers)
 }
 
-/// Numbers as vectors, with none left over, to be changed.
+/// The same, to be changed.
 #[inline(always)]
 fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
-    let (vectors, rest) = S::as_mut_simd_f64s(numbers);
-    assert!(rest.is_empty(), "rows are whole vectors");
-    vectors
+    f64::vectors_mut::<S>(numbers)
 }
 
 /// How many planes of p×p matrices a block has: 1 if they are real, 2 if they are complex.
 ///
 /// # Panics
 /// If it has neither.
-fn planes(block: &[f64], p: usize, lanes: usize) -> usize {
+fn planes<R: Real>(block: &[R], p: usize, lanes: usize) -> usize {
     let plane = Triangle::new(p).len() * lanes;
     let planes = if block.len() == plane { 1 } else { 2 };
     assert_eq!(block.len(), planes * plane, "the length of a block");
     planes
 }
 
-/// How many vectors hold [`LANES`] numbers: every width divides them.
+/// How many vectors hold a group of [`Real::LANES`] numbers: every width divides them.
 #[inline(always)]
-const fn vectors_per_group<S: Simd>() -> usize {
-    const { assert!(LANES.is_multiple_of(S::F64_LANES)) };
-    LANES / S::F64_LANES
+const fn vectors_per_group<R: Real, S: Simd>() -> usize {
+    const { assert!(R::LANES.is_multiple_of(width::<R, S>())) };
+    R::LANES / width::<R, S>()
 }
 
 /// How many vectors make a row of so many lanes.
 #[inline(always)]
-fn vectors_per_row<S: Simd>(lanes: usize) -> usize {
-    assert!(lanes.is_multiple_of(LANES), "rows are whole groups");
-    lanes / LANES * vectors_per_group::<S>()
+fn vectors_per_row<R: Real, S: Simd>(lanes: usize) -> usize {
+    assert!(lanes.is_multiple_of(R::LANES), "rows are whole groups");
+    lanes / R::LANES * vectors_per_group::<R, S>()
 }
 
 /// So many numbers of `scratch`, which grows as needed: they are what they were when last used. The first
 /// begins a line of a cache, so that vectors, and pairs of them, lie in one line each.
-fn room(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
+fn room<R: Real>(scratch: &mut Vec<f64>, len: usize) -> &mut [R] {
+    let doubles = (len * size_of::<R>()).div_ceil(size_of::<f64>());
+    &mut bytemuck::cast_slice_mut(room_of_doubles(scratch, doubles))[..len]
+}
+
+fn room_of_doubles(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
     const LINE: usize = 64;
     let needed = len + LINE / size_of::<f64>() - 1;
     if scratch.len() < needed {
@@ -126,5 +130,5 @@ fn room(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
     &mut scratch[from..from + len]
 }
 
-/// Blocks hold a multiple of this many matrices.
+/// Blocks of double precision hold a multiple of this many matrices.
 pub const LANES: usize = 8;

@@ -3,7 +3,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{LANES, planes, room, vectors, vectors_per_row};
+use super::{Real, planes, room, vectors_per_row};
 use crate::criterion::Criterion;
 use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
 
@@ -39,16 +39,16 @@ fn add<T: Scalar>(mine: &mut Matrix<T>, theirs: &Matrix<T>) {
 }
 
 /// Adds one block's share. `scratch` grows as needed and is worth keeping between calls.
-pub fn accumulate_moments<T: Scalar>(
+pub fn accumulate_moments<T: Scalar, R: Real>(
     criterion: Criterion,
     p: usize,
-    block: &[f64],
+    block: &[R],
     weights: &[f64],
     sums: &mut MomentSums<T>,
     scratch: &mut Vec<f64>,
 ) {
     let lanes = weights.len();
-    assert_eq!(lanes % LANES, 0);
+    assert_eq!(lanes % R::LANES, 0);
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     run(Moments {
@@ -64,26 +64,27 @@ pub fn accumulate_moments<T: Scalar>(
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for these sums.
-fn run(task: Moments<'_>) {
+/// Apart, so that it is compiled for real and complex matrices at once.
+#[inline(never)]
+fn run<R: Real>(task: Moments<'_, R>) {
     Arch::new().dispatch(task);
 }
 
-struct Moments<'a> {
+struct Moments<'a, R> {
     criterion: Criterion,
     p: usize,
     planes: usize,
     lanes: usize,
-    block: &'a [f64],
+    block: &'a [R],
     weights: &'a [f64],
     /// The parts of its entries one after the other.
     gradient: &'a mut [f64],
     gamma: &'a mut [f64],
     /// u = w_i 2φ'(D_aa), row a.
-    first_weights: &'a mut [f64],
+    first_weights: &'a mut [R],
 }
 
-impl WithSimd for Moments<'_> {
+impl<R: Real> WithSimd for Moments<'_, R> {
     type Output = ();
 
     #[inline(always)]
@@ -104,21 +105,21 @@ impl WithSimd for Moments<'_> {
             let power = &block[triangle.diagonal(a) * lanes..][..lanes];
             let out = &mut first_weights[a * lanes..(a + 1) * lanes];
             for ((u, w), d) in out.iter_mut().zip(weights).zip(power) {
-                *u = criterion.first_weight(*w, *d);
+                *u = R::rounded(criterion.first_weight(*w, d.widened()));
             }
         }
-        let stride = vectors_per_row::<S>(lanes);
-        let block = vectors::<S>(block);
-        let u = vectors::<S>(first_weights);
+        let stride = vectors_per_row::<R, S>(lanes);
+        let block = R::vectors::<S>(block);
+        let u = R::vectors::<S>(first_weights);
         for a in 0..p {
             let u_a = &u[a * stride..(a + 1) * stride];
             let d_a = &block[triangle.diagonal(a) * stride..][..stride];
-            gamma[a * p + a] += simd.reduce_sum_f64s(dot(simd, u_a, d_a));
+            gamma[a * p + a] += R::sum(simd, dot::<R, S>(simd, u_a, d_a));
             for b in 0..a {
                 let d = &block[triangle.index(a, b) * stride..][..stride];
                 let u_b = &u[b * stride..(b + 1) * stride];
                 let d_b = &block[triangle.diagonal(b) * stride..][..stride];
-                let mut dots = [simd.splat_f64s(0.0); 4];
+                let mut dots = [R::splat(simd, R::zeroed()); 4];
                 for v in 0..stride {
                     // SAFETY: all five slices were cut to `stride` vectors.
                     unsafe {
@@ -127,32 +128,36 @@ impl WithSimd for Moments<'_> {
                             *u_a.get_unchecked(v),
                             *u_b.get_unchecked(v),
                         );
-                        dots[0] = simd.mul_add_e_f64s(d, u_a, dots[0]);
-                        dots[1] = simd.mul_add_e_f64s(d, u_b, dots[1]);
-                        dots[2] = simd.mul_add_e_f64s(*d_b.get_unchecked(v), u_a, dots[2]);
-                        dots[3] = simd.mul_add_e_f64s(*d_a.get_unchecked(v), u_b, dots[3]);
+                        dots[0] = R::mul_add(simd, d, u_a, dots[0]);
+                        dots[1] = R::mul_add(simd, d, u_b, dots[1]);
+                        dots[2] = R::mul_add(simd, *d_b.get_unchecked(v), u_a, dots[2]);
+                        dots[3] = R::mul_add(simd, *d_a.get_unchecked(v), u_b, dots[3]);
                     }
                 }
                 let (ab, ba) = (planes * (a * p + b), planes * (b * p + a));
-                gradient[ab] += simd.reduce_sum_f64s(dots[0]);
-                gradient[ba] += simd.reduce_sum_f64s(dots[1]);
+                gradient[ab] += R::sum(simd, dots[0]);
+                gradient[ba] += R::sum(simd, dots[1]);
                 if planes == 2 {
                     let d = &block[(triangle.len() + triangle.index(a, b)) * stride..][..stride];
-                    gradient[ab + 1] += simd.reduce_sum_f64s(dot(simd, u_a, d));
-                    gradient[ba + 1] -= simd.reduce_sum_f64s(dot(simd, u_b, d));
+                    gradient[ab + 1] += R::sum(simd, dot::<R, S>(simd, u_a, d));
+                    gradient[ba + 1] -= R::sum(simd, dot::<R, S>(simd, u_b, d));
                 }
-                gamma[a * p + b] += simd.reduce_sum_f64s(dots[2]);
-                gamma[b * p + a] += simd.reduce_sum_f64s(dots[3]);
+                gamma[a * p + b] += R::sum(simd, dots[2]);
+                gamma[b * p + a] += R::sum(simd, dots[3]);
             }
         }
     }
 }
 
 #[inline(always)]
-pub(super) fn dot<S: Simd>(simd: S, x: &[S::f64s], y: &[S::f64s]) -> S::f64s {
-    let mut sum = simd.splat_f64s(0.0);
+pub(super) fn dot<R: Real, S: Simd>(
+    simd: S,
+    x: &[R::Vector<S>],
+    y: &[R::Vector<S>],
+) -> R::Vector<S> {
+    let mut sum = R::splat(simd, R::zeroed());
     for (x, y) in x.iter().zip(y) {
-        sum = simd.mul_add_e_f64s(*x, *y, sum);
+        sum = R::mul_add(simd, *x, *y, sum);
     }
     sum
 }

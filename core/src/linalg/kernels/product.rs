@@ -80,9 +80,9 @@ impl WithSimd for Product<'_> {
         let block = vectors::<S>(self.block);
         let (first, second) = (vectors::<S>(self.first), vectors::<S>(self.second));
         let half = &mut vectors_mut::<S>(self.half)[..self.left.half_len(1)];
-        let stride = vectors_per_row::<S>(lanes);
+        let stride = vectors_per_row::<f64, S>(lanes);
         for at in 0..stride {
-            half_product::<S, 1>(simd, &self.left, block, stride, at, half);
+            half_product::<S, f64, 1>(simd, &self.left, block, stride, at, half);
             for a in 0..p {
                 let u = first[a * stride + at];
                 let row = &half[planes * a * p..];

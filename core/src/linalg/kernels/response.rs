@@ -49,18 +49,18 @@ impl WithSimd for Products<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let (stride, square) = (
-            vectors_per_row::<S>(self.lanes),
+            vectors_per_row::<f64, S>(self.lanes),
             self.components.half_len(1),
         );
         let block = vectors::<S>(self.block);
         let products = vectors_mut::<S>(self.out);
         for at in (0..stride - stride % 2).step_by(2) {
             let half = &mut products[at * square..(at + 2) * square];
-            half_product::<S, 2>(simd, &self.components, block, stride, at, half);
+            half_product::<S, f64, 2>(simd, &self.components, block, stride, at, half);
         }
         if stride % 2 == 1 {
             let half = &mut products[(stride - 1) * square..];
-            half_product::<S, 1>(simd, &self.components, block, stride, stride - 1, half);
+            half_product::<S, f64, 1>(simd, &self.components, block, stride, stride - 1, half);
         }
     }
 }
@@ -152,7 +152,7 @@ impl WithSimd for Response<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let p = self.inverse.rows();
-        let stride = vectors_per_row::<S>(self.weights.len());
+        let stride = vectors_per_row::<f64, S>(self.weights.len());
         vectors_mut::<S>(self.totals).fill(simd.splat_f64s(0.0));
         for at in (0..stride - stride % 2).step_by(2) {
             self.slice::<S, 2>(simd, stride, at);
@@ -165,7 +165,7 @@ impl WithSimd for Response<'_> {
         let row = |a: usize| a * stride..(a + 1) * stride;
         for a in 0..p {
             for b in 0..p {
-                let sum = dot(simd, &weighted[row(a)], &fitted[row(b)]);
+                let sum = dot::<f64, S>(simd, &weighted[row(a)], &fitted[row(b)]);
                 self.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
             }
         }

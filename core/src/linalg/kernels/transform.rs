@@ -6,44 +6,49 @@ use std::cmp::Ordering;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, Real, planes, room, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
-pub struct Congruence<'a, T = f64> {
+pub struct Congruence<'a, T = f64, R = f64> {
     /// M, r×p.
     pub transform: &'a Matrix<T>,
     /// The matrices D, p×p, packed.
-    pub input: &'a [f64],
+    pub input: &'a [R],
     /// The number of matrices.
     pub lanes: usize,
     /// Receives M D Mᴴ, r×r, packed.
-    pub square: &'a mut [f64],
+    pub square: &'a mut [R],
     /// Receives M D + (M D)ᴴ, packed, if wanted (M square).
-    pub cross: Option<&'a mut [f64]>,
+    pub cross: Option<&'a mut [R]>,
 }
 
-/// How many numbers of scratch a congruence takes, for slices of a block two of the widest vectors wide.
+/// How many numbers of scratch a congruence takes, for slices of a block two of the widest vectors wide: of double
+/// precision, or twice as many of single precision.
 pub fn congruence_scratch(r: usize, p: usize, planes: usize) -> usize {
-    let entries = if planes == 1 && p >= LARGE {
+    entries_of_scratch(r, p, planes) * 2 * LANES
+}
+
+fn entries_of_scratch(r: usize, p: usize, planes: usize) -> usize {
+    if planes == 1 && p >= LARGE {
         panel_len(p) + p * p
     } else {
         planes * r * p
-    };
-    entries * 2 * LANES
+    }
 }
 
 /// Computes a congruence. `scratch` grows as needed and is worth keeping between calls.
-pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
+pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>, scratch: &mut Vec<f64>) {
     let (r, p) = (task.transform.rows(), task.transform.columns());
-    assert_eq!(task.lanes % LANES, 0);
+    assert_eq!(task.lanes % R::LANES, 0);
     assert_eq!(planes(task.input, p, task.lanes), T::PLANES);
     assert_eq!(planes(task.square, r, task.lanes), T::PLANES);
     if let Some(cross) = &task.cross {
         assert_eq!((r, cross.len()), (p, task.square.len()));
     }
     let left = Left::new(task.transform);
-    let scratch = room(scratch, congruence_scratch(r, p, T::PLANES));
+    let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
+    let scratch = room(scratch, scratch_len);
     run(Sliced {
         left,
         right: &right(task.transform),
@@ -55,29 +60,30 @@ pub fn congruence<T: Scalar>(task: Congruence<'_, T>, scratch: &mut Vec<f64>) {
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a congruence.
-fn run(task: Sliced<'_>) {
+/// Apart, so that it is compiled for real and complex matrices at once.
+#[inline(never)]
+fn run<R: Real>(task: Sliced<'_, R>) {
     Arch::new().dispatch(task);
 }
 
-struct Sliced<'a> {
-    left: Left<'a>,
-    right: &'a [f64],
-    input: &'a [f64],
+struct Sliced<'a, R: Real> {
+    left: Left<'a, R>,
+    right: &'a [R],
+    input: &'a [R],
     lanes: usize,
-    square: &'a mut [f64],
-    cross: Option<&'a mut [f64]>,
-    scratch: &'a mut [f64],
+    square: &'a mut [R],
+    cross: Option<&'a mut [R]>,
+    scratch: &'a mut [R],
 }
 
-impl WithSimd for Sliced<'_> {
+impl<R: Real> WithSimd for Sliced<'_, R> {
     type Output = ();
 
     /// Cuts the block into slices two vectors wide: a tile of 6×2 accumulators hides the latency
     /// of the multiply-adds within 16 registers, and a slice of D stays in the nearest cache.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let vectors = vectors_per_row::<S>(self.lanes);
+        let vectors = vectors_per_row::<R, S>(self.lanes);
         for at in (0..vectors - vectors % 2).step_by(2) {
             self.slice::<S, 2>(simd, at);
         }
@@ -101,7 +107,7 @@ fn panel_len(p: usize) -> usize {
     PANEL * (p | 1)
 }
 
-impl Sliced<'_> {
+impl<R: Real> Sliced<'_, R> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
@@ -112,17 +118,17 @@ impl Sliced<'_> {
             }
             return;
         }
-        let stride = vectors_per_row::<S>(self.lanes);
+        let stride = vectors_per_row::<R, S>(self.lanes);
         let triangle = Triangle::new(r);
         let plane = triangle.len() * stride;
-        let input = vectors::<S>(self.input);
-        let square = vectors_mut::<S>(self.square);
-        let half = &mut vectors_mut::<S>(self.scratch)[..self.left.half_len(W)];
+        let input = R::vectors::<S>(self.input);
+        let square = R::vectors_mut::<S>(self.square);
+        let half = &mut R::vectors_mut::<S>(self.scratch)[..self.left.half_len(W)];
         assert!(at + W <= stride);
         assert_eq!(square.len(), planes * plane);
-        half_product::<S, W>(simd, &self.left, input, stride, at, half);
+        half_product::<S, R, W>(simd, &self.left, input, stride, at, half);
         if let Some(cross) = &mut self.cross {
-            let cross = vectors_mut::<S>(cross);
+            let cross = R::vectors_mut::<S>(cross);
             let (half, _) = half.as_chunks::<W>();
             for a in 0..p {
                 for b in 0..=a {
@@ -130,12 +136,12 @@ impl Sliced<'_> {
                     let (left, right) = (planes * a * p + b, planes * b * p + a);
                     let (x, y) = (half[left], half[right]);
                     for w in 0..W {
-                        out[w] = simd.add_f64s(x[w], y[w]);
+                        out[w] = R::plus(simd, x[w], y[w]);
                     }
                     if planes == 2 {
                         let (x, y) = (half[left + p], half[right + p]);
                         for w in 0..W {
-                            out[plane + w] = simd.sub_f64s(x[w], y[w]);
+                            out[plane + w] = R::minus(simd, x[w], y[w]);
                         }
                     }
                 }
@@ -150,7 +156,7 @@ impl Sliced<'_> {
             let row = triangle.row(a).start * stride + at;
             for part in 0..planes {
                 let out = square[part * plane + row..].as_mut_ptr();
-                let store = |b: usize, tile: [S::f64s; W]| {
+                let store = |b: usize, tile: [R::Vector<S>; W]| {
                     for w in 0..W {
                         // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of row
                         // (a, b) of a plane of `square`, which has `stride` vectors per row.
@@ -167,22 +173,22 @@ impl Sliced<'_> {
             }
             if planes == 2 {
                 let diagonal = plane + triangle.diagonal(a) * stride + at;
-                square[diagonal..][..W].fill(simd.splat_f64s(0.0));
+                square[diagonal..][..W].fill(R::splat(simd, R::zeroed()));
             }
         }
     }
 }
 
-impl Sliced<'_> {
+impl<R: Real> Sliced<'_, R> {
     /// Writes all columns of D, W vectors of each entry, behind the panel.
     #[inline(always)]
     fn lay_out<S: Simd, const W: usize>(&mut self, at: usize) {
         let p = self.left.columns();
-        let stride = vectors_per_row::<S>(self.lanes);
+        let stride = vectors_per_row::<R, S>(self.lanes);
         let triangle = Triangle::new(p);
-        let input = vectors::<S>(self.input);
+        let input = R::vectors::<S>(self.input);
         assert!(at + W <= stride);
-        let whole = &mut vectors_mut::<S>(self.scratch)[panel_len(p) * W..][..p * p * W];
+        let whole = &mut R::vectors_mut::<S>(self.scratch)[panel_len(p) * W..][..p * p * W];
         // Small squares of entries, so that rows and columns written to stay in the caches.
         let squares = (0..p).step_by(LANES);
         for (from, columns) in squares.flat_map(|a| (0..=a).step_by(LANES).map(move |b| (a, b))) {
@@ -202,9 +208,9 @@ impl Sliced<'_> {
     fn panel<S: Simd, const W: usize>(&mut self, simd: S, at: usize, from: usize) {
         let (r, p) = (self.left.rows(), self.left.columns());
         let (rows, pitch) = (PANEL.min(r - from), p | 1);
-        let stride = vectors_per_row::<S>(self.lanes);
+        let stride = vectors_per_row::<R, S>(self.lanes);
         let triangle = Triangle::new(r);
-        let (half, whole) = vectors_mut::<S>(self.scratch).split_at_mut(panel_len(p) * W);
+        let (half, whole) = R::vectors_mut::<S>(self.scratch).split_at_mut(panel_len(p) * W);
         let half = &mut half[..rows * pitch * W];
         assert!(at + W <= stride);
         let mut offsets = Offsets::new(p);
@@ -213,7 +219,7 @@ impl Sliced<'_> {
             let column = &whole[c * p * W..][..p * W];
             let (coefficients, spacing) = self.left.for_column(c);
             let out = half[c * W..].as_mut_ptr();
-            let store = |a: usize, tile: [S::f64s; W]| {
+            let store = |a: usize, tile: [R::Vector<S>; W]| {
                 for w in 0..W {
                     // SAFETY: a < rows and c < p ≤ pitch: the W vectors end within those of `half`.
                     unsafe { *out.add(a * pitch * W + w) = tile[w] };
@@ -225,7 +231,7 @@ impl Sliced<'_> {
         }
         if let Some(cross) = &mut self.cross {
             // Entry (a, c) of M D is half of that of the sum; the row of the smaller number comes first.
-            let cross = vectors_mut::<S>(cross);
+            let cross = R::vectors_mut::<S>(cross);
             let (half, _) = half.as_chunks::<W>();
             for a in from..from + rows {
                 let row = &half[(a - from) * pitch..][..p];
@@ -233,22 +239,22 @@ impl Sliced<'_> {
                     let out = &mut cross[triangle.index(a, c) * stride + at..][..W];
                     for w in 0..W {
                         out[w] = match c.cmp(&a) {
-                            Ordering::Less => simd.add_f64s(x[w], out[w]),
-                            Ordering::Equal => simd.add_f64s(x[w], x[w]),
+                            Ordering::Less => R::plus(simd, x[w], out[w]),
+                            Ordering::Equal => R::plus(simd, x[w], x[w]),
                             Ordering::Greater => x[w],
                         };
                     }
                 }
             }
         }
-        let square = vectors_mut::<S>(self.square);
+        let square = R::vectors_mut::<S>(self.square);
         assert_eq!(square.len(), triangle.len() * stride);
         for columns in (0..from + rows).step_by(PANEL) {
             for a in columns.max(from)..from + rows {
                 let source = &half[(a - from) * pitch * W..][..p * W];
                 let place = (triangle.row(a).start + columns) * stride + at;
                 let out = square[place..].as_mut_ptr();
-                let store = |b: usize, tile: [S::f64s; W]| {
+                let store = |b: usize, tile: [R::Vector<S>; W]| {
                     for w in 0..W {
                         // SAFETY: `columns` + b ≤ a < r and at + W ≤ stride, so these are vectors
                         // `at + w` of that row of `square`, which has `stride` vectors per row.
@@ -267,13 +273,13 @@ impl Sliced<'_> {
 /// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. If they are complex, row a is the p real parts
 /// and then the p imaginary ones.
 #[inline(always)]
-pub(super) fn half_product<S: Simd, const W: usize>(
+pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     simd: S,
-    left: &Left<'_>,
-    input: &[S::f64s],
+    left: &Left<'_, R>,
+    input: &[R::Vector<S>],
     stride: usize,
     at: usize,
-    half: &mut [S::f64s],
+    half: &mut [R::Vector<S>],
 ) {
     let (planes, p) = (left.planes(), left.columns());
     let rows = planes * left.rows();
@@ -285,7 +291,7 @@ pub(super) fn half_product<S: Simd, const W: usize>(
         let offsets = left.fill_offsets(&mut offsets, c, stride, at);
         let (coefficients, spacing) = left.for_column(c);
         let out = half[c * W..].as_mut_ptr();
-        let store = |a: usize, tile: [S::f64s; W]| {
+        let store = |a: usize, tile: [R::Vector<S>; W]| {
             for w in 0..W {
                 // SAFETY: a < rows and c < p, so the W vectors end within the rows·p·W of `half`.
                 unsafe { *out.add(a * p * W + w) = tile[w] };
@@ -304,14 +310,14 @@ pub(super) fn half_product<S: Simd, const W: usize>(
 /// Each offset must leave room for W vectors in `source`. It takes a loop to check what callers know
 /// from the way they made the offsets.
 #[inline(always)]
-pub(super) unsafe fn rows_times_source<S: Simd, const W: usize>(
+pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     simd: S,
-    coefficients: &[f64],
+    coefficients: &[R],
     spacing: usize,
     rows: usize,
-    source: &[S::f64s],
+    source: &[R::Vector<S>],
     offsets: &[usize],
-    mut store: impl FnMut(usize, [S::f64s; W]),
+    mut store: impl FnMut(usize, [R::Vector<S>; W]),
 ) {
     assert!(rows == 0 || coefficients.len() >= (rows - 1) * spacing + offsets.len());
     debug_assert!(offsets.iter().all(|offset| offset + W <= source.len()));
@@ -320,7 +326,7 @@ pub(super) unsafe fn rows_times_source<S: Simd, const W: usize>(
             // SAFETY: $row + $rows ≤ rows, and `coefficients` has so many rows, of a number for each
             // offset; the caller promises that every offset leaves room for W vectors.
             let tile = unsafe {
-                tile::<S, $rows, W>(
+                tile::<S, R, $rows, W>(
                     simd,
                     coefficients.as_ptr().add($row * spacing),
                     spacing,
@@ -349,30 +355,30 @@ pub(super) unsafe fn rows_times_source<S: Simd, const W: usize>(
     }
 }
 
-/// An R×W tile of vectors in registers.
+/// A tile of ROWS×W vectors in registers.
 ///
 /// # Safety
-/// `coefficients` must have R rows of `offsets.len()` numbers, `spacing` apart, `source` W vectors at each offset.
+/// `coefficients` must have ROWS rows of `offsets.len()` numbers, `spacing` apart, `source` W vectors at each offset.
 #[inline(always)]
-unsafe fn tile<S: Simd, const R: usize, const W: usize>(
+unsafe fn tile<S: Simd, R: Real, const ROWS: usize, const W: usize>(
     simd: S,
-    coefficients: *const f64,
+    coefficients: *const R,
     spacing: usize,
-    source: *const S::f64s,
+    source: *const R::Vector<S>,
     offsets: &[usize],
-) -> [[S::f64s; W]; R] {
-    let mut sums = [[simd.splat_f64s(0.0); W]; R];
+) -> [[R::Vector<S>; W]; ROWS] {
+    let mut sums = [[R::splat(simd, R::zeroed()); W]; ROWS];
     for (k, &offset) in offsets.iter().enumerate() {
-        let mut values = [simd.splat_f64s(0.0); W];
+        let mut values = [R::splat(simd, R::zeroed()); W];
         for w in 0..W {
             // SAFETY: the caller promises W vectors at each offset.
             values[w] = unsafe { *source.add(offset + w) };
         }
-        for r in 0..R {
-            // SAFETY: r < R, and the caller promises R rows of a number for each offset.
-            let coefficient = simd.splat_f64s(unsafe { *coefficients.add(r * spacing + k) });
+        for r in 0..ROWS {
+            // SAFETY: r < ROWS, and the caller promises as many rows of a number for each offset.
+            let coefficient = R::splat(simd, unsafe { *coefficients.add(r * spacing + k) });
             for w in 0..W {
-                sums[r][w] = simd.mul_add_e_f64s(coefficient, values[w], sums[r][w]);
+                sums[r][w] = R::mul_add(simd, coefficient, values[w], sums[r][w]);
             }
         }
     }

@@ -2,55 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Group, InMemory, Work};
+use super::{Group, InMemory, Work, single};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar, kernels, unpacked};
 use crate::matrices::groups::{self, add_slices, packed_len};
-use crate::matrices::recycled::Recycled;
 use crate::matrices::{
     FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
 };
 use crate::statistics::{Hessian, Statistics};
 
-/// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
-const SLICE: usize = 2048;
-
-/// From this size on, the Hessian of a set of few matrices is shared out by its row blocks: sums for each group of
-/// the set, and their sum, would take as long as some of its products.
-const BY_COMPONENTS: usize = 64;
-
-impl<T: Scalar> InMemory<T> {
-    /// Each number is summed over all blocks in order, whoever sums it.
-    fn hessian_by_components(&mut self, hessian: &mut Hessian<T>) {
-        let (n, p, criterion) = (self.summary.len, self.dimension(), self.summary.criterion);
-        let workers = self
-            .workers
-            .if_worthwhile(Work::Products.multiply_adds(n, p, T::PLANES));
-        hessian.work_on(&self.workers);
-        let rows = hessian.rows_mut();
-        let groups = p.div_ceil(kernels::LANES);
-        // Each task reads all matrices: a few are enough to keep all workers busy.
-        let tasks = match workers.count() {
-            1 => 1,
-            count => groups.min(2 * count),
-        };
-        let share = groups.div_ceil(tasks);
-        let len = rows.len() / groups * share;
-        self.hessian_scratch.resize_with(tasks, Vec::new);
-        let tasks = rows.chunks_mut(len).zip(&mut self.hessian_scratch);
-        let mut tasks: Vec<_> = tasks.enumerate().collect();
-        let blocks = self.groups.iter().flat_map(|group| &group.blocks);
-        let blocks: Vec<(&[f64], &[f64])> = blocks.map(|b| (b.entries(), b.weights())).collect();
-        workers.each(&mut tasks, |(task, (rows, scratch))| {
-            for (k, (entries, weights)) in blocks.iter().enumerate() {
-                let (first, begins) = (*task * share, k == 0);
-                kernels::accumulate_groups(
-                    criterion, p, entries, weights, first, rows, begins, scratch,
-                );
-            }
-        });
-    }
-}
+/// Smaller matrices take no less time in single precision: what they cost is not arithmetic.
+const SMALLEST_SINGLE: usize = 32;
 
 impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     fn summary(&self) -> &Summary<T> {
@@ -107,11 +69,25 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
             return Ok(self.fit(b));
         }
         self.each(Work::Products, |group| {
+            group.single.clear();
             for block in &mut group.blocks {
                 block.reset(b, &mut group.scratch);
             }
         });
         Ok(self.diagonal_sum())
+    }
+
+    #[inline(never)] // see instances.rs
+    fn round_to_single(&mut self) -> bool {
+        let p = self.dimension();
+        if self.summary.criterion.fits_originals() || p < SMALLEST_SINGLE {
+            return false;
+        }
+        if !self.blocks().all(|block| single::will_do(block.d())) {
+            return false;
+        }
+        self.each(Work::Entries, |group| group.round(p));
+        true
     }
 
     #[inline(never)] // see instances.rs
@@ -141,38 +117,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
 
     #[inline(never)] // see instances.rs
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
-        let (p, criterion) = (self.dimension(), self.summary.criterion);
-        if !criterion.fits_originals() && p >= BY_COMPONENTS && self.summary.len <= 4 * p {
-            self.hessian_by_components(hessian);
-            return Ok(());
-        }
-        self.each(Work::Products, |group| {
-            let len = kernels::hessian_len(p, T::PLANES);
-            if group.hessian.len() != len {
-                group.hessian = Recycled::of_len(len);
-            }
-            if criterion.fits_originals() {
-                group.weigh_originals(p);
-                return;
-            }
-            for (k, block) in group.blocks.iter().enumerate() {
-                let (entries, weights) = (block.entries(), block.weights());
-                let (rows, scratch) = (&mut group.hessian, &mut group.scratch);
-                kernels::accumulate_hessian(criterion, p, entries, weights, rows, k == 0, scratch);
-            }
-        });
-        let (first, others) = self.groups.split_first_mut().expect("a set has a group");
-        hessian.swap_rows(&mut first.hessian);
-        hessian.work_on(&self.workers);
-        // Slice by slice of the entries, the groups in order.
-        let rows = hessian.rows_mut();
-        let workers = self.workers.if_worthwhile(4 * others.len() * rows.len());
-        let mut slices: Vec<_> = rows.chunks_mut(SLICE).enumerate().collect();
-        workers.each(&mut slices, |(k, rows)| {
-            for group in &*others {
-                linalg::add_multiple(rows, 1.0, &group.hessian[*k * SLICE..][..rows.len()]);
-            }
-        });
+        self.write_hessian(hessian);
         Ok(())
     }
 
@@ -208,6 +153,12 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
             Work::Products,
             |group| {
                 let mut sums = (vec![0.0; p], vec![0.0; p]);
+                for block in &mut group.single {
+                    block.probe(e, &mut sums, &mut group.scratch);
+                }
+                if !group.single.is_empty() {
+                    return sums;
+                }
                 for block in &mut group.blocks {
                     let original = Arc::clone(&block.original);
                     let line = block.probe(e, &mut group.scratch);
@@ -232,8 +183,13 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         let criterion = self.summary.criterion;
         let work = |group: &mut Group<T>| {
             let mut sums = LinePoint::default();
-            for block in &group.blocks {
+            for block in &group.single {
                 sums += block.line_point(criterion, alpha);
+            }
+            if group.single.is_empty() {
+                for block in &group.blocks {
+                    sums += block.line_point(criterion, alpha);
+                }
             }
             sums
         };
@@ -288,40 +244,5 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     #[inline(never)] // see instances.rs
     fn pairs(&mut self) -> Option<&mut dyn Pairs<T>> {
         Some(self)
-    }
-}
-
-#[cfg(all(test, feature = "synthetic"))]
-mod tests {
-    use super::*;
-    use crate::{Criterion, synthetic};
-
-    #[test]
-    fn hessians_shared_out_by_row_blocks_are_those_of_a_pass() {
-        // A last group that is not whole, and two blocks.
-        let (n, p) = (30, BY_COMPONENTS + 3);
-        let set = synthetic::noisy(n, p, 0.3, 1);
-        let e = Matrix::from_fn(p, p, |a, b| {
-            if a == b {
-                0.0
-            } else {
-                ((a * 7 + b * 3) % 5) as f64 - 2.0
-            }
-        });
-        let mut rows: Vec<Vec<f64>> = Vec::new();
-        for threads in [1, 2, 3] {
-            let mut working = InMemory::new(&set.clone().with_threads(threads));
-            working.reset(&Matrix::identity(p)).unwrap();
-            let mut hessian = Hessian::zeros(Criterion::Likelihood, p);
-            working.hessian(&mut hessian).unwrap();
-            let by_pass = working.hessian_product(&e).unwrap();
-            let product = hessian.product(&e);
-            // Products read row blocks of this size in single precision.
-            let pairs = product.as_slice().iter().zip(by_pass.as_slice());
-            let off = pairs.fold(0.0_f64, |off, (x, y)| off.max((x - y).abs()));
-            assert!(off < 1e-5 * by_pass.norm(), "{off}");
-            rows.push(hessian.rows().to_vec());
-        }
-        assert!(rows.iter().all(|numbers| *numbers == rows[0]));
     }
 }

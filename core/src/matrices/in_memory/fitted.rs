@@ -33,11 +33,11 @@ impl<T: Scalar> TransformedBlock<T> {
 
 impl<T: Scalar> Group<T> {
     /// Σ_i w_i λⁱ_a Cⁱ, in place of the Hessian.
-    pub(super) fn weigh_originals(&mut self, p: usize) {
-        self.hessian.fill(0.0);
+    pub(super) fn weigh_originals(&mut self, p: usize, rows: &mut [f64]) {
+        rows.fill(0.0);
         for block in &self.blocks {
             let (entries, weights) = (block.original.entries(), block.weights());
-            let (rows, scratch) = (&mut self.hessian, &mut self.scratch);
+            let scratch = &mut self.scratch;
             kernels::accumulate_weighted(p, entries, weights, &block.diagonals, rows, scratch);
         }
     }

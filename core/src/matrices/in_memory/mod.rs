@@ -2,7 +2,9 @@
 
 mod answers;
 mod fitted;
+mod hessian;
 mod pairs;
+mod single;
 
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
 use fitted::Fitted;
+use single::SingleBlock;
 
 /// The matrices Dⁱ in memory.
 ///
@@ -45,6 +48,8 @@ pub struct InMemory<T = f64> {
 
 struct Group<T> {
     blocks: Vec<TransformedBlock<T>>,
+    /// The matrices where the solver stands, if in single precision.
+    single: Vec<SingleBlock<T>>,
     // Kept from pass to pass, so that none allocates.
     scratch: Scratch,
     hessian: Recycled,
@@ -206,6 +211,7 @@ impl<T: Scalar> InMemory<T> {
             let blocks = blocks.map(TransformedBlock::new);
             Group {
                 blocks: blocks.collect(),
+                single: Vec::new(),
                 scratch: Scratch::new(),
                 hessian: Recycled::default(),
             }
@@ -218,6 +224,11 @@ impl<T: Scalar> InMemory<T> {
             hessian_scratch: Vec::new(),
             fitted: None,
         }
+    }
+
+    /// Whether the matrices stand where they are in single precision.
+    fn is_single(&self) -> bool {
+        self.groups.iter().any(|group| !group.single.is_empty())
     }
 
     pub(super) fn dimension(&self) -> usize {
@@ -328,6 +339,15 @@ impl<T: Scalar> InMemory<T> {
             Work::Entries,
             |group| {
                 let mut sums = MomentSums::new(p);
+                for block in &mut group.single {
+                    if let Some((alpha, scale)) = advance {
+                        block.advance(alpha, scale);
+                    }
+                    block.add_moments(criterion, &mut sums, &mut group.scratch);
+                }
+                if !group.single.is_empty() {
+                    return sums;
+                }
                 for block in &mut group.blocks {
                     if let Some((alpha, scale)) = advance {
                         block.advance(alpha, scale);

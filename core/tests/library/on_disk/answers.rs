@@ -121,13 +121,16 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         let npy = Npy::double(&made.data, n, p);
         let options = SetOptions::default();
         for settings in [Settings::default(), swept(&Settings::default())] {
+            // In memory, stored Hessians of larger matrices are first made in single precision.
+            let single = p >= 32 && settings.hessian_memory > 0;
+            let within = if single { TIED } else { EXACT };
             let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
             for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
                 assert_alike(
                     &found,
                     &expected,
-                    EXACT,
+                    within,
                     &format!("n {n} p {p} in {memory}"),
                 );
             }

@@ -1,0 +1,186 @@
+//! The two precisions in which the numbers of a block are kept.
+#![allow(unsafe_code)]
+
+use std::ops::{Add, Mul};
+
+use bytemuck::Pod;
+use pulp::Simd;
+
+/// A real number as blocks hold it: `f64`, or `f32` where seven digits will do, in vectors that hold twice as many.
+pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + Send + Sync {
+    /// Blocks hold a multiple of this many matrices, which every vector width divides.
+    const LANES: usize;
+    /// Some neighbouring numbers.
+    type Vector<S: Simd>: Pod;
+
+    /// The nearest one to a number of double precision.
+    fn rounded(x: f64) -> Self;
+    /// It in double precision.
+    fn widened(self) -> f64;
+
+    /// Numbers as vectors, with none left over.
+    fn vectors<S: Simd>(numbers: &[Self]) -> &[Self::Vector<S>];
+    /// The same, to be changed.
+    fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [Self::Vector<S>];
+
+    /// A vector of equal numbers.
+    fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
+    /// x + y.
+    fn plus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
+    /// x − y.
+    fn minus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
+    /// −x.
+    fn neg<S: Simd>(simd: S, x: Self::Vector<S>) -> Self::Vector<S>;
+    /// x·y + z.
+    fn mul_add<S: Simd>(
+        simd: S,
+        x: Self::Vector<S>,
+        y: Self::Vector<S>,
+        z: Self::Vector<S>,
+    ) -> Self::Vector<S>;
+    /// The sum of a vector's numbers.
+    fn sum<S: Simd>(simd: S, x: Self::Vector<S>) -> f64;
+
+    /// As many neighbouring numbers as a vector of double precision has, as one.
+    ///
+    /// # Safety
+    /// `place` must be that of so many numbers.
+    unsafe fn load_widened<S: Simd>(place: *const Self) -> S::f64s;
+}
+
+macro_rules! operations {
+    ($vectors:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $add:ident, $sub:ident, $neg:ident,
+     $mul_add:ident, $reduce_sum:ident) => {
+        type Vector<S: Simd> = S::$vectors;
+
+        #[inline(always)]
+        fn vectors<S: Simd>(numbers: &[Self]) -> &[S::$vectors] {
+            let (vectors, rest) = S::$as_simd(numbers);
+            assert!(rest.is_empty(), "rows are whole vectors");
+            vectors
+        }
+
+        #[inline(always)]
+        fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [S::$vectors] {
+            let (vectors, rest) = S::$as_mut_simd(numbers);
+            assert!(rest.is_empty(), "rows are whole vectors");
+            vectors
+        }
+
+        #[inline(always)]
+        fn splat<S: Simd>(simd: S, x: Self) -> S::$vectors {
+            simd.$splat(x)
+        }
+
+        #[inline(always)]
+        fn plus<S: Simd>(simd: S, x: S::$vectors, y: S::$vectors) -> S::$vectors {
+            simd.$add(x, y)
+        }
+
+        #[inline(always)]
+        fn minus<S: Simd>(simd: S, x: S::$vectors, y: S::$vectors) -> S::$vectors {
+            simd.$sub(x, y)
+        }
+
+        #[inline(always)]
+        fn neg<S: Simd>(simd: S, x: S::$vectors) -> S::$vectors {
+            simd.$neg(x)
+        }
+
+        #[inline(always)]
+        fn mul_add<S: Simd>(
+            simd: S,
+            x: S::$vectors,
+            y: S::$vectors,
+            z: S::$vectors,
+        ) -> S::$vectors {
+            simd.$mul_add(x, y, z)
+        }
+
+        #[inline(always)]
+        fn sum<S: Simd>(simd: S, x: S::$vectors) -> f64 {
+            simd.$reduce_sum(x).widened()
+        }
+    };
+}
+
+impl Real for f64 {
+    const LANES: usize = super::LANES;
+
+    operations!(
+        f64s,
+        as_simd_f64s,
+        as_mut_simd_f64s,
+        splat_f64s,
+        add_f64s,
+        sub_f64s,
+        neg_f64s,
+        mul_add_e_f64s,
+        reduce_sum_f64s
+    );
+
+    #[inline(always)]
+    fn rounded(x: f64) -> Self {
+        x
+    }
+
+    #[inline(always)]
+    fn widened(self) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn load_widened<S: Simd>(place: *const Self) -> S::f64s {
+        // SAFETY: the caller promises the numbers; vectors of pulp are aligned as their numbers are.
+        unsafe { *place.cast() }
+    }
+}
+
+impl Real for f32 {
+    const LANES: usize = 2 * super::LANES;
+
+    operations!(
+        f32s,
+        as_simd_f32s,
+        as_mut_simd_f32s,
+        splat_f32s,
+        add_f32s,
+        sub_f32s,
+        neg_f32s,
+        mul_add_e_f32s,
+        reduce_sum_f32s
+    );
+
+    #[inline(always)]
+    fn rounded(x: f64) -> Self {
+        x as f32
+    }
+
+    #[inline(always)]
+    fn widened(self) -> f64 {
+        f64::from(self)
+    }
+
+    #[inline(always)]
+    unsafe fn load_widened<S: Simd>(place: *const Self) -> S::f64s {
+        macro_rules! widened {
+            ($width:literal) => {{
+                // SAFETY: the caller promises as many numbers as a vector has, which is $width.
+                let numbers = unsafe { *place.cast::<[f32; $width]>() };
+                bytemuck::cast(numbers.map(f64::from))
+            }};
+        }
+        match S::F64_LANES {
+            8 => widened!(8),
+            4 => widened!(4),
+            2 => widened!(2),
+            _ => widened!(1),
+        }
+    }
+}
+
+/// How many numbers a vector has.
+#[inline(always)]
+pub(super) const fn width<R: Real, S: Simd>() -> usize {
+    size_of::<R::Vector<S>>() / size_of::<R>()
+}
