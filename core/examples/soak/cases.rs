@@ -300,7 +300,11 @@ impl Maker<'_> {
 pub fn case(seed: u64) -> Case {
     let random = &mut Random::new(seed);
     let criterion = random.choose(&Criterion::ALL);
-    let (n, p) = (1 + random.below(12), 1 + random.below(7));
+    let (mut n, mut p) = (1 + random.below(12), 1 + random.below(7));
+    // Some that are large enough for single precision.
+    if seed % 64 == 63 {
+        (n, p) = (5 * n, 31 + p);
+    }
     let complex = random.one_in(3);
     let definite = criterion.requires_definite() || random.one_in(3);
     let mut maker = Maker {

@@ -232,7 +232,9 @@ fn check_descent<T: Scalar>(
     errors: &Errors,
     case: &Case,
 ) -> Result<(), String> {
-    let slack = |loss: f64| 1e-8 * (1.0 + loss.abs()) + rounding.error();
+    // Larger matrices have been in single precision on the way.
+    let digits = if case.p < 32 { 1e-8 } else { 1e-5 };
+    let slack = |loss: f64| digits * (1.0 + loss.abs()) + rounding.error();
     if answer.loss < -slack(0.0) {
         return Err(format!("a loss of {:e}", answer.loss));
     }
