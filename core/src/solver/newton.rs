@@ -45,7 +45,7 @@ impl<T: Scalar> Newton<T> {
         Self {
             stored,
             hessian: None,
-            may_round: stored && !settings.orthogonal,
+            may_round: stored,
             before_full_step: None,
         }
     }

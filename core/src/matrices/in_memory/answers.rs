@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Group, InMemory, Work, single};
+use super::{Group, InMemory, TransformedBlock, Work, single};
 use crate::Error;
+use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, Scalar, kernels, unpacked};
 use crate::matrices::groups::{self, add_slices, packed_len};
 use crate::matrices::{
@@ -80,10 +81,13 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     #[inline(never)] // see instances.rs
     fn round_to_single(&mut self) -> bool {
         let p = self.dimension();
-        if self.summary.criterion.fits_originals() || p < SMALLEST_SINGLE {
+        let criterion = self.summary.criterion;
+        if criterion.fits_originals() || p < SMALLEST_SINGLE {
             return false;
         }
-        if !self.blocks().all(|block| single::will_do(block.d())) {
+        // Only a logarithm asks for digits of weak components.
+        let narrow = |block: &TransformedBlock<T>| single::will_do(block.d());
+        if criterion == Criterion::Likelihood && !self.blocks().all(narrow) {
             return false;
         }
         self.each(Work::Entries, |group| group.round(p));
