@@ -11,7 +11,7 @@
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Scalar, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle, zeros};
 use crate::matrices::Recycled;
 use crate::threads::Workers;
 use std::marker::PhantomData;
@@ -127,8 +127,8 @@ impl<T: Scalar> Hessian<T> {
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Vec::new(),
             single_is_current: false,
-            operand: vec![0.0; len],
-            result: vec![0.0; len],
+            operand: zeros(len),
+            result: zeros(len),
             workers: Workers::One,
             scalar: PhantomData,
         }
@@ -249,16 +249,14 @@ impl<T: Scalar> Hessian<T> {
         let (block, panel) = (Triangle::new(size).len() * LANES, size * LANES);
         // Each number is read, from memory if there are many, for two multiply-adds.
         let workers = self.workers.if_worthwhile(4 * self.rows.len());
+        if single_len(self.rows.len()) == 0 {
+            // For so few, other threads do not pay.
+            kernels::hessian_times(size, &self.rows, &self.operand, &mut self.result);
+            return;
+        }
         let panels = self.operand.chunks_exact(panel);
         let panels = panels.zip(self.result.chunks_exact_mut(panel));
         let groups = self.rows.chunks_exact(block).zip(panels);
-        if single_len(self.rows.len()) == 0 {
-            let mut groups: Vec<_> = groups.collect();
-            workers.each(&mut groups, |(rows, (e, out))| {
-                kernels::hessian_times(size, rows, e, out);
-            });
-            return;
-        }
         self.single.resize(self.rows.len(), 0.0);
         let (copy, current) = (self.single.chunks_exact_mut(block), self.single_is_current);
         let mut groups: Vec<_> = copy.zip(groups).collect();
@@ -278,14 +276,12 @@ impl<T: Scalar> Hessian<T> {
 fn rows_to_panel<T: Scalar>(rows: &[T], panel: &mut [[f64; LANES]]) {
     let p = panel.len() / T::PLANES;
     let (real, imaginary) = panel.split_at_mut(p);
-    for (b, place) in real.iter_mut().enumerate() {
-        for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
-            *x = row[b].real();
+    for (l, row) in rows.chunks_exact(p).enumerate() {
+        for (place, x) in real.iter_mut().zip(row) {
+            place[l] = x.real();
         }
-    }
-    for (b, place) in imaginary.iter_mut().enumerate() {
-        for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
-            *x = row[b].imaginary();
+        for (place, x) in imaginary.iter_mut().zip(row) {
+            place[l] = x.imaginary();
         }
     }
 }
