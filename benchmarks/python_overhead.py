@@ -1,4 +1,4 @@
-"""What a call from Python costs beyond the solve itself, for small problems."""
+"""What small problems cost through Python: single calls beside the solve itself, and many at once."""
 
 import argparse
 import statistics
@@ -18,8 +18,20 @@ def microseconds(n, p, repeats):
         start = time.perf_counter()
         result = codiag.diagonalize(C)
         calls.append(time.perf_counter() - start)
-        inside.append(_core.solve(C, None, {}, None)["seconds"])
+        inside.append(_core.solve(C, None, {}, None)["_answer"].seconds)
     return 1e6 * statistics.median(calls), 1e6 * statistics.median(inside), result.n_iter
+
+
+def microseconds_each(n, p, count, threads, repeats):
+    """Medians of the time of a problem among many, on each number of threads, in turns."""
+    sets = [codiag.datasets.synthetic(n, p, seed=seed)[0] for seed in range(count)]
+    times = {number: [] for number in threads}
+    for _ in range(repeats):
+        for number, taken in times.items():
+            start = time.perf_counter()
+            codiag.diagonalize_many(sets, threads=number)
+            taken.append((time.perf_counter() - start) / count)
+    return [1e6 * statistics.median(taken) for taken in times.values()]
 
 
 def main():
@@ -31,6 +43,11 @@ def main():
     for n, p in ((10, 3), (100, 3), (10, 10), (100, 10)):
         call, inside, iterations = microseconds(n, p, repeats)
         print(f"{n:>5} {p:>4} {iterations:>10} {call:>9.1f} {inside:>9.1f} {call - inside:>9.1f}")
+    print(f"diagonalize_many, medians of {repeats // 100} calls with 200 problems, in µs a problem")
+    print(f"{'n':>5} {'p':>4} {'one thread':>12} {'two threads':>12} {'times':>9}")
+    for n, p in ((10, 3), (50, 4), (100, 10)):
+        one, two = microseconds_each(n, p, 200, (1, 2), repeats // 100)
+        print(f"{n:>5} {p:>4} {one:>12.1f} {two:>12.1f} {one / two:>9.2f}")
 
 
 if __name__ == "__main__":

@@ -282,13 +282,15 @@ impl Criterion {
         if self == Self::LeastSquares {
             return;
         }
-        for a in 0..e.rows() {
+        let p = e.rows();
+        for a in 0..p {
+            let row = product.row_mut(a);
             if self == Self::Likelihood {
-                for b in 0..e.rows() {
-                    product[(a, b)] += e[(b, a)].conj();
-                }
+                let column = &e.as_slice()[a..];
+                let entries = row.iter_mut().enumerate();
+                entries.for_each(|(b, x)| *x += column[b * p].conj());
             }
-            product[(a, a)] = T::ZERO;
+            row[a] = T::ZERO;
         }
     }
 

@@ -11,7 +11,7 @@
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES, Real};
-use crate::linalg::{Matrix, Scalar, Triangle};
+use crate::linalg::{Matrix, Scalar, Triangle, zeros};
 use crate::matrices::Recycled;
 use crate::threads::Workers;
 use std::marker::PhantomData;
@@ -129,16 +129,15 @@ impl<T: Scalar> Hessian<T> {
 
     /// Any numbers, to be overwritten.
     pub(crate) fn unset(criterion: Criterion, p: usize) -> Self {
-        // As wide as groups are in either precision.
-        let len = p.next_multiple_of(f32::LANES) * T::PLANES * p;
+        let len = p.next_multiple_of(LANES) * T::PLANES * p;
         Self {
             criterion,
             p,
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Vec::new(),
             current: Current::Rows,
-            operand: vec![0.0; len],
-            result: vec![0.0; len],
+            operand: zeros(len),
+            result: zeros(len),
             workers: Workers::One,
             scalar: PhantomData,
         }
@@ -257,6 +256,9 @@ impl<T: Scalar> Hessian<T> {
     /// The rows M^a e_a, by products of `operand` with row blocks in groups of L.
     fn in_groups<const L: usize>(&mut self, e: &Matrix<T>, multiply: fn(&mut Self)) -> Matrix<T> {
         let p = self.p;
+        let len = p.next_multiple_of(L) * T::PLANES * p;
+        self.operand.resize(len, 0.0);
+        self.result.resize(len, 0.0);
         let mut product = Matrix::zeros(p, p);
         let (operand, _) = self.operand.as_chunks_mut::<L>();
         let panels = operand.chunks_exact_mut(T::PLANES * p);
@@ -272,21 +274,13 @@ impl<T: Scalar> Hessian<T> {
         product
     }
 
-    /// The product with `operand`, a group of row blocks at a time.
+    /// The product with `operand`; for so few numbers, other threads do not pay.
     fn multiply_rows(&mut self) {
         let size = T::PLANES * self.p;
-        let (block, panel) = (Triangle::new(size).len() * LANES, size * LANES);
-        let panels = self.operand.chunks_exact(panel);
-        let panels = panels.zip(self.result.chunks_exact_mut(panel));
-        let mut groups: Vec<_> = self.rows.chunks_exact(block).zip(panels).collect();
-        // Each number is read, from memory if there are many, for two multiply-adds.
-        let workers = self.workers.if_worthwhile(4 * self.rows.len());
-        workers.each(&mut groups, |(rows, (e, out))| {
-            kernels::hessian_times(size, rows, e, out);
-        });
+        kernels::hessian_times(size, &self.rows, &self.operand, &mut self.result);
     }
 
-    /// The same in single precision, of which a copy is made if need be.
+    /// The same in single precision, of which a copy is made if need be, a group of row blocks at a time.
     fn multiply_single(&mut self) {
         let size = T::PLANES * self.p;
         let entries = Triangle::new(size).len();
@@ -300,6 +294,7 @@ impl<T: Scalar> Hessian<T> {
         let panels = panels.zip(self.result.chunks_exact_mut(panel));
         let groups = self.single.chunks_exact_mut(block).zip(panels);
         let mut groups: Vec<_> = groups.map(|group| (group, rows.next())).collect();
+        // Each number is read, from memory if there are many, for two multiply-adds.
         let workers = self.workers.if_worthwhile(4 * self.rows.len());
         workers.each(&mut groups, |((single, (e, out)), rows)| {
             if copied {
@@ -330,14 +325,12 @@ fn round_rows(entries: usize, rows: &[f64], single: &mut [f32]) {
 fn rows_to_panel<T: Scalar, const L: usize>(rows: &[T], panel: &mut [[f64; L]]) {
     let p = panel.len() / T::PLANES;
     let (real, imaginary) = panel.split_at_mut(p);
-    for (b, place) in real.iter_mut().enumerate() {
-        for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
-            *x = row[b].real();
+    for (l, row) in rows.chunks_exact(p).enumerate() {
+        for (place, x) in real.iter_mut().zip(row) {
+            place[l] = x.real();
         }
-    }
-    for (b, place) in imaginary.iter_mut().enumerate() {
-        for (x, row) in place.iter_mut().zip(rows.chunks_exact(p)) {
-            *x = row[b].imaginary();
+        for (place, x) in imaginary.iter_mut().zip(row) {
+            place[l] = x.imaginary();
         }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
 from typing import IO, Any
@@ -28,7 +29,7 @@ def _write(path: str, write: Callable[[IO[bytes]], object]) -> None:
 
 def checkpoint_options(path: str | os.PathLike[str] | None, every: float) -> dict[str, Any]:
     """Return the options that have B saved as .npy every so many seconds."""
-    if not 0 <= every < float("inf"):
+    if not 0 <= every < math.inf:
         raise ValueError(f"checkpoint_every must be a number that is not negative, got {every}")
     if path is None:
         return {}

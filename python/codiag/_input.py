@@ -12,6 +12,7 @@ Floats = NDArray[np.float64]
 # float64 or complex128, as the matrices are: only known when they are seen.
 Numbers = NDArray[Any]
 
+_DOUBLE = np.dtype(np.float64)
 _forked = False
 _MOST_THREADS = max(64, os.cpu_count() or 1)
 
@@ -83,9 +84,9 @@ def alike(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 def matrix_set(C: Any, name: str = "C") -> Numbers:
     """Return `C`, real or complex, as a contiguous array of shape (n, p, p)."""
     # Most are what is needed, and small sets are solved in less time than all that follows takes.
-    if type(C) is np.ndarray and C.ndim == 3 and C.dtype == np.float64:
-        n, p, q = C.shape
-        if n > 0 and p == q > 0 and C.flags.c_contiguous and C.flags.aligned:
+    if type(C) is np.ndarray and C.ndim == 3 and C.dtype == _DOUBLE:
+        (n, p, q), flags = C.shape, C.flags
+        if n > 0 and p == q > 0 and flags.c_contiguous and flags.aligned:
             return C
     if isinstance(C, np.ma.MaskedArray) and np.ma.is_masked(C):
         raise ValueError(f"{name} has masked entries: fill them, or leave those matrices out")
@@ -129,6 +130,8 @@ def weight_vector(weights: ArrayLike | None, name: str = "weights") -> Floats | 
 
 def start_choice(start: Any) -> str | Numbers:
     """Return the start as a name or as a matrix."""
+    if type(start) is str and not start.endswith(".npy"):
+        return start
     if start is None:
         raise ValueError('start must be "spectral", "whitener", "identity" or a matrix, got None')
     if isinstance(start, os.PathLike) or (isinstance(start, str) and start.endswith(".npy")):

@@ -23,8 +23,8 @@ STABLE = 0.9
 
 _SCALARS = ("criterion", "converged", "status", "n_iter", "loss", "gradient_norm")
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
-# What the extension hands over at once, and what it makes when it is asked for.
-_AT_ONCE = (*_SCALARS, "B")
+# What the extension hands over at once, and what it makes, as `_answer`, when it is asked for.
+_AT_ONCE = (*_SCALARS, "B", "_answer")
 _LATER = frozenset(("A", "residuals", "powers", "start_losses", "identifiability", "history"))
 
 
@@ -270,7 +270,6 @@ def from_fields(described: dict[str, Any]) -> Result:
         own[name] = described[name]
     if "stability" in described:
         own["stability"], own["matches"] = described["stability"], described["matches"]
-    own["_answer"] = described["answer"]
     return result
 
 

@@ -16,6 +16,12 @@ pub struct Answer {
     rest: Either<Diagonalization, Diagonalization<c64>>,
     /// What has been, by name: its memory has gone to the array.
     made: Option<Py<PyDict>>,
+    /// What of the time of a call was the library's own.
+    #[pyo3(get)]
+    pub seconds: f64,
+    /// Of the set, the mean of log det C.
+    #[pyo3(get)]
+    pub mean_log_det: f64,
 }
 
 #[pymethods]
@@ -55,10 +61,20 @@ impl Answered for c64 {
     }
 }
 
-/// The fields of a result by name: what is at hand, and, as `answer`, the rest.
+/// The attributes of a result by name: what is at hand, and, as `_answer`, the rest.
 pub fn results<T: Answered>(
     py: Python<'_>,
+    answer: Diagonalization<T>,
+) -> PyResult<Bound<'_, PyDict>> {
+    measured(py, answer, f64::NAN, f64::NAN)
+}
+
+/// The same of a call of so many seconds, for a set of that mean log det.
+pub fn measured<T: Answered>(
+    py: Python<'_>,
     mut answer: Diagonalization<T>,
+    seconds: f64,
+    mean_log_det: f64,
 ) -> PyResult<Bound<'_, PyDict>> {
     let fields = PyDict::new(py);
     fields.set_item(intern!(py, "criterion"), answer.criterion.name())?;
@@ -76,8 +92,10 @@ pub fn results<T: Answered>(
     let rest = Answer {
         rest: T::keep(answer),
         made: None,
+        seconds,
+        mean_log_det,
     };
-    fields.set_item(intern!(py, "answer"), Py::new(py, rest)?)?;
+    fields.set_item(intern!(py, "_answer"), Py::new(py, rest)?)?;
     Ok(fields)
 }
 

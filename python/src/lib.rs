@@ -28,13 +28,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use answer::{Answered, results};
+use answer::{Answered, measured};
 use convert::{Cube, Square, cube, matrix_from, matrix_to, shape};
 use observer::Watch;
 use options::Options;
 use words::{bad_input, bad_point};
 
-/// Solves one problem; returns the fields of a result by name.
+/// Solves one problem; returns the attributes of a result by name.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 fn solve<'py>(
@@ -78,10 +78,7 @@ fn finished<T: Answered>(
 ) -> PyResult<Bound<'_, PyDict>> {
     let iterates = watch.finish()?;
     let (answer, mean_log_det) = solved.map_err(bad_input)?;
-    let fields = results(py, answer)?;
-    fields.set_item("mean_log_det", mean_log_det)?;
-    // What of a call's time is the library's own.
-    fields.set_item("seconds", elapsed.as_secs_f64())?;
+    let fields = measured(py, answer, elapsed.as_secs_f64(), mean_log_det)?;
     if let Some(iterates) = iterates {
         let iterates: PyResult<Vec<_>> = iterates.into_iter().map(|b| matrix_to(py, b)).collect();
         fields.set_item("iterates", iterates?)?;

@@ -1,8 +1,10 @@
 //! Many independent problems at once.
 
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Instant;
 
 use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with};
 use pyo3::exceptions::PyRuntimeError;
@@ -68,7 +70,10 @@ pub fn solve_many<'py>(
         })
         .collect();
     let problems = problems?;
-    let solved = py.detach(|| watched(&problems, &options, threads))?;
+    let solved = py.detach(|| match threads {
+        Some(1) => here(&problems, &options),
+        _ => watched(&problems, &options, threads),
+    })?;
     let solved = solved.unwrap_or_default();
     let name = |(k, solved): (usize, Result<Answer, Error>)| match solved
         .map_err(|error| bad_set(k, &error))?
@@ -77,6 +82,22 @@ pub fn solve_many<'py>(
         Answer::Complex(answer) => results(py, answer),
     };
     solved.into_iter().enumerate().map(name).collect()
+}
+
+/// Solves on this thread, which looks for signals itself: a thread of its own would begin without the memory that the last
+/// call has left behind, and small problems would feel it.
+fn here(problems: &[Problem<'_>], options: &Options) -> PyResult<Solved> {
+    let (looked, raised) = (Cell::new(Instant::now()), RefCell::new(None));
+    let stop = || {
+        if raised.borrow().is_none() && looked.get().elapsed() >= SIGNAL_INTERVAL {
+            looked.set(Instant::now());
+            *raised.borrow_mut() = pending_signal().err();
+        }
+        raised.borrow().is_some()
+    };
+    let one = |problem| solve_one(problem, options, &stop);
+    let solved = problems.iter().map(one).collect();
+    raised.into_inner().map_or(Ok(solved), Err)
 }
 
 /// Solves on other threads while this one, which may be the interpreter's main thread, looks for
@@ -122,9 +143,9 @@ fn solve_all(
     threads: Option<usize>,
     stop: &AtomicBool,
 ) -> PyResult<Solved> {
-    let one = |problem: &Problem<'_>| solve_one(problem, options, stop);
+    let stop = || stop.load(Ordering::Relaxed);
+    let one = |problem: &Problem<'_>| solve_one(problem, options, &stop);
     match threads {
-        Some(1) => Ok(problems.iter().map(one).collect()),
         None => Ok(problems.par_iter().map(one).collect()),
         Some(count) => {
             let pool = ThreadPoolBuilder::new().num_threads(count).build();
@@ -138,9 +159,9 @@ fn solve_all(
 fn solve_one(
     problem: &Problem<'_>,
     options: &Options,
-    stop: &AtomicBool,
+    stop: &dyn Fn() -> bool,
 ) -> Option<Result<Answer, Error>> {
-    if stop.load(Ordering::Relaxed) {
+    if stop() {
         return None;
     }
     Some(match problem.data {
@@ -153,12 +174,12 @@ fn solve_data<T: Scalar>(
     problem: &Problem<'_>,
     data: &[T],
     options: &Options,
-    stop: &AtomicBool,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Diagonalization<T>, Error> {
     let for_set = options.for_set(problem.weights.clone());
     let set = MatrixSet::with_options(data, problem.n, problem.p, &for_set)?;
     let mut observer = |_: &Record, _: &Matrix<T>| {
-        if stop.load(Ordering::Relaxed) {
+        if stop() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

@@ -1,6 +1,6 @@
 //! From the keyword arguments of Python to the settings of the library.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
@@ -16,20 +16,28 @@ use crate::words::bad_input;
 pub struct Keywords<'a, 'py> {
     dict: &'a Bound<'py, PyDict>,
     known: RefCell<Vec<&'static str>>,
+    /// How many of the entries have been asked for.
+    met: Cell<usize>,
 }
 
 impl<'a, 'py> Keywords<'a, 'py> {
     pub fn new(dict: &'a Bound<'py, PyDict>) -> Self {
         Self {
             dict,
-            known: RefCell::default(),
+            known: RefCell::new(Vec::with_capacity(32)),
+            met: Cell::new(0),
         }
     }
 
     /// An entry; None if it is absent or None.
     pub fn any(&self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.known.borrow_mut().push(name);
-        Ok(self.dict.get_item(name)?.filter(|value| !value.is_none()))
+        let value = self.dict.get_item(name)?;
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&name) {
+            known.push(name);
+            self.met.set(self.met.get() + usize::from(value.is_some()));
+        }
+        Ok(value.filter(|value| !value.is_none()))
     }
 
     /// The same as a value of some type; if it is none, an error that names it.
@@ -60,6 +68,10 @@ impl<'a, 'py> Keywords<'a, 'py> {
 
     /// Refuses what was not asked for.
     pub fn finish(self) -> PyResult<()> {
+        // Nearly always, and quickly seen.
+        if self.met.get() == self.dict.len() {
+            return Ok(());
+        }
         let known = self.known.into_inner();
         for key in self.dict.keys() {
             let key: String = key.extract()?;

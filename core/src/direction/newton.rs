@@ -133,56 +133,61 @@ fn add_curvature<T: Scalar>(product: &mut Matrix<T>, gradient: &Matrix<T>, e: &M
     (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
 }
 
-/// The inverse of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of E_ba,
+/// The inverses of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of E_ba,
 /// kept well conditioned.
-struct Preconditioner {
-    /// The weight of R_ab in E_ab.
-    own: Matrix,
-    /// The weight of the conjugate of R_ba in E_ab.
-    other: Matrix,
+struct Preconditioner(Vec<InverseBlock>);
+
+/// The inverse of one of them, a > b.
+struct InverseBlock {
+    /// The weight of R_ab in E_ab, and of R_ba in E_ba.
+    ab: f64,
+    ba: f64,
+    /// The weight of the conjugate of the other one in each.
+    other: f64,
+}
+
+/// All pairs a > b of p components.
+fn pairs(p: usize) -> impl Iterator<Item = (usize, usize)> {
+    (1..p).flat_map(|a| (0..a).map(move |b| (a, b)))
 }
 
 impl Preconditioner {
     fn new(criterion: Criterion, gamma: &Matrix, group: Group) -> Self {
-        let p = gamma.rows();
-        let (mut own, mut other) = (Matrix::zeros(p, p), Matrix::zeros(p, p));
-        for a in 0..p {
-            for b in 0..p {
-                if a == b {
-                    continue;
-                }
-                if group == Group::Rotations {
-                    // Only antisymmetric matrices are met.
-                    let curvature = 0.5 * criterion.rotation_curvature(gamma, a, b);
-                    let unit = 0.5 * criterion.curvature_unit(gamma, a, b);
-                    own[(a, b)] = 1.0 / curvature.max((FLOOR * unit).max(f64::MIN_POSITIVE));
-                    continue;
-                }
-                let mean = 0.5 * (gamma[(a, b)] + gamma[(b, a)]);
-                let half = 0.5 * (gamma[(a, b)] - gamma[(b, a)]);
-                let radius = (half * half + 1.0).sqrt();
-                let large = mean + radius;
-                let small = (mean - radius).max(FLOOR * large);
-                let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
-                own[(a, b)] = 0.5 * (1.0 / large + 1.0 / small) + slant * half;
-                other[(a, b)] = slant;
+        let inverse = |(a, b)| {
+            if group == Group::Rotations {
+                // Only antisymmetric matrices are met.
+                let curvature = 0.5 * criterion.rotation_curvature(gamma, a, b);
+                let unit = 0.5 * criterion.curvature_unit(gamma, a, b);
+                let own = 1.0 / curvature.max((FLOOR * unit).max(f64::MIN_POSITIVE));
+                let (ab, ba, other) = (own, own, 0.0);
+                return InverseBlock { ab, ba, other };
             }
-        }
-        Self { own, other }
+            let (ab, ba) = (gamma[(a, b)], gamma[(b, a)]);
+            let (mean, half) = (0.5 * (ab + ba), 0.5 * (ab - ba));
+            let radius = (half * half + 1.0).sqrt();
+            let large = mean + radius;
+            let small = (mean - radius).max(FLOOR * large);
+            let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
+            let middle = 0.5 * (1.0 / large + 1.0 / small);
+            InverseBlock {
+                ab: middle + slant * half,
+                ba: middle - slant * half,
+                other: slant,
+            }
+        };
+        Self(pairs(gamma.rows()).map(inverse).collect())
     }
 
-    fn solve<T: Scalar>(&self, r: &Matrix<T>) -> Matrix<T> {
-        let p = r.rows();
-        let mut z = Matrix::zeros(p, p);
-        for a in 0..p {
-            let (own, other) = (self.own.row(a), self.other.row(a));
-            let column = r.as_slice()[a..].iter().step_by(p);
-            let row = z.row_mut(a).iter_mut().zip(r.row(a)).zip(column);
-            for (((z, r_ab), r_ba), (own, other)) in row.zip(own.iter().zip(other)) {
-                *z = *r_ab * *own + r_ba.conj() * *other;
-            }
+    fn solve<T: Scalar>(&self, residual: &Matrix<T>) -> Matrix<T> {
+        let p = residual.rows();
+        let mut solution = Matrix::zeros(p, p);
+        let (r, z) = (residual.as_slice(), solution.as_mut_slice());
+        for ((a, b), inverse) in pairs(p).zip(&self.0) {
+            let (ab, ba) = (a * p + b, b * p + a);
+            z[ab] = r[ab] * inverse.ab + r[ba].conj() * inverse.other;
+            z[ba] = r[ba] * inverse.ba + r[ab].conj() * inverse.other;
         }
-        z
+        solution
     }
 }
 

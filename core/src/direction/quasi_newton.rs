@@ -9,13 +9,15 @@ use crate::statistics::Statistics;
 pub(crate) fn direction<T: Scalar>(statistics: &Statistics<T>, floor: f64) -> Matrix<T> {
     let Statistics { gradient, gamma } = statistics;
     let p = gradient.rows();
-    Matrix::from_fn(p, p, |a, b| {
-        if a == b {
-            return T::ZERO;
-        }
-        let determinant = gamma[(a, b)] * gamma[(b, a)] - 1.0;
-        -(gradient[(a, b)] * gamma[(b, a)] - gradient[(b, a)].conj()) / determinant.max(floor)
-    })
+    let mut e = Matrix::zeros(p, p);
+    for (a, b) in (0..p).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let (gamma_ab, gamma_ba) = (gamma[(a, b)], gamma[(b, a)]);
+        let (ab, ba) = (gradient[(a, b)], gradient[(b, a)]);
+        let determinant = (gamma_ab * gamma_ba - 1.0).max(floor);
+        e[(a, b)] = -(ab * gamma_ba - ba.conj()) / determinant;
+        e[(b, a)] = -(ba * gamma_ab - ab.conj()) / determinant;
+    }
+    e
 }
 
 /// The same over rotations: E antihermitian, −(G_ab − conj G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::{Matrix, Scalar, Triangle};
+use super::{Matrix, Scalar, Triangle, zeros};
 
 /// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
 /// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices side
@@ -34,7 +34,7 @@ fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
 impl<T: Scalar> SymmetricBatch<Vec<f64>, T> {
     /// So many p×p matrices of zeros.
     pub fn zeros(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, vec![0.0; numbers(p, lanes, T::PLANES)])
+        Self::from_parts(p, lanes, zeros(numbers(p, lanes, T::PLANES)))
     }
 }
 

@@ -82,8 +82,6 @@ macro_rules! compile_for {
 
 compile_for!(f64, c64);
 
-/// Up to this size a plain loop is faster than preparing the call of a library.
-const SMALL: usize = 8;
 /// Up to this size plain elimination is faster than factors in blocks.
 const GAUSS_JORDAN: usize = 128;
 

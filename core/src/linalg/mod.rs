@@ -26,6 +26,25 @@ pub use matrix::Matrix;
 pub use scalar::{Scalar, c64};
 pub use triangle::Triangle;
 
+/// So many numbers and fewer are written as zeros, more come as such from the system.
+const FEW: usize = 128;
+
+/// So many zeros.
+///
+/// The pieces of memory that an allocator keeps at hand for each thread are those of the sizes of small matrices, and common
+/// ones (glibc's up to 2.40) give none of them to whoever asks for zeros: that takes five times as long.
+pub fn zeros<T: Scalar>(count: usize) -> Vec<T> {
+    if count > FEW {
+        return vec![T::ZERO; count];
+    }
+    let mut numbers = Vec::with_capacity(count);
+    numbers.resize(count, T::ZERO);
+    numbers
+}
+
+/// So many numbers are gone through in less time than it takes to call what is compiled for the widest vectors.
+const SHORT: usize = 64;
+
 /// The real numbers that some are made of.
 pub fn reals<T: Scalar>(numbers: &[T]) -> &[f64] {
     bytemuck::cast_slice(numbers)
@@ -47,18 +66,25 @@ pub fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
     let mut sums = [0.0; 8];
     let (xs, x_rest) = reals(x).as_chunks::<8>();
     let (ys, y_rest) = reals(y).as_chunks::<8>();
-    kernels::dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in xs.iter().zip(ys) {
-                for k in 0..8 {
-                    sums[k] += x[k] * y[k];
-                }
-            }
-        },
-    );
+    if xs.len() <= SHORT / 8 {
+        add_products(&mut sums, xs, ys);
+    } else {
+        kernels::dispatch(
+            #[inline(always)]
+            || add_products(&mut sums, xs, ys),
+        );
+    }
     let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
     sums.iter().sum::<f64>() + rest
+}
+
+#[inline(always)]
+fn add_products(sums: &mut [f64; 8], xs: &[[f64; 8]], ys: &[[f64; 8]]) {
+    for (x, y) in xs.iter().zip(ys) {
+        for k in 0..8 {
+            sums[k] += x[k] * y[k];
+        }
+    }
 }
 
 /// Σ x_k, in eight independent sums so that it vectorizes.
@@ -81,12 +107,19 @@ pub fn sum(x: &[f64]) -> f64 {
 /// y ← y + factor · x.
 pub fn add_multiple<T: Scalar>(y: &mut [T], factor: f64, x: &[T]) {
     let (y, x) = (reals_mut(y), reals(x));
-    kernels::dispatch(
-        #[inline(always)]
-        || {
-            for (y, x) in y.iter_mut().zip(x) {
-                *y += factor * x;
-            }
-        },
-    );
+    if y.len() <= SHORT {
+        add_multiples(y, factor, x);
+    } else {
+        kernels::dispatch(
+            #[inline(always)]
+            || add_multiples(y, factor, x),
+        );
+    }
+}
+
+#[inline(always)]
+fn add_multiples(y: &mut [f64], factor: f64, x: &[f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += factor * x;
+    }
 }

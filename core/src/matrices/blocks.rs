@@ -103,36 +103,26 @@ impl<T: Scalar> Block<T> {
     /// Writes up to eight matrices to eight neighbouring lanes, so that whole cache lines are
     /// written. False if something may be wrong with one of them.
     fn gather_group(&mut self, matrices: &[&[T]], at: usize, tolerance: f64) -> bool {
-        let p = self.size();
-        let mut largest = [0.0_f64; LANES];
-        let mut asymmetry = [0.0_f64; LANES];
-        let mut finite = true;
-        let lanes = self.lanes();
+        let (p, lanes, count) = (self.size(), self.lanes(), matrices.len());
+        // Eight of them, the last one again and again if there are fewer: loops over eight are unrolled.
+        let matrices: [&[T]; LANES] = std::array::from_fn(|l| matrices[l.min(count - 1)]);
+        let mut seen = Seen::default();
         let plane = Triangle::new(p).len() * lanes;
         let (real, imaginary) = self.batch.entries_mut().split_at_mut(plane);
         for (entry, (a, b)) in Triangle::new(p).pairs().enumerate() {
-            let out = &mut real[entry * lanes + at..][..LANES];
-            let mut second = imaginary.get_mut(entry * lanes + at..);
-            for (l, matrix) in matrices.iter().enumerate() {
-                let (x, y) = (matrix[a * p + b], matrix[b * p + a].conj());
-                let value = if x == y { x } else { x * 0.5 + y * 0.5 };
-                finite &= value.real().is_finite() && value.imaginary().is_finite();
-                // Bounds of the absolute values of complex numbers, which take long to compute.
-                let size = value.real().abs().max(value.imaginary().abs());
-                largest[l] = largest[l].max(size);
-                let difference = x - y;
-                let difference = difference.real().abs() + difference.imaginary().abs();
-                asymmetry[l] = asymmetry[l].max(difference);
-                out[l] = value.real();
-                if T::PLANES == 2
-                    && let Some(second) = &mut second
-                {
-                    second[l] = value.imaginary();
-                }
+            let (mut x, mut y) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+            for l in 0..LANES {
+                x[l] = matrices[l][a * p + b];
+                y[l] = matrices[l][b * p + a].conj();
             }
+            let (re, im) = seen.means(&x, &y);
+            let place = entry * lanes + at..entry * lanes + at + count;
+            if T::PLANES == 2 {
+                imaginary[place.clone()].copy_from_slice(&im[..count]);
+            }
+            real[place].copy_from_slice(&re[..count]);
         }
-        let symmetric = |l: usize| asymmetry[l] == 0.0 || asymmetry[l] <= tolerance * largest[l];
-        finite && (0..LANES).all(symmetric)
+        seen.is_sound(tolerance)
     }
 
     /// F C Fᴴ of every matrix.
@@ -181,6 +171,44 @@ impl<T: Scalar> Block<T> {
                 self.batch.diagonal_mut(a)[lane] += shrinkage * trace / p as f64;
             }
         }
+    }
+}
+
+/// What has been seen of eight matrices while they were gathered.
+#[derive(Default)]
+struct Seen {
+    /// Bounds of the largest entry of each, and of how far two entries that should be alike are apart.
+    largest: [f64; LANES],
+    asymmetry: [f64; LANES],
+    /// Zero as long as all entries are finite, and not a number from then on.
+    trouble: [f64; LANES],
+}
+
+impl Seen {
+    /// The means of entries (a, b) and the conjugates of entries (b, a): their real and imaginary parts.
+    #[inline(always)]
+    fn means<T: Scalar>(&mut self, x: &[T; LANES], y: &[T; LANES]) -> ([f64; LANES], [f64; LANES]) {
+        // Written so that a maximum is one instruction: what is not a number is seen by `trouble`.
+        let larger = |x: f64, y: f64| if x > y { x } else { y };
+        let (mut re, mut im) = ([0.0; LANES], [0.0; LANES]);
+        for l in 0..LANES {
+            let (mean, apart) = (x[l] * 0.5 + y[l] * 0.5, x[l] - y[l]);
+            (re[l], im[l]) = (mean.real(), mean.imaginary());
+            // Absolute values of complex numbers would take long to compute.
+            let size = larger(re[l].abs(), im[l].abs());
+            let apart = apart.real().abs() + apart.imaginary().abs();
+            self.largest[l] = larger(size, self.largest[l]);
+            self.asymmetry[l] = larger(apart, self.asymmetry[l]);
+            self.trouble[l] += 0.0 * re[l] + 0.0 * im[l];
+        }
+        (re, im)
+    }
+
+    /// Whether all entries were finite, and alike where they should be.
+    fn is_sound(&self, tolerance: f64) -> bool {
+        let symmetric =
+            |l: usize| self.asymmetry[l] == 0.0 || self.asymmetry[l] <= tolerance * self.largest[l];
+        (0..LANES).all(|l| self.trouble[l] == 0.0 && symmetric(l))
     }
 }
 

@@ -329,7 +329,6 @@ pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<
     let floor = p as f64 * f64::EPSILON;
     let lanes = block.lanes();
     let mut pivots = Recycled::of_len(p * lanes);
-    pivots.fill(0.0);
     let mut smallest = vec![0.0; lanes];
     kernels::cholesky_pivots(p, block.entries(), lanes, floor, &mut pivots, &mut smallest);
     let mut constants = vec![0.0; lanes];

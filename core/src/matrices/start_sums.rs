@@ -60,17 +60,18 @@ pub fn add_correlations<T: Scalar>(
 ) {
     let lanes = block.lanes();
     let mut products = Recycled::of_len(LANES * lanes);
-    products.fill(0.0);
     kernels::correlate_eight(block.entries(), eight, &mut products);
     let mut coefficients = Recycled::of_len(LANES * lanes);
-    coefficients.fill(0.0);
-    let rows = coefficients.chunks_exact_mut(LANES);
-    for (i, row) in rows.take(block.matrices).enumerate() {
+    let (rows, _) = coefficients.as_chunks_mut::<LANES>();
+    for (k, products) in products.chunks_exact(lanes).enumerate() {
+        let places = rows.iter_mut().zip(products);
+        places.for_each(|(row, x)| row[k] = *x);
+    }
+    // The padding has the weight zero.
+    for (i, (row, weight)) in rows.iter_mut().zip(&block.weights).enumerate() {
         let f = factors.get(i).copied().unwrap_or(1.0);
-        let weight = block.weights[i] * f * f;
-        for (k, x) in row.iter_mut().enumerate() {
-            *x = weight * products[k * lanes + i];
-        }
+        let weight = weight * f * f;
+        row.iter_mut().for_each(|x| *x *= weight);
     }
     kernels::combine_eight(block.entries(), &coefficients, sums);
 }

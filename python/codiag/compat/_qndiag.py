@@ -104,7 +104,7 @@ def qndiag(
     infos: dict[str, list[Any]] = {
         "t_list": history["seconds"][:looks].tolist(),
         "gradient_list": list(np.sqrt(p) * np.array(history["gradient_norm"][:n_iter])),
-        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * fields["mean_log_det"]),
+        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * fields["_answer"].mean_log_det),
     }
     if return_B_list:
         infos["B_list"] = fields["iterates"][:looks]

@@ -6,8 +6,8 @@ use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
-use super::{GAUSS_JORDAN, SMALL, from_faer, view};
-use crate::linalg::{Matrix, Scalar, gauss_jordan, small};
+use super::{GAUSS_JORDAN, from_faer, view};
+use crate::linalg::{Matrix, Scalar, add_multiple, gauss_jordan, small};
 
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     assert!(
@@ -20,16 +20,8 @@ pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     );
     let mut out = Matrix::zeros(left.rows(), right.columns());
     let (rows, columns) = (out.rows(), out.columns());
-    if rows.max(columns) <= SMALL {
-        for a in 0..rows {
-            let (x, sums) = (left.row(a), out.row_mut(a));
-            for (k, x) in x.iter().enumerate() {
-                let row = right.row(k).iter();
-                sums.iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, y)| *sum += *x * *y);
-            }
-        }
+    if rows.max(columns) <= small::WIDEST {
+        small::add_product(&mut out, left, right);
         return out;
     }
     matmul(
@@ -50,13 +42,11 @@ pub fn add_symmetric_product<T: Scalar>(
     y: &Matrix<T>,
 ) {
     let p = out.rows();
-    if p <= SMALL {
-        for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
-            let sum: T = (0..p)
-                .map(|k| x[(a, k)] * y[(b, k)].conj() + y[(k, a)].conj() * x[(k, b)])
-                .sum();
-            out[(a, b)] += sum * factor;
-        }
+    if p <= small::WIDEST {
+        let (y, mut sum) = (y.adjoint(), Matrix::zeros(p, p));
+        small::add_product(&mut sum, x, &y);
+        small::add_product(&mut sum, &y, x);
+        add_multiple(out.as_mut_slice(), factor, sum.as_slice());
         return;
     }
     let factor = T::from_real(factor);
@@ -90,6 +80,9 @@ pub fn add_gram<T: Scalar>(
 }
 
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
+    if T::PLANES == 1 && m.rows() <= small::WIDEST {
+        return small::symmetric_eigen(m);
+    }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector().iter().map(|x| x.real());
     Some((values.collect(), from_faer(eigen.U()).adjoint()))

@@ -122,7 +122,7 @@ fn distance(x: &Matrix<c64>, y: &Matrix<c64>) -> f64 {
 }
 
 /// Sizes on both sides of the one from which a library multiplies.
-const SIZES: [usize; 5] = [1, 2, 5, SMALL, SMALL + 5];
+const SIZES: [usize; 5] = [1, 2, 5, small::WIDEST, small::WIDEST + 5];
 
 #[test]
 fn complex_products_are_those_of_plain_loops() {
@@ -304,4 +304,35 @@ fn small_matrices_without_factors_are_refused() {
         m[(0, 0)] = f64::NAN;
         assert!(cholesky(&m).is_none(), "{p}");
     }
+}
+
+#[test]
+fn eigenvectors_by_rotations_are_those_of_a_library() {
+    for p in 1..=small::WIDEST {
+        for unit in [1.0, 1e-200, 1e200] {
+            let m = product_adjoint(&example(p), &example(p));
+            // Of both signs.
+            let m = Matrix::from_fn(p, p, |a, b| {
+                let shift = f64::from(u8::from(a == b));
+                unit * (m[(a.max(b), a.min(b))] - shift)
+            });
+            let (values, vectors) = small::symmetric_eigen(&m).unwrap();
+            let expected = hermitian_eigenvalues(&m).unwrap();
+            let largest = unit * 10.0 * p as f64;
+            let pairs = values.iter().zip(&expected);
+            let off = pairs.fold(0.0_f64, |off, (x, y)| off.max((x - y).abs()));
+            assert!(off < 1e-14 * largest, "{p}: {off}");
+            let whole = product_adjoint(&product(&vectors, &m), &vectors);
+            let gram = product_adjoint(&vectors, &vectors);
+            for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
+                let same = f64::from(u8::from(a == b));
+                assert!((whole[(a, b)] - same * values[a]).abs() < 1e-14 * largest);
+                assert!((gram[(a, b)] - same).abs() < 1e-14);
+            }
+        }
+    }
+    let zero = small::symmetric_eigen(&Matrix::<f64>::zeros(3, 3)).unwrap();
+    assert_eq!(zero, (vec![0.0; 3], Matrix::identity(3)));
+    let broken = Matrix::from_rows(2, 2, vec![1.0, 0.0, 0.0, f64::NAN]);
+    assert!(small::symmetric_eigen(&broken).is_none());
 }
