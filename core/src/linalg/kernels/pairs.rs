@@ -180,10 +180,12 @@ fn sums_of_pair<const N: usize>(
     let imaginary = (planes(block, p, lanes) - 1) * triangle.len();
     let (ab, im) = (row(ab), row(imaginary + ab));
     let weights = groups(weights);
-    let mut sums = [[0.0; LANES]; N];
+    let mut result = [[0.0; LANES]; N];
     dispatch(
         #[inline(always)]
         || {
+            // In registers, which what a closure holds is not.
+            let mut sums = [[0.0; LANES]; N];
             let entries = aa.iter().zip(bb).zip(ab.iter().zip(im));
             for (((aa, bb), (ab, im)), w) in entries.zip(weights) {
                 for l in 0..LANES {
@@ -193,9 +195,10 @@ fn sums_of_pair<const N: usize>(
                     }
                 }
             }
+            result = sums;
         },
     );
-    sums.map(|s| s.iter().sum())
+    result.map(|s| s.iter().sum())
 }
 
 /// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.
