@@ -28,6 +28,7 @@ mod moments;
 mod pairs;
 mod product;
 mod response;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -46,6 +47,7 @@ pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use product::accumulate_product;
 pub use response::{ResponseTask, accumulate_response, fit_products};
+pub use selection::{MOST_SELECTED, Steps, rejoin, select};
 pub use transform::{Congruence, congruence, congruence_scratch};
 
 use pulp::Simd;

@@ -13,7 +13,9 @@ use crate::linalg::{Scalar, Triangle};
 /// set.reset(&Matrix::identity(3))?;
 /// // They are the entries of gradient and Γ for one pair.
 /// let statistics = set.statistics()?;
-/// let sums = set.pairs().expect("it is in memory").pair_sums(2, 0);
+/// let pairs = set.pairs().expect("it is in memory");
+/// pairs.select(&[0, 2]);
+/// let sums = pairs.pair_sums(1, 0);
 /// assert!((sums.gradient_ab - statistics.gradient[(2, 0)]).abs() < 1e-12);
 /// assert!((sums.gamma_ba / statistics.gamma[(0, 2)] - 1.0).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -92,10 +94,12 @@ pub fn pair_sums<T: Scalar>(
 /// let mut working = InMemory::new(&set);
 /// working.reset(&Matrix::identity(2))?;
 /// let pairs = working.pairs().expect("it is in memory");
+/// pairs.select(&[0, 1]);
 /// let sums = pairs.rotation_sums(1, 0);
 /// // The angle that makes the sum of the squares off the diagonal smallest.
 /// let angle = 0.25 * sums.off.atan2(sums.on);
 /// pairs.apply(1, 0, PairStep::Rotation { cosine: angle.cos(), sine: angle.sin() });
+/// pairs.rejoin();
 /// assert!(working.mean()?[(1, 0)].abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
