@@ -58,7 +58,7 @@ impl CarriedErrors {
     }
 
     /// The same for the step of a pair.
-    pub fn pair_step<T: Scalar>(&mut self, step: PairStep<T>, a: usize, b: usize) {
+    pub fn pair_step<T: Scalar>(&mut self, step: PairStep<T>, [a, b]: [usize; 2]) {
         let (x, y) = (self.0[a], self.0[b]);
         (self.0[a], self.0[b]) = match step {
             PairStep::Shear { ab, ba } => (x + ab.norm_sqr() * y, y + ba.norm_sqr() * x),
@@ -141,7 +141,7 @@ mod tests {
         let e = Matrix::from_rows(2, 2, vec![0.0, 0.4, -0.2, 0.0]);
         whole.step(&e, 0.5, &[1.0; 2]);
         let shear = PairStep::Shear { ab: -0.1, ba: 0.2 };
-        pair.pair_step(shear, 1, 0);
+        pair.pair_step(shear, [1, 0]);
         for (x, y) in whole.0.iter().zip(&pair.0) {
             assert!((x - y).abs() <= 1e-15 * x);
         }

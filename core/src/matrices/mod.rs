@@ -21,7 +21,7 @@ pub(crate) use build::{
     Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
-pub(crate) use groups::{diagonal_sum, packed_len};
+pub(crate) use groups::packed_len;
 pub use in_memory::InMemory;
 pub use on_disk::{MatrixFile, OnDisk, Reading, Watcher};
 pub use options::{Rank, SetOptions};

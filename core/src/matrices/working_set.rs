@@ -1,11 +1,9 @@
 //! The trait through which the solvers see the matrices.
 
-use std::ops::DerefMut;
-
 use super::Summary;
 use crate::Error;
 pub use crate::linalg::kernels::{LinePoint, PairSums, RotationSums};
-use crate::linalg::{Matrix, Scalar, SymmetricBatch, kernels};
+use crate::linalg::{Matrix, Scalar};
 use crate::statistics::{Hessian, Statistics};
 
 /// How the powers Σ_i w_i Dⁱ_aa change along a probed direction:
@@ -193,7 +191,8 @@ pub trait WorkingSet<T: Scalar = f64> {
     }
 }
 
-/// What the pair by pair methods ask of a set, one pair of components a > b at a time.
+/// What the pair by pair methods ask of a set: steps of pairs among a few selected components, one after another, and then
+/// what they make of all other entries of these components, at once.
 ///
 /// ```
 /// use codiag::working::{InMemory, PairStep, WorkingSet};
@@ -201,23 +200,34 @@ pub trait WorkingSet<T: Scalar = f64> {
 /// let mut set = InMemory::new(&synthetic::noisy(20, 3, 0.1, 0));
 /// let before = set.reset(&Matrix::identity(3))?;
 /// let pairs = set.pairs().expect("in memory, passes are cheap");
-/// // A small step of components 1 and 0 against their gradient.
+/// // A small step of components 2 and 0 against their gradient.
+/// pairs.select(&[0, 2]);
 /// let sums = pairs.pair_sums(1, 0);
 /// let (ab, ba) = (-0.01 * sums.gradient_ab, -0.01 * sums.gradient_ba);
 /// pairs.apply(1, 0, PairStep::Shear { ab, ba });
+/// pairs.rejoin();
 /// let loss = |diagonal_sum: f64, det: f64| 0.5 * diagonal_sum - det.abs().ln();
 /// assert!(loss(pairs.diagonal_sum(), 1.0 - ab * ba) < loss(before, 1.0));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub trait Pairs<T: Scalar = f64> {
-    /// The sums that decide the step of Pham's algorithm.
+    /// How many components are best selected at once.
+    fn selection_size(&self) -> usize;
+
+    /// Selects some components, in ascending order: pairs are then numbered among them.
+    fn select(&mut self, components: &[usize]);
+
+    /// The sums that decide the step of Pham's algorithm, for the selected components a > b.
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T>;
 
-    /// The sums that decide the angle of a Jacobi rotation.
+    /// The sums that decide the angle of a Jacobi rotation, for the selected components a > b.
     fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T>;
 
-    /// Applies a step to rows and columns a and b of every matrix.
+    /// Applies a step to the selected components a > b. Until they rejoin the others, only sums over selected pairs know of it.
     fn apply(&mut self, a: usize, b: usize, step: PairStep<T>);
+
+    /// Ends the selection: takes all other entries of the selected components through the steps applied since.
+    fn rejoin(&mut self);
 
     /// Σ_i w_i Σ_a log Dⁱ_aa.
     fn diagonal_sum(&mut self) -> f64;
@@ -234,7 +244,9 @@ pub trait Pairs<T: Scalar = f64> {
 /// working.reset(&Matrix::identity(2))?;
 /// let half = 0.5_f64.sqrt();
 /// let pairs = working.pairs().expect("it is in memory");
+/// pairs.select(&[0, 1]);
 /// pairs.apply(1, 0, PairStep::Rotation { cosine: half, sine: half });
+/// pairs.rejoin();
 /// let mean = working.mean()?;
 /// assert!((mean[(1, 1)] - 3.0).abs() < 1e-12 && mean[(1, 0)].abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -250,7 +262,7 @@ pub enum PairStep<T = f64> {
     },
     /// (a, b) ← (c·a + s·b, c·b − s̄·a).
     Rotation {
-        /// c.
+        /// c, which is not 0.
         cosine: f64,
         /// s.
         sine: T,
@@ -258,21 +270,6 @@ pub enum PairStep<T = f64> {
 }
 
 impl<T: Scalar> PairStep<T> {
-    /// Applies the step to rows and columns a > b of all matrices of a batch.
-    pub(crate) fn apply_to_batch<N>(self, batch: &mut SymmetricBatch<N, T>, a: usize, b: usize)
-    where
-        N: DerefMut<Target = [f64]>,
-    {
-        let (p, lanes) = (batch.size(), batch.lanes());
-        let entries = batch.entries_mut();
-        match self {
-            Self::Shear { ab, ba } => kernels::shear_pair(p, entries, lanes, (a, b), (ab, ba)),
-            Self::Rotation { cosine, sine } => {
-                kernels::rotate_pair(p, entries, lanes, (a, b), (cosine, sine));
-            }
-        }
-    }
-
     /// Applies the step to rows a > b of a matrix.
     pub(crate) fn apply_to_rows(self, m: &mut Matrix<T>, a: usize, b: usize) {
         let columns = m.columns();

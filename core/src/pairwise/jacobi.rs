@@ -7,25 +7,22 @@
 //! (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is most for the leading eigenvector of the real 3×3
 //! matrix Σ w_i (h, Re g, Im g)ᵀ(h, Re g, Im g).
 
-use super::pairs;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{PairStep, Pairs, RotationSums};
 
 /// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation`
 /// with it. Returns the largest sine of the angles, 0 if no pair was rotated.
-pub(crate) fn sweep<T: Scalar, P: Pairs<T> + ?Sized>(
-    set: &mut P,
+pub(crate) fn sweep<T: Scalar>(
+    set: &mut dyn Pairs<T>,
     rotation: &mut Matrix<T>,
     smallest: f64,
 ) -> f64 {
     let mut largest = 0.0_f64;
-    for (a, b) in pairs(rotation.rows()) {
-        if let Some((step, sine)) = step(set.rotation_sums(a, b), smallest) {
-            largest = largest.max(sine);
-            set.apply(a, b, step);
-            step.apply_to_rows(rotation, a, b);
-        }
-    }
+    super::sweep(set, rotation, |set, [a, b], _| {
+        let (step, sine) = step(set.rotation_sums(a, b), smallest)?;
+        largest = largest.max(sine);
+        Some(step)
+    });
     largest
 }
 

@@ -2,7 +2,6 @@
 //! matrices", SIAM J. Matrix Anal. Appl. 22 (2001). Each pair is transformed by the 2×2 matrix that
 //! decreases a bound of the likelihood.
 
-use super::pairs;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{PairStep, PairSums, Pairs};
 use crate::rounding::CarriedErrors;
@@ -12,19 +11,18 @@ const FLOOR: f64 = 1e-9;
 
 /// Transforms every pair once, and the rows of B with it, and takes the errors along. Returns the decrease of the loss that the
 /// pairs predicted together.
-pub(crate) fn sweep<T: Scalar, P: Pairs<T> + ?Sized>(
-    set: &mut P,
+pub(crate) fn sweep<T: Scalar>(
+    set: &mut dyn Pairs<T>,
     b: &mut Matrix<T>,
     errors: &mut CarriedErrors,
 ) -> f64 {
     let mut decrement = 0.0;
-    for (first, second) in pairs(b.rows()) {
+    super::sweep(set, b, |set, [first, second], components| {
         let (step, predicted) = step(set.pair_sums(first, second));
         decrement += predicted;
-        set.apply(first, second, step);
-        step.apply_to_rows(b, first, second);
-        errors.pair_step(step, first, second);
-    }
+        errors.pair_step(step, components);
+        Some(step)
+    });
     decrement
 }
 

@@ -12,9 +12,9 @@
 use super::{SplitMix, eigen};
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, Congruence, LANES, congruence, dispatch};
+use crate::linalg::kernels::{Congruence, LANES, congruence, dispatch};
 use crate::linalg::{self, Matrix, Scalar, SymmetricBatch, Triangle};
-use crate::matrices::{PairStep, PairSums, Pairs, RotationSums, Scratch, WorkingSet, diagonal_sum};
+use crate::matrices::{InMemory, Scratch, WorkingSet};
 use crate::pairwise::jacobi;
 
 /// Subspace iterations: the combinations need not be exact.
@@ -103,9 +103,10 @@ fn inner_product<T: Scalar>(x: &Eight<T>, y: &Eight<T>) -> f64 {
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already rotated by it, most
 /// diagonal together.
-fn rotated<T: Scalar>(mut matrices: Eight<T>, mut rotation: Matrix<T>) -> Matrix<T> {
+fn rotated<T: Scalar>(matrices: Eight<T>, mut rotation: Matrix<T>) -> Matrix<T> {
+    let mut set = InMemory::of_batch(Criterion::Frobenius, matrices);
     for _ in 0..SWEEPS {
-        if jacobi::sweep(&mut matrices, &mut rotation, ANGLE) == 0.0 {
+        if jacobi::sweep(&mut set, &mut rotation, ANGLE) == 0.0 {
             break;
         }
     }
@@ -114,35 +115,6 @@ fn rotated<T: Scalar>(mut matrices: Eight<T>, mut rotation: Matrix<T>) -> Matrix
 
 /// Eight matrices of equal weight.
 type Eight<T> = SymmetricBatch<Vec<f64>, T>;
-
-impl<T: Scalar> Pairs<T> for Eight<T> {
-    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T> {
-        kernels::pair_sums(
-            Criterion::Likelihood,
-            self.size(),
-            self.entries(),
-            &[1.0; LANES],
-            (a, b),
-        )
-    }
-
-    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T> {
-        kernels::rotation_sums(self.size(), self.entries(), &[1.0; LANES], (a, b))
-    }
-
-    fn apply(&mut self, a: usize, b: usize, step: PairStep<T>) {
-        step.apply_to_batch(self, a, b);
-    }
-
-    fn diagonal_sum(&mut self) -> f64 {
-        diagonal_sum(
-            Criterion::Likelihood,
-            self.size(),
-            self.entries(),
-            &[1.0; LANES],
-        )
-    }
-}
 
 /// M S Mᴴ of each. `scratch` grows as needed and is worth keeping between calls.
 fn congruent<T: Scalar>(batch: &Eight<T>, m: &Matrix<T>, scratch: &mut Vec<f64>) -> Eight<T> {
@@ -259,7 +231,6 @@ fn times(row: &Row, matrix: &Square) -> Row {
 mod tests {
     use super::*;
     use crate::MatrixSet;
-    use crate::matrices::InMemory;
     use crate::synthetic::{Synthetic, amari_distance};
 
     #[test]

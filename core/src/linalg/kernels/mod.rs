@@ -29,6 +29,7 @@ mod pairs;
 mod product;
 mod real;
 mod response;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -48,6 +49,7 @@ pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, s
 pub use product::accumulate_product;
 pub use real::Real;
 pub use response::{ResponseTask, accumulate_response, fit_products};
+pub use selection::{MOST_SELECTED, Steps, rejoin, select};
 pub use transform::{Congruence, congruence, congruence_scratch};
 
 use pulp::Simd;

@@ -13,7 +13,9 @@ use crate::linalg::{Scalar, Triangle};
 /// set.reset(&Matrix::identity(3))?;
 /// // They are the entries of gradient and Γ for one pair.
 /// let statistics = set.statistics()?;
-/// let sums = set.pairs().expect("it is in memory").pair_sums(2, 0);
+/// let pairs = set.pairs().expect("it is in memory");
+/// pairs.select(&[0, 2]);
+/// let sums = pairs.pair_sums(1, 0);
 /// assert!((sums.gradient_ab - statistics.gradient[(2, 0)]).abs() < 1e-12);
 /// assert!((sums.gamma_ba / statistics.gamma[(0, 2)] - 1.0).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -92,10 +94,12 @@ pub fn pair_sums<T: Scalar>(
 /// let mut working = InMemory::new(&set);
 /// working.reset(&Matrix::identity(2))?;
 /// let pairs = working.pairs().expect("it is in memory");
+/// pairs.select(&[0, 1]);
 /// let sums = pairs.rotation_sums(1, 0);
 /// // The angle that makes the sum of the squares off the diagonal smallest.
 /// let angle = 0.25 * sums.off.atan2(sums.on);
 /// pairs.apply(1, 0, PairStep::Rotation { cosine: angle.cos(), sine: angle.sin() });
+/// pairs.rejoin();
 /// assert!(working.mean()?[(1, 0)].abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -180,10 +184,12 @@ fn sums_of_pair<const N: usize>(
     let imaginary = (planes(block, p, lanes) - 1) * triangle.len();
     let (ab, im) = (row(ab), row(imaginary + ab));
     let weights = groups(weights);
-    let mut sums = [[0.0; LANES]; N];
+    let mut result = [[0.0; LANES]; N];
     dispatch(
         #[inline(always)]
         || {
+            // In registers, which what a closure holds is not.
+            let mut sums = [[0.0; LANES]; N];
             let entries = aa.iter().zip(bb).zip(ab.iter().zip(im));
             for (((aa, bb), (ab, im)), w) in entries.zip(weights) {
                 for l in 0..LANES {
@@ -193,9 +199,10 @@ fn sums_of_pair<const N: usize>(
                     }
                 }
             }
+            result = sums;
         },
     );
-    sums.map(|s| s.iter().sum())
+    result.map(|s| s.iter().sum())
 }
 
 /// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, MomentSums};
+use crate::linalg::kernels::{self, MomentSums, Steps};
 use crate::linalg::{Matrix, Scalar, SymmetricBatch};
 use crate::matrices::build::{self, weighted_mean};
 use crate::matrices::recycled::{Recycled, Scratch};
@@ -44,6 +44,9 @@ pub struct InMemory<T = f64> {
     hessian_scratch: Vec<Vec<f64>>,
     /// For least squares: the fit where the set stands.
     fitted: Option<Fitted<T>>,
+    /// For steps of pairs: the components they are among, and the steps taken.
+    selected: Vec<usize>,
+    steps: Steps,
 }
 
 struct Group<T> {
@@ -68,6 +71,8 @@ struct TransformedBlock<T> {
     diagonals: Vec<f64>,
     /// Cⁱ A, once products of the exact Hessian have been asked for.
     products: Vec<f64>,
+    /// The entries of Dⁱ between selected components, with room for the largest selection.
+    selected: Recycled,
 }
 
 struct LineTables<T> {
@@ -86,6 +91,7 @@ impl<T: Scalar> TransformedBlock<T> {
             line: None,
             diagonals: Vec::new(),
             products: Vec::new(),
+            selected: Recycled::default(),
         }
     }
 
@@ -171,8 +177,10 @@ enum Work {
     Entries,
     /// Divisions and logarithms of the diagonal.
     Diagonals,
-    /// A few operations on two rows.
-    Pair,
+    /// A step of a pair among so many components.
+    Pair(usize),
+    /// All steps of so many components, applied to their rows.
+    Steps(usize),
 }
 
 impl Work {
@@ -182,7 +190,8 @@ impl Work {
             Self::Products => planes * planes * n * p * p * p,
             Self::Entries => 8 * planes * n * p * p,
             Self::Diagonals => 50 * n * p,
-            Self::Pair => 4 * planes * n * p,
+            Self::Pair(count) => 8 * planes * n * count,
+            Self::Steps(count) => planes * planes * n * p * count * count,
         }
     }
 }
@@ -223,6 +232,8 @@ impl<T: Scalar> InMemory<T> {
             workers,
             hessian_scratch: Vec::new(),
             fitted: None,
+            selected: Vec::new(),
+            steps: Steps::default(),
         }
     }
 
@@ -293,6 +304,31 @@ impl<T: Scalar> InMemory<T> {
         let blocks: Vec<Arc<Block<T>>> = blocks.into_iter().map(Arc::new).collect();
         let constants = vec![0.0; weights.len()].into();
         Ok(Self::of_blocks(&blocks, summary, constants, workers))
+    }
+
+    /// A few matrices of equal weight, for one thread, standing where they are.
+    pub(crate) fn of_batch(criterion: Criterion, batch: SymmetricBatch<Vec<f64>, T>) -> Self {
+        let (p, count) = (batch.size(), batch.lanes());
+        let block = Arc::new(Block {
+            batch,
+            weights: vec![1.0 / count as f64; count],
+            matrices: count,
+        });
+        let summary = Summary {
+            criterion,
+            len: count,
+            mean: weighted_mean(p, &[&*block], &Workers::One),
+            constant: 0.0,
+            reduction: None,
+        };
+        let constants = vec![0.0; count].into();
+        let mut set = Self::of_blocks(&[block], summary, constants, Workers::One);
+        for block in set.groups.iter_mut().flat_map(|group| &mut group.blocks) {
+            let mut d = TransformedBlock::room(&block.original);
+            d.entries_mut().copy_from_slice(block.original.entries());
+            block.transformed = Some(d);
+        }
+        set
     }
 
     fn blocks(&self) -> impl Iterator<Item = &TransformedBlock<T>> {
