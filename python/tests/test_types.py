@@ -16,7 +16,7 @@ def python(*arguments, cwd):
 
 @pytest.fixture(scope="module")
 def mypy(tmp_path_factory):
-    """Checks a file; what the checker finds out of numpy's types is kept from one file to the next."""
+    """Checks a file; what the checker learns of numpy is kept from one file to the next."""
     cache = tmp_path_factory.mktemp("mypy")
     arguments = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(cache)]
     return lambda file, cwd: python(*arguments, str(file), cwd=cwd)
