@@ -58,14 +58,15 @@ test-rust:
 	cargo test --workspace --release
 
 # The wheel is built from the source distribution, so that both are tested, without the optimization
-# across crates that released wheels have, and goes into a new environment. Tests are collected in a way that leaves the source tree off the import path, and run
-# elsewhere: they see what is installed. pytest comes last, for its summary.
+# across crates that released wheels have, and goes into a new environment. Tests are collected in a way that leaves
+# the source tree off the import path, and run elsewhere: they see what is installed. Files are dealt out in the order
+# of python/tests/conftest.py, the longest first. pytest comes last, for its summary.
 test-python: wheel
 	$(PYTHON) -m venv --clear .venv-test
 	$(TESTED)/pip install -q --no-compile dist/codiag-*.whl $(TEST_PACKAGES)
 	cd / && "$(CURDIR)/$(TESTED)/python" "$(CURDIR)/python/tests/smoke.py"
 	cd / && CODIAG_INSTALLED=1 "$(CURDIR)/$(TESTED)/python" -m pytest -p no:cacheprovider \
-		-n 2 --dist loadfile -c "$(CURDIR)/pyproject.toml" --import-mode=importlib \
+		-n 2 --dist loadfile --no-loadscope-reorder -c "$(CURDIR)/pyproject.toml" --import-mode=importlib \
 		--doctest-modules --pyargs codiag "$(CURDIR)/python/tests"
 
 wheel: $(TOOLS)/maturin

@@ -74,14 +74,18 @@ impl Workers {
         }
         let queue = Mutex::new(items.iter_mut());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let help = || {
+        self.share(helpers, &|| {
             while let Some(item) = next() {
                 work(item);
             }
-        };
+        });
+    }
+
+    /// Has the work done by the caller and so many helpers. Compiled once, and not for every kind of work.
+    fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
         match self {
-            Self::Some(pool, _) => pool.in_place_scope(|scope| share(scope, helpers, &help)),
-            _ => rayon::in_place_scope(|scope| share(scope, helpers, &help)),
+            Self::Some(pool, _) => pool.in_place_scope(|scope| spread(scope, helpers, help)),
+            _ => rayon::in_place_scope(|scope| spread(scope, helpers, help)),
         }
     }
 
@@ -103,8 +107,7 @@ impl Workers {
     }
 }
 
-/// Has the work done by the caller and so many helpers.
-fn share<'a>(scope: &Scope<'a>, helpers: usize, help: &'a (impl Fn() + Sync)) {
+fn spread<'a>(scope: &Scope<'a>, helpers: usize, help: &'a (dyn Fn() + Sync)) {
     (0..helpers).for_each(|_| scope.spawn(move |_| help()));
     help();
 }

@@ -13,6 +13,16 @@ SHARED = ROOT.parent / "shared" / "data"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What takes longest comes first, so that no worker is left with it at the end.
+LONGEST = ["test_dask", "test_types", "test_examples", "test_program_separate", "test_readme"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    rank = {name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+
 @pytest.fixture(scope="session")
 def root():
     return ROOT

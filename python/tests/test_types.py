@@ -14,17 +14,23 @@ def python(*arguments, cwd):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=cwd)
 
 
-def test_example_is_strictly_typed(tmp_path):
-    arguments = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(tmp_path)]
-    checked = python(*arguments, str(EXAMPLE), cwd=tmp_path)
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Checks a file; what the checker learns of numpy is kept from one file to the next."""
+    cache = tmp_path_factory.mktemp("mypy")
+    arguments = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(cache)]
+    return lambda file, cwd: python(*arguments, str(file), cwd=cwd)
+
+
+def test_example_is_strictly_typed(mypy, tmp_path):
+    checked = mypy(EXAMPLE, tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_errors_are_found(tmp_path):
+def test_errors_are_found(mypy, tmp_path):
     wrong = tmp_path / "wrong.py"
     wrong.write_text("import codiag\ncodiag.diagonalize([[[1.0]]], on_failure='explode').C\n")
-    arguments = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(tmp_path)]
-    checked = python(*arguments, str(wrong), cwd=tmp_path)
+    checked = mypy(wrong, tmp_path)
     assert "arg-type" in checked.stdout and "attr-defined" in checked.stdout
 
 

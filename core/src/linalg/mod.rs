@@ -60,6 +60,13 @@ pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }
 
+/// The indices of numbers in descending order; those of equal ones stay in theirs.
+pub fn descending(numbers: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by(|x, y| numbers[*y].total_cmp(&numbers[*x]));
+    order
+}
+
 /// The real part of Σ x_k conj(y_k), of real numbers all of it, in eight independent sums so that it
 /// vectorizes.
 pub fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {

@@ -13,7 +13,7 @@ use super::{
     Separation, cumulants, lags, measures,
 };
 use crate::error::Portion;
-use crate::linalg::Matrix;
+use crate::linalg::{self, Matrix};
 use crate::report::Observer;
 use crate::{Criterion, Error, MatrixSet, Order, SetOptions, Start, diagonalize_with, stability};
 
@@ -221,10 +221,10 @@ impl Separation {
             _ => Vec::new(),
         };
         if solver.canonical && !ranks.is_empty() {
-            let mut order: Vec<usize> = (0..ranks.len()).collect();
-            order.sort_by(|x, y| ranks[*y].total_cmp(&ranks[*x]));
+            let order = linalg::descending(&ranks);
             answer.rearrange(&order, &vec![1.0; order.len()]);
-            kurtosis.sort_by(|x, y| y.total_cmp(x));
+            kurtosis.sort_by(f64::total_cmp);
+            kurtosis.reverse();
         }
         if solver.order == Order::Stability
             && let Some(stability) = &answer.stability

@@ -51,7 +51,7 @@ pub(super) fn assemble<T: Scalar>(
         normalizing
     };
     let order = if settings.canonical {
-        descending(&variations)
+        linalg::descending(&variations)
     } else {
         (0..p).collect()
     };
@@ -139,13 +139,6 @@ fn residuals<T>(summary: &Summary<T>, tables: &Tables, log_det: f64) -> Vec<f64>
             criterion.residual(summary, powers, *constant, log_det)
         })
         .collect()
-}
-
-/// The indices of numbers in descending order.
-fn descending(numbers: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_by(|x, y| numbers[*y].total_cmp(&numbers[*x]));
-    order
 }
 
 /// Entries whose sizes differ by less than this share of them tie: which of them is the largest would be

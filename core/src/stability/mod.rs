@@ -12,7 +12,7 @@ mod outputs;
 mod trials;
 
 use crate::Error;
-use crate::linalg::{Matrix, Scalar};
+use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{MatrixSet, Summary};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Order, Settings};
@@ -90,9 +90,7 @@ impl Stability {
 
     /// The components, the most stable first; those that tie stay in their order.
     pub fn order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.values.len()).collect();
-        order.sort_by(|x, y| self.values[*y].total_cmp(&self.values[*x]));
-        order
+        linalg::descending(&self.values)
     }
 }
 

@@ -38,13 +38,12 @@ impl<T: Scalar> Outputs<T> {
         let weighed = self.weighed.as_ref().unwrap_or(&self.rows);
         let likeness = linalg::product_adjoint(weighed, &other.rows);
         let p = likeness.rows();
-        let size = |(a, b): (usize, usize)| likeness[(a, b)].abs();
-        let mut pairs: Vec<(usize, usize)> = (0..p * p).map(|k| (k / p, k % p)).collect();
-        pairs.sort_by(|x, y| size(*y).total_cmp(&size(*x)));
+        let sizes: Vec<f64> = likeness.as_slice().iter().map(|x| x.abs()).collect();
         let (mut found, mut taken) = (vec![None; p], vec![false; p]);
-        for (a, b) in pairs {
+        for k in linalg::descending(&sizes) {
+            let (a, b) = (k / p, k % p);
             if found[a].is_none() && !taken[b] {
-                found[a] = Some(size((a, b)).min(1.0));
+                found[a] = Some(sizes[k].min(1.0));
                 taken[b] = true;
             }
         }

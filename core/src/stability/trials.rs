@@ -1,6 +1,5 @@
 //! Solves of what was drawn anew, several at a time.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -195,6 +194,9 @@ fn together<T: Scalar>(
         workers.into_iter().map(join).collect()
     });
     // In their order, whoever solved them.
-    let solved: BTreeMap<usize, Outcome<T>> = solved.into_iter().flatten().collect();
-    solved.into_values().collect()
+    let mut outcomes: Vec<Option<Outcome<T>>> = (0..count).map(|_| None).collect();
+    for (k, outcome) in solved.into_iter().flatten() {
+        outcomes[k] = Some(outcome);
+    }
+    outcomes.into_iter().flatten().collect()
 }

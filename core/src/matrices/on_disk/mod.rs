@@ -126,7 +126,7 @@ impl<T: Scalar> OnDisk<'_, T> {
     }
 
     /// Sums over the blocks what `work` makes of each.
-    fn sum<R: Send>(
+    fn sum<R: Send + 'static>(
         &self,
         zero: impl Fn() -> R + Sync,
         work: impl Fn(&mut R, &Block<T>, &mut Workspace) + Sync,
@@ -142,7 +142,7 @@ impl<T: Scalar> OnDisk<'_, T> {
     }
 
     /// As [`sum`](Self::sum), of D = B C Bᴴ, which `work` finds in the workspace.
-    fn sum_transformed<R: Send>(
+    fn sum_transformed<R: Send + 'static>(
         &self,
         zero: impl Fn() -> R + Sync,
         work: impl Fn(&mut R, &Block<T>, &mut Workspace) + Sync,

@@ -8,12 +8,12 @@ use crate::Error;
 
 /// Deals out groups in order, and adds their sums in order. So that few sums wait, no group is dealt
 /// out that is `window` or more ahead of the first one not added yet.
-pub struct Ordered<R> {
+pub struct Ordered<'a, R> {
     state: Mutex<State<R>>,
     changed: Condvar,
     groups: usize,
     window: usize,
-    add: fn(&mut R, &R),
+    add: &'a (dyn Fn(&mut R, &R) + Sync),
     /// The first group that failed; those after it need not go on.
     failed: AtomicUsize,
 }
@@ -27,8 +27,8 @@ struct State<R> {
     abandoned: bool,
 }
 
-impl<R> Ordered<R> {
-    pub fn new(groups: usize, window: usize, add: fn(&mut R, &R)) -> Self {
+impl<'a, R> Ordered<'a, R> {
+    pub fn new(groups: usize, window: usize, add: &'a (dyn Fn(&mut R, &R) + Sync)) -> Self {
         Self {
             state: Mutex::new(State {
                 dealt: 0,
@@ -121,8 +121,8 @@ impl<R> Ordered<R> {
 mod tests {
     use super::*;
 
-    fn ordered(window: usize) -> Ordered<String> {
-        Ordered::new(4, window, |total, part| total.push_str(part))
+    fn ordered(window: usize) -> Ordered<'static, String> {
+        Ordered::new(4, window, &|total, part| total.push_str(part))
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! thread does neither: it tells the watcher how far the pass has come, and hears whether it is to
 //! stop, so that a signal is answered in the middle of a pass of any length.
 
+use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -121,6 +122,22 @@ pub struct Sums<Z, W, R> {
     pub add: fn(&mut R, &R),
 }
 
+/// Sums of any kind, so that passes are compiled once for real and for complex numbers, and not again for every
+/// kind of sums.
+type Part = Box<dyn Any + Send>;
+
+/// A block, by its number, that is added to a part.
+type Work<'a, T> = dyn Fn(&mut Part, usize, Option<&Block<T>>, &mut Workspace) + Sync + 'a;
+
+/// [`Sums`] of any kind.
+struct AnySums<'a, T> {
+    zero: &'a (dyn Fn() -> Part + Sync),
+    work: &'a Work<'a, T>,
+    add: &'a (dyn Fn(&mut Part, &Part) + Sync),
+}
+
+const ONE_KIND: &str = "a pass has sums of one kind";
+
 enum Message<T> {
     Group(usize),
     Piece(Vec<T>),
@@ -128,18 +145,18 @@ enum Message<T> {
 }
 
 /// What all threads of a pass share.
-struct Shared<'a, T, R> {
+struct Shared<'a, T> {
     blocks: &'a Blocks<T>,
     /// Which blocks are needed, and which of them are to be read.
     needed: Vec<bool>,
     read: Vec<bool>,
-    ordered: Ordered<R>,
+    ordered: Ordered<'a, Part>,
     stop: AtomicBool,
     bytes: AtomicU64,
 }
 
 /// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
-pub fn pass<T: Scalar, R: Send>(
+pub fn pass<T: Scalar, R: Send + 'static>(
     blocks: &Blocks<T>,
     watcher: &dyn Watcher,
     needed: impl Fn(usize) -> bool,
@@ -149,8 +166,28 @@ pub fn pass<T: Scalar, R: Send>(
         R,
     >,
 ) -> Result<R, Error> {
+    let any = AnySums {
+        zero: &|| Box::new((sums.zero)()),
+        work: &|total, k, block, workspace| {
+            (sums.work)(total.downcast_mut().expect(ONE_KIND), k, block, workspace);
+        },
+        add: &|total, part| {
+            let total = total.downcast_mut().expect(ONE_KIND);
+            (sums.add)(total, part.downcast_ref().expect(ONE_KIND));
+        },
+    };
+    let needed = (0..blocks.count()).map(needed).collect();
+    let total = pass_any(blocks, watcher, needed, &any)?;
+    Ok(*total.downcast().expect(ONE_KIND))
+}
+
+fn pass_any<T: Scalar>(
+    blocks: &Blocks<T>,
+    watcher: &dyn Watcher,
+    needed: Vec<bool>,
+    sums: &AnySums<'_, T>,
+) -> Result<Part, Error> {
     let count = blocks.count();
-    let needed: Vec<bool> = (0..count).map(needed).collect();
     let read: Vec<bool> = (0..count)
         .map(|k| needed[k] && !blocks.is_kept(k))
         .collect();
@@ -209,9 +246,9 @@ pub fn pass<T: Scalar, R: Send>(
 }
 
 /// Wakes those who wait for a thread that panics.
-struct Guard<'a, R>(&'a Ordered<R>);
+struct Guard<'a>(&'a Ordered<'a, Part>);
 
-impl<R> Drop for Guard<'_, R> {
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.abandon();
@@ -219,7 +256,7 @@ impl<R> Drop for Guard<'_, R> {
     }
 }
 
-impl<T: Scalar, R: Send> Shared<'_, T, R> {
+impl<T: Scalar> Shared<'_, T> {
     /// Reads the blocks of group after group, a few pieces ahead of whoever computes.
     fn read_ahead(&self, full: &SyncSender<Message<T>>, empty: &Receiver<Vec<T>>) {
         let _guard = Guard(&self.ordered);
@@ -255,12 +292,7 @@ impl<T: Scalar, R: Send> Shared<'_, T, R> {
     }
 
     /// Sums over the blocks of group after group.
-    fn compute(
-        &self,
-        sums: &Sums<impl Fn() -> R, impl Fn(&mut R, usize, Option<&Block<T>>, &mut Workspace), R>,
-        pieces: &Receiver<Message<T>>,
-        free: &Sender<Vec<T>>,
-    ) {
+    fn compute(&self, sums: &AnySums<'_, T>, pieces: &Receiver<Message<T>>, free: &Sender<Vec<T>>) {
         let _guard = Guard(&self.ordered);
         let mut workspace = Workspace::default();
         while let Ok(Message::Group(group)) = pieces.recv() {
@@ -298,7 +330,7 @@ impl<T: Scalar, R: Send> Shared<'_, T, R> {
         pieces: &Receiver<Message<T>>,
         free: &Sender<Vec<T>>,
         workspace: &mut Workspace,
-        work: impl FnOnce(Option<&Block<T>>, &mut Workspace),
+        mut work: impl FnMut(Option<&Block<T>>, &mut Workspace),
     ) -> Result<(), Error> {
         if self.is_over(group) {
             return Err(Error::Interrupted);
