@@ -71,12 +71,12 @@ def shown(root, page, script):
     return text.split(script, 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
 
 
-def same(printed, shown):
+def same(printed, shown, whole=2, decimal=0.03):
     """Whether two outputs are the same but for the last digits of numbers."""
     number = r"\d+(?:\.\d+)?"
     assert re.sub(number, "#", printed) == re.sub(number, "#", shown)
     for now, then in zip(re.findall(number, printed), re.findall(number, shown), strict=True):
-        leeway = 0.03 if "." in then else 2
+        leeway = decimal if "." in then else whole
         assert float(now) == pytest.approx(float(then), rel=0.08, abs=leeway), (now, then)
 
 
@@ -94,7 +94,8 @@ def test_stability_meg(example, shared, root):
             shown(root, "which-components.md", "examples/stability_meg.py"),
         )
     )
-    same(printed, page)
+    # Which minimum a start of these data ends in depends on rounding, and so on the processor.
+    same(printed, page, whole=4, decimal=0.3)
 
 
 def test_meg(example, shared, root, tmp_path):
