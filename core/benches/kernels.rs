@@ -15,8 +15,8 @@ use std::time::Instant;
 use codiag::Criterion::Likelihood;
 use codiag::internals::Triangle;
 use codiag::internals::kernels::{
-    Congruence, MomentSums, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
-    congruence, hessian_len, hessian_times, line_point,
+    Congruence, MomentSums, Real, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
+    congruence, hessian_len, hessian_len_in, hessian_times, line_point,
 };
 use codiag::internals::product;
 use codiag::synthetic::{hermitian, noisy};
@@ -161,6 +161,32 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
+/// The two kernels that cost most, in single precision: as shares of the peak of double precision, too.
+fn single_kernels(_: &mut Criterion) {
+    for (p, lanes) in [(20, 112), (40, 64), (100, 48), (200, 48)] {
+        let x = Example::<f64>::new(p, lanes);
+        let cube = lanes as f64 * (p as f64).powi(3);
+        let block: Vec<f32> = x.block.iter().map(|x| f32::rounded(*x)).collect();
+        let (mut square, mut cross) = (block.clone(), block.clone());
+        let mut scratch = Vec::new();
+        share(&format!("single transform, p = {p}"), 3.0 * cube, || {
+            let task = Congruence {
+                transform: &x.e,
+                input: &block,
+                lanes,
+                square: &mut square,
+                cross: Some(&mut cross),
+            };
+            congruence(task, &mut scratch);
+        });
+        let mut rows = vec![0.0; hessian_len_in::<f32>(p, 1)];
+        share(&format!("single hessian, p = {p}"), 2.0 * cube, || {
+            let (rows, weights) = (&mut rows, &x.weights);
+            accumulate_hessian(Likelihood, p, &block, weights, rows, false, &mut scratch);
+        });
+    }
+}
+
 /// The two kernels that cost most, on complex matrices.
 fn complex_kernels(_: &mut Criterion) {
     for (p, lanes) in [(10, 256), (20, 104), (40, 24), (80, 24)] {
@@ -252,6 +278,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_millis(700));
-    targets = kernels, complex_kernels, solves
+    targets = kernels, single_kernels, complex_kernels, solves
 }
 criterion_main!(benches);

@@ -345,6 +345,8 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
         // Tiles of six rows, but never a last one of fewer than three, whose few accumulators
         // would wait for each other.
         match rows - row {
+            // A single vector has as many accumulators, if there are twice as many rows.
+            12.. if W == 1 => tile!(row, 12),
             1 => tile!(row, 1),
             2 => tile!(row, 2),
             3 => tile!(row, 3),
