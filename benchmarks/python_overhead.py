@@ -1,4 +1,4 @@
-"""What small problems cost through Python: single calls beside the solve itself, and many at once."""
+"""What small problems cost through Python: single calls beside the solve, and many at once."""
 
 import argparse
 import statistics
