@@ -45,6 +45,12 @@ __version__: str
 class Answer:
     """What of an answer has not been asked for yet."""
 
+    @property
+    def seconds(self) -> float:
+        """What of the time of a call was the library's own."""
+    @property
+    def mean_log_det(self) -> float:
+        """Of the set, the mean of log det C."""
     def get(self, name: str) -> Any:
         """Return a field of the result that is not among those handed over at once."""
 
@@ -54,7 +60,7 @@ def solve(
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
 ) -> dict[str, Any]:
-    """Solve one problem; return the fields of a result by name."""
+    """Solve one problem; return the attributes of a result by name."""
 
 def solve_file(
     path: str,
