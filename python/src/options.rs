@@ -6,6 +6,7 @@ use std::time::Duration;
 use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyString};
 
 use crate::convert::{Square, matrix_from};
@@ -19,7 +20,7 @@ pub struct Keywords<'py> {
 }
 
 struct Entry<'py> {
-    name: String,
+    name: PyBackedStr,
     value: Bound<'py, PyAny>,
     /// Whether it has been asked for.
     met: Cell<bool>,
@@ -40,7 +41,7 @@ impl<'py> Keywords<'py> {
 
     /// An entry; None if it is absent or None.
     pub fn any(&self, name: &str) -> Option<&Bound<'py, PyAny>> {
-        let entry = self.entries.iter().find(|entry| entry.name == name)?;
+        let entry = self.entries.iter().find(|entry| *entry.name == *name)?;
         entry.met.set(true);
         Some(&entry.value).filter(|value| !value.is_none())
     }
@@ -75,9 +76,10 @@ impl<'py> Keywords<'py> {
     pub fn finish(self) -> PyResult<()> {
         match self.entries.iter().find(|entry| !entry.met.get()) {
             None => Ok(()),
-            Some(Entry { name, .. }) => {
-                Err(PyTypeError::new_err(format!("there is no option {name:?}")))
-            }
+            Some(Entry { name, .. }) => Err(PyTypeError::new_err(format!(
+                "there is no option {:?}",
+                &**name
+            ))),
         }
     }
 }
@@ -146,7 +148,7 @@ pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
 
 fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     let mut settings = Settings::default();
-    if let Some(name) = keywords.get::<String>("method")? {
+    if let Some(name) = keywords.get::<PyBackedStr>("method")? {
         settings.method = name.parse().map_err(bad_input)?;
     }
     if let Some(start) = start(keywords)? {
@@ -162,7 +164,7 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     settings.max_halvings = count("max_halvings", settings.max_halvings)?;
     settings.restarts = count("restarts", settings.restarts)?;
     settings.stability = count("stability", settings.stability)?;
-    if let Some(name) = keywords.get::<String>("order")? {
+    if let Some(name) = keywords.get::<PyBackedStr>("order")? {
         settings.order = name.parse().map_err(bad_input)?;
     }
     settings.canonical = flag("canonical", settings.canonical)?;
@@ -172,7 +174,7 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
 
 fn set_options(keywords: &Keywords<'_>) -> PyResult<SetOptions> {
     let mut options = SetOptions::default();
-    if let Some(name) = keywords.get::<String>("criterion")? {
+    if let Some(name) = keywords.get::<PyBackedStr>("criterion")? {
         options.criterion = name.parse().map_err(bad_input)?;
     }
     options.rank = rank(keywords)?;
