@@ -11,7 +11,7 @@
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES, Real};
-use crate::linalg::{Matrix, Scalar, Triangle, zeros};
+use crate::linalg::{self, Matrix, Scalar, Triangle, reals, reals_mut, zeros};
 use crate::matrices::Recycled;
 use crate::threads::Workers;
 use std::marker::PhantomData;
@@ -242,7 +242,9 @@ impl<T: Scalar> Hessian<T> {
     pub fn product(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = self.p;
         assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
-        let mut product = if self.current == Current::Rows && self.rows.len() < MANY {
+        let mut product = if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
+            self.small_product(e)
+        } else if self.current == Current::Rows && self.rows.len() < MANY {
             self.in_groups::<LANES>(e, Self::multiply_rows)
         } else {
             self.in_groups::<{ f32::LANES }>(e, Self::multiply_single)
@@ -271,6 +273,15 @@ impl<T: Scalar> Hessian<T> {
         for (rows, panel) in product.as_mut_slice().chunks_mut(p * L).zip(panels) {
             panel_to_rows(panel, rows);
         }
+        product
+    }
+
+    /// The same for one group of row blocks of real matrices: to lay out operands for the kernel would take longer.
+    fn small_product(&self, e: &Matrix<T>) -> Matrix<T> {
+        let mut product = Matrix::zeros(self.p, self.p);
+        let (rows, _) = self.rows.as_chunks();
+        let (e, out) = (reals(e.as_slice()), reals_mut(product.as_mut_slice()));
+        linalg::multiply_row_blocks(self.p, rows, e, out);
         product
     }
 
@@ -349,7 +360,7 @@ fn panel_to_rows<T: Scalar, const L: usize>(panel: &[[f64; L]], rows: &mut [T]) 
 mod tests {
     use super::*;
     use crate::matrices::{InMemory, WorkingSet};
-    use crate::{Evaluation, MatrixSet, linalg, synthetic};
+    use crate::{Evaluation, MatrixSet, synthetic};
 
     /// A set, a B that is not its diagonalizer, and two directions.
     fn problem() -> (MatrixSet, Matrix, Matrix, Matrix) {
@@ -405,15 +416,19 @@ mod tests {
 
     #[test]
     fn products_by_rows_and_by_passes_agree() {
-        let (set, b, e, _) = problem();
-        let mut working = InMemory::new(&set);
-        working.reset(&b).unwrap();
-        let mut hessian = Hessian::zeros(Criterion::Likelihood, 6);
-        working.hessian(&mut hessian).unwrap();
-        let rows = hessian.product(&e);
-        let by_pass = working.hessian_product(&e).unwrap();
-        for (x, y) in rows.as_slice().iter().zip(by_pass.as_slice()) {
-            assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()));
+        // Row blocks of up to eight components have loops of their own.
+        for p in [1, 3, 4, 5, 8, 9, 20] {
+            let set = synthetic::noisy(15, p, 0.5, 7);
+            let e = Matrix::from_fn(p, p, |a, b| ((7 * a + 3 * b) % 5) as f64 - 2.0);
+            let mut working = InMemory::new(&set);
+            working.reset(&Matrix::identity(p)).unwrap();
+            let mut hessian = Hessian::zeros(Criterion::Likelihood, p);
+            working.hessian(&mut hessian).unwrap();
+            let rows = hessian.product(&e);
+            let by_pass = working.hessian_product(&e).unwrap();
+            for (x, y) in rows.as_slice().iter().zip(by_pass.as_slice()) {
+                assert!((x - y).abs() < 1e-12 * (1.0 + x.abs()), "p {p}: {x} {y}");
+            }
         }
     }
 

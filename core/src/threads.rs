@@ -128,6 +128,55 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     }
 }
 
+/// What a thread of the pool does for one that works itself, if it comes in time.
+pub type Helper<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Runs `own` on this thread while those that solves share run the helpers; returns when all have ended.
+///
+/// Helpers may come late, and where the system gives no threads they do not come at all: what there is to do is
+/// taken from a queue, of which `own` does what is left. Kept threads hand memory on from solve to solve.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use codiag::{Helper, with_helpers};
+/// let (next, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
+/// let work = || loop {
+///     match next.fetch_add(1, Ordering::Relaxed) {
+///         k if k < 10 => drop(sum.fetch_add(k, Ordering::Relaxed)),
+///         _ => break,
+///     }
+/// };
+/// let helpers: Vec<Helper> = (0..3).map(|_| -> Helper { Box::new(work) }).collect();
+/// with_helpers(helpers, work);
+/// assert_eq!(sum.into_inner(), 45);
+/// ```
+pub fn with_helpers<R>(helpers: Vec<Helper<'_>>, own: impl FnOnce() -> R) -> R {
+    if helpers.is_empty() {
+        return own();
+    }
+    // More than are kept are those of the process.
+    let pool = (helpers.len() < MOST).then(|| pool(helpers.len()));
+    match pool {
+        Some(Some(pool)) => pool.in_place_scope(|scope| {
+            call(scope, helpers);
+            own()
+        }),
+        Some(None) => {
+            drop(helpers);
+            own()
+        }
+        None => rayon::in_place_scope(|scope| {
+            call(scope, helpers);
+            own()
+        }),
+    }
+}
+
+fn call<'a>(scope: &Scope<'a>, helpers: Vec<Helper<'a>>) {
+    let helpers = helpers.into_iter();
+    helpers.for_each(|helper| scope.spawn(move |_| helper()));
+}
+
 /// Ends the threads that are kept for the next solve.
 ///
 /// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads)) share

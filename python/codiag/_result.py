@@ -266,6 +266,9 @@ def from_fields(described: dict[str, Any]) -> Result:
     # The rest is made when it is asked for: all of it takes longer than a small problem's solve.
     result = object.__new__(Result)
     own = result.__dict__
+    if len(described) == len(_AT_ONCE):
+        own.update(described)
+        return result
     for name in _AT_ONCE:
         own[name] = described[name]
     if "stability" in described:

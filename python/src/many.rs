@@ -2,16 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with};
-use pyo3::exceptions::PyRuntimeError;
+use codiag::{
+    Diagonalization, Error, Helper, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with,
+    with_helpers,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rayon::ThreadPoolBuilder;
-use rayon::prelude::*;
 
 use crate::answer::results;
 use crate::convert::{Cube, shape};
@@ -36,9 +36,6 @@ enum Answer {
     Real(Diagonalization),
     Complex(Diagonalization<c64>),
 }
-
-/// The answers in order; None if a signal came first.
-type Solved = Option<Vec<Result<Answer, Error>>>;
 
 /// Solves all problems, each on one thread, so that an answer does not depend on how many run at a
 /// time. `threads` says how many may; all of the machine's if None.
@@ -70,65 +67,89 @@ pub fn solve_many<'py>(
         })
         .collect();
     let problems = problems?;
-    let solved = py.detach(|| match threads {
-        Some(1) => here(&problems, &options),
-        _ => watched(&problems, &options, threads),
-    })?;
-    let solved = solved.unwrap_or_default();
+    let solved = py.detach(|| solve_all(&problems, &options, threads))?;
     let name = |(k, solved): (usize, Result<Answer, Error>)| match solved
         .map_err(|error| bad_set(k, &error))?
     {
         Answer::Real(answer) => results(py, answer),
         Answer::Complex(answer) => results(py, answer),
     };
-    solved.into_iter().enumerate().map(name).collect()
+    solved.into_iter().map(name).collect()
 }
 
-/// Solves on this thread, which looks for signals itself: a thread of its own would begin without the memory that the last
-/// call has left behind, and small problems would feel it.
-fn here(problems: &[Problem<'_>], options: &Options) -> PyResult<Solved> {
-    let (looked, raised) = (Cell::new(Instant::now()), RefCell::new(None));
-    let stop = || {
-        if raised.borrow().is_none() && looked.get().elapsed() >= SIGNAL_INTERVAL {
-            looked.set(Instant::now());
-            *raised.borrow_mut() = pending_signal().err();
-        }
-        raised.borrow().is_some()
-    };
-    let one = |problem| solve_one(problem, options, &stop);
-    let solved = problems.iter().map(one).collect();
-    raised.into_inner().map_or(Ok(solved), Err)
-}
+/// Some of the answers, each with the number of its problem.
+type Share = Vec<(usize, Result<Answer, Error>)>;
 
-/// Solves on other threads while this one, which may be the interpreter's main thread, looks for
-/// signals.
-fn watched(
+/// Solves on this thread and on those that solves share: they have the memory that the last call has left behind, which
+/// threads of their own would begin without. This one, which may be the interpreter's main thread, also looks for signals.
+fn solve_all(
     problems: &[Problem<'_>],
     options: &Options,
     threads: Option<usize>,
-) -> PyResult<Solved> {
-    let stop = &AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let (running, news) = channel::<()>();
-        let worker = scope.spawn(move || {
-            // Dropped at the end, whichever it is, and the receiver hears of it.
-            let _running = running;
-            solve_all(problems, options, threads, stop)
-        });
-        let mut raised = None;
-        while let Err(RecvTimeoutError::Timeout) = news.recv_timeout(SIGNAL_INTERVAL) {
-            if raised.is_none()
-                && let Err(signal) = pending_signal()
-            {
-                raised = Some(signal);
-                stop.store(true, Ordering::Relaxed);
+) -> PyResult<Share> {
+    let (next, stop) = (&AtomicUsize::new(0), &AtomicBool::new(false));
+    let share = |stop: &dyn Fn() -> bool| {
+        let mut solved = Share::new();
+        while !stop() {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            let Some(problem) = problems.get(k) else {
+                break;
+            };
+            solved.push((k, solve_one(problem, options, stop)));
+        }
+        solved
+    };
+    let (share, (done, shares)) = (&share, channel());
+    let count = threads.unwrap_or_else(rayon::current_num_threads);
+    let helper = |_| -> Helper<'_> {
+        let done = done.clone();
+        // Whoever no longer listens has no use for it.
+        Box::new(move || drop(done.send(share(&|| stop.load(Ordering::Relaxed)))))
+    };
+    let helpers: Vec<Helper<'_>> = (1..count.min(problems.len())).map(helper).collect();
+    drop(done);
+    let signals = Signals::new(stop);
+    let mut solved = with_helpers(helpers, || {
+        let mut solved = share(&|| signals.have_come());
+        loop {
+            match shares.recv_timeout(SIGNAL_INTERVAL) {
+                Ok(others) => solved.extend(others),
+                Err(RecvTimeoutError::Timeout) => drop(signals.have_come()),
+                // All have ended.
+                Err(RecvTimeoutError::Disconnected) => return solved,
             }
         }
-        let solved = worker
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        raised.map_or(solved, Err)
-    })
+    });
+    solved.sort_by_key(|(k, _)| *k);
+    signals.raised.into_inner().map_or(Ok(solved), Err)
+}
+
+/// Looks for signals every few milliseconds.
+struct Signals<'a> {
+    /// Tells the others that one has come.
+    stop: &'a AtomicBool,
+    looked: Cell<Instant>,
+    raised: RefCell<Option<PyErr>>,
+}
+
+impl<'a> Signals<'a> {
+    fn new(stop: &'a AtomicBool) -> Self {
+        Self {
+            stop,
+            looked: Cell::new(Instant::now()),
+            raised: RefCell::new(None),
+        }
+    }
+
+    fn have_come(&self) -> bool {
+        if self.raised.borrow().is_none() && self.looked.get().elapsed() >= SIGNAL_INTERVAL {
+            self.looked.set(Instant::now());
+            *self.raised.borrow_mut() = pending_signal().err();
+            let come = self.raised.borrow().is_some();
+            self.stop.store(come, Ordering::Relaxed);
+        }
+        self.raised.borrow().is_some()
+    }
 }
 
 /// The exception of a signal that has come in.
@@ -137,36 +158,14 @@ fn pending_signal() -> PyResult<()> {
     Python::attach(|py| py.check_signals())
 }
 
-fn solve_all(
-    problems: &[Problem<'_>],
-    options: &Options,
-    threads: Option<usize>,
-    stop: &AtomicBool,
-) -> PyResult<Solved> {
-    let stop = || stop.load(Ordering::Relaxed);
-    let one = |problem: &Problem<'_>| solve_one(problem, options, &stop);
-    match threads {
-        None => Ok(problems.par_iter().map(one).collect()),
-        Some(count) => {
-            let pool = ThreadPoolBuilder::new().num_threads(count).build();
-            let pool = pool.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-            Ok(pool.install(|| problems.par_iter().map(one).collect()))
-        }
-    }
-}
-
-/// None once a signal has come in: the problems that are left are not begun.
 fn solve_one(
     problem: &Problem<'_>,
     options: &Options,
     stop: &dyn Fn() -> bool,
-) -> Option<Result<Answer, Error>> {
-    if stop() {
-        return None;
-    }
-    Some(match problem.data {
-        Data::Real(data) => solve_data(problem, data, options, stop).map(Answer::Real),
-        Data::Complex(data) => solve_data(problem, data, options, stop).map(Answer::Complex),
+) -> Result<Answer, Error> {
+    Ok(match problem.data {
+        Data::Real(data) => Answer::Real(solve_data(problem, data, options, stop)?),
+        Data::Complex(data) => Answer::Complex(solve_data(problem, data, options, stop)?),
     })
 }
 

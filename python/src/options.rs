@@ -1,11 +1,12 @@
 //! From the keyword arguments of Python to the settings of the library.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::Duration;
 
 use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyString};
 
 use crate::convert::{Square, matrix_from};
@@ -13,39 +14,44 @@ use crate::words::bad_input;
 
 /// A dictionary of keyword arguments, which may leave out whatever stays at its default. One that
 /// nobody asks for is refused.
-pub struct Keywords<'a, 'py> {
-    dict: &'a Bound<'py, PyDict>,
-    known: RefCell<Vec<&'static str>>,
-    /// How many of the entries have been asked for.
-    met: Cell<usize>,
+pub struct Keywords<'py> {
+    /// Taken out of the dictionary once: to look each name up there would take longer, for it must be made an object first.
+    entries: Vec<Entry<'py>>,
 }
 
-impl<'a, 'py> Keywords<'a, 'py> {
-    pub fn new(dict: &'a Bound<'py, PyDict>) -> Self {
-        Self {
-            dict,
-            known: RefCell::new(Vec::with_capacity(32)),
-            met: Cell::new(0),
-        }
+struct Entry<'py> {
+    name: PyBackedStr,
+    value: Bound<'py, PyAny>,
+    /// Whether it has been asked for.
+    met: Cell<bool>,
+}
+
+impl<'py> Keywords<'py> {
+    pub fn new(dict: &Bound<'py, PyDict>) -> PyResult<Self> {
+        let entry = |(name, value): (Bound<'py, PyAny>, _)| -> PyResult<Entry<'py>> {
+            Ok(Entry {
+                name: name.extract()?,
+                value,
+                met: Cell::new(false),
+            })
+        };
+        let entries: PyResult<_> = dict.iter().map(entry).collect();
+        Ok(Self { entries: entries? })
     }
 
     /// An entry; None if it is absent or None.
-    pub fn any(&self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let value = self.dict.get_item(name)?;
-        let mut known = self.known.borrow_mut();
-        if !known.contains(&name) {
-            known.push(name);
-            self.met.set(self.met.get() + usize::from(value.is_some()));
-        }
-        Ok(value.filter(|value| !value.is_none()))
+    pub fn any(&self, name: &str) -> Option<&Bound<'py, PyAny>> {
+        let entry = self.entries.iter().find(|entry| *entry.name == *name)?;
+        entry.met.set(true);
+        Some(&entry.value).filter(|value| !value.is_none())
     }
 
     /// The same as a value of some type; if it is none, an error that names it.
-    pub fn get<T>(&self, name: &'static str) -> PyResult<Option<T>>
+    pub fn get<T>(&self, name: &str) -> PyResult<Option<T>>
     where
         T: for<'b> FromPyObject<'b, 'py, Error: Into<PyErr>>,
     {
-        let Some(value) = self.any(name)? else {
+        let Some(value) = self.any(name) else {
             return Ok(None);
         };
         let extracted: Result<T, _> = value.extract();
@@ -56,7 +62,7 @@ impl<'a, 'py> Keywords<'a, 'py> {
     }
 
     /// A number that cannot be negative.
-    pub fn count(&self, name: &'static str) -> PyResult<Option<usize>> {
+    pub fn count(&self, name: &str) -> PyResult<Option<usize>> {
         let Some(value) = self.get::<i64>(name)? else {
             return Ok(None);
         };
@@ -68,18 +74,13 @@ impl<'a, 'py> Keywords<'a, 'py> {
 
     /// Refuses what was not asked for.
     pub fn finish(self) -> PyResult<()> {
-        // Nearly always, and quickly seen.
-        if self.met.get() == self.dict.len() {
-            return Ok(());
+        match self.entries.iter().find(|entry| !entry.met.get()) {
+            None => Ok(()),
+            Some(Entry { name, .. }) => Err(PyTypeError::new_err(format!(
+                "there is no option {:?}",
+                &**name
+            ))),
         }
-        let known = self.known.into_inner();
-        for key in self.dict.keys() {
-            let key: String = key.extract()?;
-            if !known.iter().any(|name| **name == *key) {
-                return Err(PyTypeError::new_err(format!("there is no option {key:?}")));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -104,13 +105,13 @@ pub struct Options {
 
 impl Options {
     pub fn from_dict(dict: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let keywords = Keywords::new(dict);
+        let keywords = Keywords::new(dict)?;
         let options = Self::read(&keywords)?;
         keywords.finish()?;
         Ok(options)
     }
 
-    fn read(keywords: &Keywords<'_, '_>) -> PyResult<Self> {
+    fn read(keywords: &Keywords<'_>) -> PyResult<Self> {
         Ok(Self {
             settings: settings(keywords)?,
             set: set_options(keywords)?,
@@ -130,7 +131,7 @@ impl Options {
 
 /// What concerns a tracker, from a dictionary of its own.
 pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
-    let keywords = Keywords::new(dict);
+    let keywords = Keywords::new(dict)?;
     let Options { settings, set, .. } = Options::read(&keywords)?;
     let mut tracker = TrackerSettings::default();
     tracker.window = keywords.count("window")?.unwrap_or(tracker.window);
@@ -145,9 +146,9 @@ pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
     Ok(tracker)
 }
 
-fn settings(keywords: &Keywords<'_, '_>) -> PyResult<Settings> {
+fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     let mut settings = Settings::default();
-    if let Some(name) = keywords.get::<String>("method")? {
+    if let Some(name) = keywords.get::<PyBackedStr>("method")? {
         settings.method = name.parse().map_err(bad_input)?;
     }
     if let Some(start) = start(keywords)? {
@@ -163,7 +164,7 @@ fn settings(keywords: &Keywords<'_, '_>) -> PyResult<Settings> {
     settings.max_halvings = count("max_halvings", settings.max_halvings)?;
     settings.restarts = count("restarts", settings.restarts)?;
     settings.stability = count("stability", settings.stability)?;
-    if let Some(name) = keywords.get::<String>("order")? {
+    if let Some(name) = keywords.get::<PyBackedStr>("order")? {
         settings.order = name.parse().map_err(bad_input)?;
     }
     settings.canonical = flag("canonical", settings.canonical)?;
@@ -171,9 +172,9 @@ fn settings(keywords: &Keywords<'_, '_>) -> PyResult<Settings> {
     Ok(settings)
 }
 
-fn set_options(keywords: &Keywords<'_, '_>) -> PyResult<SetOptions> {
+fn set_options(keywords: &Keywords<'_>) -> PyResult<SetOptions> {
     let mut options = SetOptions::default();
-    if let Some(name) = keywords.get::<String>("criterion")? {
+    if let Some(name) = keywords.get::<PyBackedStr>("criterion")? {
         options.criterion = name.parse().map_err(bad_input)?;
     }
     options.rank = rank(keywords)?;
@@ -183,8 +184,8 @@ fn set_options(keywords: &Keywords<'_, '_>) -> PyResult<SetOptions> {
     Ok(options)
 }
 
-fn start(keywords: &Keywords<'_, '_>) -> PyResult<Option<Start>> {
-    let Some(value) = keywords.any("start")? else {
+fn start(keywords: &Keywords<'_>) -> PyResult<Option<Start>> {
+    let Some(value) = keywords.any("start") else {
         return Ok(None);
     };
     if let Ok(name) = value.cast::<PyString>() {
@@ -196,20 +197,20 @@ fn start(keywords: &Keywords<'_, '_>) -> PyResult<Option<Start>> {
     }))
 }
 
-fn checkpoint(keywords: &Keywords<'_, '_>) -> PyResult<Option<(Py<PyAny>, Duration)>> {
+fn checkpoint(keywords: &Keywords<'_>) -> PyResult<Option<(Py<PyAny>, Duration)>> {
     let every: f64 = keywords.get("checkpoint_every")?.unwrap_or(0.0);
-    let Some(save) = keywords.any("checkpoint")? else {
+    let Some(save) = keywords.any("checkpoint") else {
         return Ok(None);
     };
     let every = Duration::try_from_secs_f64(every)
         .map_err(|problem| PyValueError::new_err(format!("checkpoint_every: {problem}")))?;
-    Ok(Some((save.unbind(), every)))
+    Ok(Some((save.clone().unbind(), every)))
 }
 
 /// To what dimension the set is reduced.
-fn rank(keywords: &Keywords<'_, '_>) -> PyResult<Rank> {
+fn rank(keywords: &Keywords<'_>) -> PyResult<Rank> {
     let choices = || "rank must be \"full\", \"auto\" or a number from 1 to p";
-    let Some(value) = keywords.any("rank")? else {
+    let Some(value) = keywords.any("rank") else {
         return Ok(Rank::Full);
     };
     if let Ok(name) = value.cast::<PyString>() {

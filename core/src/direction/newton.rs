@@ -73,7 +73,8 @@ pub(crate) fn direction<T: Scalar>(
     let mut e = Matrix::zeros(p, p);
     let mut residual = group.project(gradient.clone());
     residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
-    let mut z = preconditioner.solve(&residual);
+    let mut z = Matrix::zeros(p, p);
+    preconditioner.solve(&residual, &mut z);
     let mut q = z.clone();
     let mut rz = residual.dot(&z);
     let goal = effort.forcing * effort.forcing * rz;
@@ -98,7 +99,7 @@ pub(crate) fn direction<T: Scalar>(
         }
         linalg::add_multiple(e.as_mut_slice(), rz / curvature, q.as_slice());
         linalg::add_multiple(residual.as_mut_slice(), -rz / curvature, hq.as_slice());
-        z = preconditioner.solve(&residual);
+        preconditioner.solve(&residual, &mut z);
         let old = rz;
         rz = residual.dot(&z);
         if rz <= goal {
@@ -178,16 +179,15 @@ impl Preconditioner {
         Self(pairs(gamma.rows()).map(inverse).collect())
     }
 
-    fn solve<T: Scalar>(&self, residual: &Matrix<T>) -> Matrix<T> {
+    /// Writes a solution, but for its diagonal, which is none.
+    fn solve<T: Scalar>(&self, residual: &Matrix<T>, solution: &mut Matrix<T>) {
         let p = residual.rows();
-        let mut solution = Matrix::zeros(p, p);
         let (r, z) = (residual.as_slice(), solution.as_mut_slice());
         for ((a, b), inverse) in pairs(p).zip(&self.0) {
             let (ab, ba) = (a * p + b, b * p + a);
             z[ab] = r[ab] * inverse.ab + r[ba].conj() * inverse.other;
             z[ba] = r[ba] * inverse.ba + r[ab].conj() * inverse.other;
         }
-        solution
     }
 }
 
@@ -254,8 +254,9 @@ mod tests {
             gradient: gradient.clone(),
             gamma,
         };
-        let e =
-            Preconditioner::new(Criterion::Likelihood, &s.gamma, Group::Linear).solve(&gradient);
+        let mut e = Matrix::zeros(2, 2);
+        Preconditioner::new(Criterion::Likelihood, &s.gamma, Group::Linear)
+            .solve(&gradient, &mut e);
         assert!((3.0 * e[(0, 1)] + e[(1, 0)] - 0.7).abs() < 1e-14);
         assert!((e[(0, 1)] + 1.5 * e[(1, 0)] + 0.3).abs() < 1e-14);
     }

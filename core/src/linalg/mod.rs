@@ -24,6 +24,7 @@ pub use dense::{
 };
 pub use matrix::Matrix;
 pub use scalar::{Scalar, c64};
+pub use small::multiply_row_blocks;
 pub use triangle::Triangle;
 
 /// So many numbers and fewer are written as zeros, more come as such from the system.

@@ -1,6 +1,7 @@
 //! Products and decompositions of matrices so small that preparing the call of a library would take longer.
 
-use super::{Matrix, Scalar, gauss_jordan};
+use super::kernels::LANES;
+use super::{Matrix, Scalar, Triangle, gauss_jordan};
 
 /// Up to this size plain loops are faster.
 pub const FACTORS: usize = 12;
@@ -46,6 +47,42 @@ fn add_rows<T: Scalar, const W: usize>(out: &mut [T], left: &[T], right: &[T], i
             }
         }
         *sums = total;
+    }
+}
+
+/// Rows M^a e_a of at most [`LANES`] real row blocks of the Hessian, as one group of them is laid out: to lay out operands
+/// for the kernel would take longer.
+pub fn multiply_row_blocks(p: usize, rows: &[[f64; LANES]], e: &[f64], out: &mut [f64]) {
+    if p <= LANES / 2 {
+        multiply_narrow::<{ LANES / 2 }>(p, rows, e, out);
+    } else {
+        multiply_narrow::<LANES>(p, rows, e, out);
+    }
+}
+
+/// The same for p ≤ L.
+fn multiply_narrow<const L: usize>(p: usize, rows: &[[f64; LANES]], e: &[f64], out: &mut [f64]) {
+    assert!(p <= L && L <= LANES);
+    // Number (b, a) is e_ab, and Σ_c M^a_bc e_ac likewise.
+    let (mut operand, mut result) = ([[0.0; L]; L], [[0.0; L]; L]);
+    for (a, row) in e.chunks_exact(p).enumerate() {
+        row.iter().enumerate().for_each(|(b, x)| operand[b][a] = *x);
+    }
+    for (m, (b, c)) in rows.iter().zip(Triangle::new(p).pairs()) {
+        let (x, y) = (operand[b], operand[c]);
+        for l in 0..L {
+            result[b][l] += m[l] * y[l];
+        }
+        if b != c {
+            for l in 0..L {
+                result[c][l] += m[l] * x[l];
+            }
+        }
+    }
+    for (a, row) in out.chunks_exact_mut(p).enumerate() {
+        row.iter_mut()
+            .enumerate()
+            .for_each(|(b, x)| *x = result[b][a]);
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::{Deref, Range};
 
 use crate::criterion::Criterion;
 use crate::least_squares::Fit;
-use crate::linalg::{self, Scalar, SymmetricBatch, Triangle, kernels};
+use crate::linalg::{self, Scalar, SymmetricBatch, Triangle};
 use crate::statistics::Hessian;
 
 /// At most this many groups of blocks are summed apart, whatever the number of threads.
@@ -30,13 +30,6 @@ pub fn deal<T: Scalar>(blocks: usize, lanes: usize, dimension: usize) -> Vec<Ran
 /// How many numbers are summed over a set, if it is for each packed entry of its matrices.
 pub fn packed_len<T: Scalar>(p: usize) -> usize {
     T::PLANES * Triangle::new(p).len()
-}
-
-/// What a criterion sums over the diagonals of a block: Σ_i w_i Σ_a log Dⁱ_aa.
-pub fn diagonal_sum(criterion: Criterion, p: usize, entries: &[f64], weights: &[f64]) -> f64 {
-    let mut sums = vec![0.0; weights.len()];
-    kernels::diagonal_sums(criterion, p, entries, weights.len(), &mut sums);
-    linalg::dot(weights, &sums)
 }
 
 /// Adds what orders the components of an answer over a block: for the likelihood how much their powers

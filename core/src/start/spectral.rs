@@ -85,6 +85,10 @@ fn common_rotation<T: Scalar>(
         orthonormalize(&mut combinations);
     }
     let (_, vectors) = eigen(&combinations.matrix(0))?;
+    if count == 1 {
+        // They make it diagonal, and there are no others.
+        return Ok((vectors, energy));
+    }
     let combinations = congruent(&combinations, &vectors, scratch);
     Ok((rotated(combinations, vectors), energy))
 }

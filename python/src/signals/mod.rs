@@ -97,7 +97,7 @@ pub fn segment_covariances<'py>(
     x: PyReadonlyArray2<'py, f64>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
-    let keywords = Keywords::new(options);
+    let keywords = Keywords::new(options)?;
     let (segments, estimate) = (segments(&keywords)?, estimate(&keywords)?);
     keywords.finish()?;
     let recording = channels(&x)?;
@@ -114,7 +114,7 @@ pub fn epoch_covariances<'py>(
     labels: Option<Vec<usize>>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
-    let keywords = Keywords::new(options);
+    let keywords = Keywords::new(options)?;
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
     let epochs = epochs(&x)?;
@@ -150,7 +150,7 @@ pub fn cross_spectra<'py>(
 
 /// The choices of cospectra and cross-spectra.
 fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)> {
-    let keywords = Keywords::new(options);
+    let keywords = Keywords::new(options)?;
     let Some(bands) = bands(&keywords)? else {
         return Err(PyValueError::new_err("bands must be pairs of frequencies"));
     };
@@ -186,7 +186,7 @@ pub fn lagged_covariances<'py>(
     lags: Vec<usize>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-    let keywords = Keywords::new(options);
+    let keywords = Keywords::new(options)?;
     let (segments, estimate) = (segments(&keywords)?, estimate(&keywords)?);
     keywords.finish()?;
     let made = match &x {
@@ -211,7 +211,7 @@ pub fn cumulants<'py>(
     x: Signals<'py>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<(Bound<'py, PyArray3<f64>>, Bound<'py, PyArray2<f64>>)> {
-    let keywords = Keywords::new(options);
+    let keywords = Keywords::new(options)?;
     let (components, exclude) = (components(&keywords)?, exclude(&keywords)?);
     let estimate = estimate(&keywords)?;
     keywords.finish()?;

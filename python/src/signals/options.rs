@@ -16,7 +16,7 @@ use crate::words::bad_input;
 /// All choices of a separation.
 #[allow(clippy::field_reassign_with_default)] // it will grow
 pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Separation> {
-    let keywords = Keywords::new(options);
+    let keywords = Keywords::new(options)?;
     // All are read, though one is used.
     let (bands, segments) = (bands(&keywords)?, segments(&keywords)?);
     let lags = keywords.get::<Vec<usize>>("lags")?;
@@ -24,7 +24,7 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
     let cumulants = keywords.get("cumulants")?.unwrap_or(false);
     let estimate = estimate(&keywords)?;
     // For errors.
-    keywords.any("names")?;
+    keywords.any("names");
     let mut separation = Separation::default();
     separation.components = components(&keywords)?;
     keywords.finish()?;
@@ -50,7 +50,7 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
 }
 
 /// A whole number of components, or a share of the variance.
-pub fn components(keywords: &Keywords<'_, '_>) -> PyResult<Components> {
+pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
     if let Ok(number) = keywords.count("n_components") {
         return Ok(number.map_or(Components::All, Components::Number));
     }
@@ -65,7 +65,7 @@ pub fn components(keywords: &Keywords<'_, '_>) -> PyResult<Components> {
 }
 
 #[allow(clippy::field_reassign_with_default)] // it will grow
-pub fn segments(keywords: &Keywords<'_, '_>) -> PyResult<Segments> {
+pub fn segments(keywords: &Keywords<'_>) -> PyResult<Segments> {
     let mut segments = Segments::default();
     let (count, length) = (keywords.count("segments")?, segment_length(keywords)?);
     segments.cut = match (count, length) {
@@ -85,8 +85,8 @@ pub fn segments(keywords: &Keywords<'_, '_>) -> PyResult<Segments> {
 }
 
 /// A whole number of samples, or a time such as "0.25s".
-fn segment_length(keywords: &Keywords<'_, '_>) -> PyResult<Option<Cut>> {
-    let Some(value) = keywords.any("segment_length")? else {
+fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<Cut>> {
+    let Some(value) = keywords.any("segment_length") else {
         return Ok(None);
     };
     if let Ok(text) = value.cast::<PyString>() {
@@ -109,7 +109,7 @@ fn segment_length(keywords: &Keywords<'_, '_>) -> PyResult<Option<Cut>> {
 }
 
 /// None if there are no bands.
-pub fn bands(keywords: &Keywords<'_, '_>) -> PyResult<Option<Bands>> {
+pub fn bands(keywords: &Keywords<'_>) -> PyResult<Option<Bands>> {
     let frequencies = keywords.get("bands")?;
     let rate = keywords.get("rate")?;
     let window_length = keywords.count("window_length")?;
@@ -134,13 +134,13 @@ pub fn bands(keywords: &Keywords<'_, '_>) -> PyResult<Option<Bands>> {
     Ok(Some(bands))
 }
 
-pub fn exclude(keywords: &Keywords<'_, '_>) -> PyResult<Vec<Range<usize>>> {
+pub fn exclude(keywords: &Keywords<'_>) -> PyResult<Vec<Range<usize>>> {
     let spans: Vec<(usize, usize)> = keywords.get("exclude")?.unwrap_or_default();
     Ok(spans.into_iter().map(|(from, to)| from..to).collect())
 }
 
 #[allow(clippy::field_reassign_with_default)] // it will grow
-pub fn estimate(keywords: &Keywords<'_, '_>) -> PyResult<CovarianceOptions> {
+pub fn estimate(keywords: &Keywords<'_>) -> PyResult<CovarianceOptions> {
     let mut estimate = CovarianceOptions::default();
     estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
     estimate.scale = scale(keywords)?;
@@ -150,8 +150,8 @@ pub fn estimate(keywords: &Keywords<'_, '_>) -> PyResult<CovarianceOptions> {
 }
 
 /// "rms", one group per channel (whole numbers), or one factor per channel.
-fn scale(keywords: &Keywords<'_, '_>) -> PyResult<Scale> {
-    let Some(value) = keywords.any("scale")? else {
+fn scale(keywords: &Keywords<'_>) -> PyResult<Scale> {
+    let Some(value) = keywords.any("scale") else {
         return Ok(Scale::Unchanged);
     };
     if let Ok(name) = value.cast::<PyString>() {
@@ -170,8 +170,8 @@ fn scale(keywords: &Keywords<'_, '_>) -> PyResult<Scale> {
 }
 
 /// A number, or the name of a way to find it.
-fn shrinkage(keywords: &Keywords<'_, '_>) -> PyResult<Shrinkage> {
-    let Some(value) = keywords.any("shrinkage")? else {
+fn shrinkage(keywords: &Keywords<'_>) -> PyResult<Shrinkage> {
+    let Some(value) = keywords.any("shrinkage") else {
         return Ok(Shrinkage::default());
     };
     if let Ok(name) = value.cast::<PyString>() {

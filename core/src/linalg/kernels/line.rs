@@ -87,6 +87,28 @@ impl LogSums {
             self.mantissas[l].ln() + exponent as f64 * std::f64::consts::LN_2
         })
     }
+
+    /// The weighted sum of the eight; neighbours of equal weight share one logarithm, and those of none have none.
+    #[inline(always)]
+    fn finish_weighted(&self, weights: &[f64; LANES]) -> f64 {
+        let mut sum = 0.0;
+        let mut from = 0;
+        while from < LANES {
+            let weight = weights[from];
+            let (mut mantissa, mut exponent) = (1.0, 0);
+            while from < LANES && weights[from] == weight {
+                let bits = self.mantissas[from].to_bits();
+                mantissa *= f64::from_bits(bits & MANTISSA | ONE);
+                exponent += (self.exponents[from] + (bits >> 52)) as i64;
+                exponent -= (self.biases + 1023) as i64;
+                from += 1;
+            }
+            if weight != 0.0 {
+                sum += weight * (mantissa.ln() + exponent as f64 * std::f64::consts::LN_2);
+            }
+        }
+        sum
+    }
 }
 
 #[inline(always)]
@@ -112,52 +134,68 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
-/// For each matrix of a block, what the criterion sums over its diagonal: Σ_a log D_aa or Σ_a D_aa².
-pub fn diagonal_sums(criterion: Criterion, p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
+/// The weighted sum over a block of what the criterion sums over a diagonal: Σ_a log D_aa or Σ_a D_aa².
+pub fn diagonal_sum(criterion: Criterion, p: usize, block: &[f64], weights: &[f64]) -> f64 {
+    let (lanes, triangle) = (weights.len(), Triangle::new(p));
+    planes(block, p, lanes);
+    let row = |a, at| group(block, triangle.diagonal(a) * lanes + at);
     match criterion {
-        Criterion::Likelihood => diagonal_logs(p, block, lanes, out),
-        Criterion::Frobenius | Criterion::LeastSquares => {
-            diagonal_squares(p, block, lanes, out);
-        }
+        Criterion::Likelihood => diagonal_logs(p, weights, row),
+        Criterion::Frobenius | Criterion::LeastSquares => diagonal_squares(p, weights, row),
     }
 }
 
-/// For each matrix of a block, Σ_a D_aa².
-fn diagonal_squares(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
-    let triangle = Triangle::new(p);
-    planes(block, p, lanes);
-    assert_eq!(out.len(), lanes);
-    out.fill(0.0);
+/// Σ_i w_i Σ_a (Dⁱ_aa)², `row(a, at)` being the entries (a, a) of eight matrices.
+#[inline(always)]
+fn diagonal_squares<'a>(
+    p: usize,
+    weights: &[f64],
+    row: impl Fn(usize, usize) -> &'a [f64; LANES],
+) -> f64 {
+    let mut sums = [0.0; LANES];
     dispatch(
         #[inline(always)]
         || {
-            for a in 0..p {
-                let row = &block[triangle.diagonal(a) * lanes..][..lanes];
-                for (sum, x) in out.iter_mut().zip(row) {
-                    *sum += x * x;
+            for at in (0..weights.len()).step_by(LANES) {
+                let w = group(weights, at);
+                for a in 0..p {
+                    let row = row(a, at);
+                    for l in 0..LANES {
+                        sums[l] += w[l] * row[l] * row[l];
+                    }
                 }
             }
         },
     );
+    sums.iter().sum()
 }
 
-/// For each matrix of a block, Σ_a log D_aa.
-fn diagonal_logs(p: usize, block: &[f64], lanes: usize, out: &mut [f64]) {
-    let triangle = Triangle::new(p);
-    planes(block, p, lanes);
-    assert_eq!(out.len(), lanes);
+/// Σ_i w_i Σ_a log Dⁱ_aa likewise.
+#[inline(always)]
+fn diagonal_logs<'a>(
+    p: usize,
+    weights: &[f64],
+    row: impl Fn(usize, usize) -> &'a [f64; LANES],
+) -> f64 {
+    let lanes = weights.len();
+    let mut sum = 0.0;
     dispatch(
         #[inline(always)]
         || {
+            // Groups of equal weights share their logarithms.
+            let mut logs = LogSums::new();
             for at in (0..lanes).step_by(LANES) {
-                let mut logs = LogSums::new();
-                for a in 0..p {
-                    logs.push(group(block, triangle.diagonal(a) * lanes + at));
+                (0..p).for_each(|a| logs.push(row(a, at)));
+                let w = group(weights, at);
+                if at + LANES < lanes && w == group(weights, at + LANES) {
+                    continue;
                 }
-                out[at..at + LANES].copy_from_slice(&logs.finish());
+                sum += logs.finish_weighted(w);
+                logs = LogSums::new();
             }
         },
     );
+    sum
 }
 
 /// The block's share of the point at α of a line.
@@ -287,9 +325,8 @@ fn logs_along<'a, R: Real>(
                 if at + LANES < lanes && w == group(weights, at + LANES) {
                     continue;
                 }
-                let numbers = logs.finish();
+                sums.sum += logs.finish_weighted(w);
                 for l in 0..LANES {
-                    sums.sum += w[l] * numbers[l];
                     sums.first += w[l] * first[l];
                     sums.second += w[l] * second[l];
                 }

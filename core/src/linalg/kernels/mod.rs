@@ -30,6 +30,7 @@ mod product;
 mod real;
 mod response;
 mod selection;
+mod small_transform;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -41,7 +42,7 @@ pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
 pub use hessian_times::hessian_times;
 pub use line::{
-    LinePoint, add, advance, diagonal_sums, line_point, line_point_of_diagonals,
+    LinePoint, add, advance, diagonal_sum, line_point, line_point_of_diagonals,
     line_point_of_ratios, sum_of_logs,
 };
 pub use moments::{MomentSums, accumulate_moments};

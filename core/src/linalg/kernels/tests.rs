@@ -2,6 +2,7 @@
 //! matrices.
 
 mod hessian;
+mod line;
 
 use super::*;
 use crate::criterion::Criterion;
@@ -134,7 +135,7 @@ fn assert_near<T: Scalar>(actual: T, expected: T) {
 
 fn congruences<T: Scalar>() {
     // The last one is worked on in panels of rows, the last of which is not full.
-    for (p, lanes) in SIZES.into_iter().chain([(53, 24)]) {
+    for (p, lanes) in SIZES.into_iter().chain([(4, 24), (6, 40), (53, 24)]) {
         let (entries, matrices) = block::<T>(p, lanes);
         for rows in [p, 1, p.div_ceil(2)] {
             let transform = Matrix::from_fn(rows, p, |a, b| scalar::<T>(77 + a * p + b));

@@ -106,7 +106,7 @@ impl<T: Scalar> Pairs<T> for InMemory<T> {
             Work::Diagonals,
             |group| {
                 let of = |block: &TransformedBlock<T>| {
-                    groups::diagonal_sum(criterion, p, block.entries(), block.weights())
+                    kernels::diagonal_sum(criterion, p, block.entries(), block.weights())
                 };
                 group.blocks.iter().map(of).sum::<f64>()
             },

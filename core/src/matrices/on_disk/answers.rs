@@ -167,7 +167,7 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
                 let block = block.expect("every block is needed");
                 transform(b, block, workspace);
                 let (d, weights) = (workspace.d::<T>(), &block.weights);
-                sums.0 += groups::diagonal_sum(criterion, p, d.entries(), weights);
+                sums.0 += kernels::diagonal_sum(criterion, p, d.entries(), weights);
                 groups::add_variations(criterion, &d, weights, mean_powers, &mut sums.1);
                 let Some(place) = places.get(k) else { return };
                 let mut place = place.lock().expect("each block comes once");

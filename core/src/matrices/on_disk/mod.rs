@@ -179,7 +179,7 @@ impl<T: Scalar> OnDisk<'_, T> {
             |sums, block, workspace| {
                 let weights = &block.weights;
                 let (entries, scratch) = workspace.entries_and_scratch();
-                sums.diagonal_sum += super::groups::diagonal_sum(criterion, p, entries, weights);
+                sums.diagonal_sum += kernels::diagonal_sum(criterion, p, entries, weights);
                 kernels::accumulate_moments(
                     criterion,
                     p,
