@@ -161,7 +161,7 @@ pub use settings::{Method, Order, Settings, Start};
 pub use solver::{diagonalize, diagonalize_with};
 pub use stability::{Resample, Stability, resample};
 pub use statistics::Hessian;
-pub use threads::{Helper, release_threads, with_helpers};
+pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 
 /// For the project's own benchmarks; not part of the interface.

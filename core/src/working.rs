@@ -12,4 +12,5 @@ pub use crate::matrices::{
 };
 pub use crate::solver::diagonalize_working;
 pub use crate::statistics::Statistics;
+pub use crate::threads::{Helper, with_helpers};
 pub use crate::update::advanced;
