@@ -213,7 +213,7 @@ fn race<T: Scalar>(
         };
         for outcome in outcomes {
             start_losses.push(outcome.loss());
-            if outcome.is_lower(&best) {
+            if race::has_won(&outcome, &best) {
                 best = outcome;
                 // Of a set of its own.
                 best.statistics = None;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::coarse::Coarse;
 use super::iteration::Beginning;
 use super::progress::{Progress, Rival};
 use super::{Outcome, coarse, solve, solve_from};
@@ -75,6 +76,14 @@ pub(super) fn round<T: Scalar>(
     found
 }
 
+/// Whether a start is lower than the best so far by more than that has left to gain: else both are in the same
+/// minimum, and which is lower is a matter of where they stopped.
+pub(super) fn has_won<T>(other: &Outcome<T>, best: &Outcome<T>) -> bool {
+    let last = best.history.last();
+    let left = last.map_or(0.0, |record| REACH * record.decrement);
+    other.is_lower(best) && other.loss() < best.loss() - left
+}
+
 /// From where a start was compared with others to the tolerance.
 pub(super) fn finish<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
@@ -96,7 +105,7 @@ pub(super) fn finish<T: Scalar>(
     solve(set, settings, beginning, progress)
 }
 
-/// One start, on a set and matrices chosen from it.
+/// One start, on a set and matrices chosen from it. Where the best point is as good for these, its components are mixed.
 fn solve_start<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     chosen: Option<InMemory<T>>,
@@ -104,16 +113,24 @@ fn solve_start<T: Scalar>(
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let Some(mut chosen) = chosen else {
-        // All that was chosen has no weight.
-        let b = start::restart(set, progress.start, false, best)?;
-        return solve(set, settings, Beginning::at(b), progress);
-    };
-    let share = chosen.summary().len as f64 / set.summary().len as f64;
-    let (b, tolerance) = (best.clone(), CHOSEN_TOLERANCE.max(settings.tolerance));
-    let beginning = coarse::improved(&mut chosen, share, b, settings, tolerance, progress)?;
-    drop(chosen);
-    solve_from(set, settings, beginning, progress)
+    if let Some(mut chosen) = chosen {
+        let share = chosen.summary().len as f64 / set.summary().len as f64;
+        let (b, tolerance) = (best.clone(), CHOSEN_TOLERANCE.max(settings.tolerance));
+        let beginning = coarse::improved(&mut chosen, share, b, settings, tolerance, progress)?;
+        // One pass has only shown that the best point is as good for these.
+        let moved = |beginning: &Beginning<T>| beginning.passes > share;
+        match beginning {
+            Coarse::Start(beginning) if !moved(&beginning) => {}
+            beginning => return solve_from(set, settings, beginning, progress),
+        }
+    }
+    let to_beat = progress.to_beat;
+    let reach = super::REACH;
+    progress.to_beat = to_beat.map(|rival| Rival { reach, ..rival });
+    let b = start::restart(set, progress.start, false, best)?;
+    let outcome = solve(set, settings, Beginning::at(b), progress);
+    progress.to_beat = to_beat;
+    outcome
 }
 
 /// Most of the matrices, other ones for each start.
