@@ -143,7 +143,8 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
         let left = self.time_left().map(words::roughly);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
         let text = if record.sample && record.start > 0 {
-            format!("stability, iteration {}", record.iteration)
+            // A further start on some of the matrices, or a resample of them.
+            format!("trial {}, iteration {}", record.start, record.iteration)
         } else if record.sample {
             // Its loss compares with no other.
             format!(

@@ -116,8 +116,8 @@ pub struct Record {
     /// [`Settings::restarts`](crate::Settings::restarts), then the resamples of
     /// [`Settings::stability`](crate::Settings::stability), which are samples.
     pub start: usize,
-    /// Whether only a sample of the matrices, or a few combinations of them, are looked at, to improve the start or to learn how surely its answer
-    /// comes again. Such points are shown to observers, but are not in the history, and their losses compare with
+    /// Whether only a sample of the matrices, or a few combinations of them, are looked at, to improve the start, to find a further one, or to
+    /// learn how surely an answer comes again. Such points are shown to observers, but are not in the history, and their losses compare with
     /// no other.
     pub sample: bool,
     /// 0 for the start.
@@ -384,7 +384,7 @@ pub struct Diagonalization<T = f64> {
     /// The components hardest to tell apart; None if there is only one.
     pub identifiability: Option<Identifiability>,
     /// The losses of all starts tried, the first being the one asked for; of a further start that was given
-    /// up, the loss where it was.
+    /// up, the loss where it was, and of one that was not the best, where that could be told.
     pub start_losses: Vec<f64>,
     /// How surely each component comes again; None if that was not asked for
     /// ([`Settings::stability`](crate::Settings::stability), or restarts in

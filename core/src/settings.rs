@@ -231,8 +231,10 @@ pub struct Settings {
     /// How often the quasi-Newton method halves a step before it gives up.
     pub max_halvings: usize,
     /// How many further, deterministic starts are tried; the answer of lowest loss is kept. For the
-    /// likelihood each is the best point so far with three fifths of its components mixed, and Newton's
-    /// method gives it up as soon as it cannot be expected to win.
+    /// likelihood each begins at the best point so far, and Newton's method gives it up as soon as it cannot be
+    /// expected to win. In memory that point is first taken to a minimizer of most of the matrices, chosen anew each
+    /// time, several starts are solved at a time, and only the best to the tolerance; elsewhere, and where stability is
+    /// asked for, three fifths of its components are mixed.
     pub restarts: usize,
     /// How many resamples of the matrices, drawn with replacement, are solved to learn how surely each component
     /// comes again: [`Diagonalization::stability`](crate::Diagonalization::stability). Only for matrices in memory.

@@ -38,7 +38,7 @@ class Progress:
             start = f"start {record.start}, " if record.start else ""
             where = "sample, " if record.sample else ""
             if record.start and record.sample:
-                start, where = "resample, ", ""
+                start, where = f"trial {record.start}, ", ""
             self.text = (
                 f"codiag: {start}{where}iteration {record.iteration}, loss {record.loss:.6g}, "
                 f"gradient {record.gradient_norm:.1e}, {record.seconds:.1f} s"

@@ -1,6 +1,6 @@
 //! The trait through which the solvers see the matrices.
 
-use super::Summary;
+use super::{InMemory, Summary};
 use crate::Error;
 pub use crate::linalg::kernels::{LinePoint, PairSums, RotationSums};
 use crate::linalg::{Matrix, Scalar};
@@ -122,6 +122,11 @@ pub trait WorkingSet<T: Scalar = f64> {
     /// Every `step`-th matrix as a set of its own, its weights summing to 1 again; None if these
     /// are all zero. Determinants are not carried along: losses on this set lack a constant.
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error>;
+
+    /// The set itself, if it is in memory: several starts can then be solved at a time. None by default.
+    fn in_memory(&self) -> Option<&InMemory<T>> {
+        None
+    }
 
     /// Balances the matrices by their sizes s_i = ⟨Cⁱ, S⟩ / p in the metric of a positive definite
     /// S: returns Σ_i w_i Cⁱ / s_i, and keeps the sizes where the matrices are.

@@ -62,11 +62,11 @@ pub(super) fn start<T: Scalar>(
     let (n, p) = (set.summary().len, set.summary().dimension());
     let step = n / SAMPLE.max(PER_DIMENSION * p);
     if !applies || step < STEPS.0 {
-        return Ok(Coarse::Start(Beginning { b, passes: 0.0 }));
+        return Ok(Coarse::Start(Beginning::at(b)));
     }
     let step = step.min(STEPS.1);
     let Some(mut sample) = set.sample(step)? else {
-        return Ok(Coarse::Start(Beginning { b, passes: 0.0 }));
+        return Ok(Coarse::Start(Beginning::at(b)));
     };
     let share = 1.0 / step as f64;
     improved(&mut *sample, share, b, settings, TOLERANCE, progress)
@@ -83,7 +83,7 @@ pub(super) fn restart<T: Scalar>(
         return rotation(set, settings, progress);
     }
     let b = start::restart(set, progress.start, settings.orthogonal, best)?;
-    Ok(Coarse::Start(Beginning { b, passes: 0.0 }))
+    Ok(Coarse::Start(Beginning::at(b)))
 }
 
 /// The spectral start over rotations, improved on the principal combinations of the matrices.
@@ -99,11 +99,11 @@ fn rotation<T: Scalar>(
         && held >= HELD
         && settings.tolerance < COMBINATIONS_TOLERANCE;
     if !applies {
-        return Ok(Coarse::Start(Beginning { b, passes: 0.0 }));
+        return Ok(Coarse::Start(Beginning::at(b)));
     }
     let combinations = start::combinations(set, COMBINATIONS)?;
     if combinations.is_empty() {
-        return Ok(Coarse::Start(Beginning { b, passes: 0.0 }));
+        return Ok(Coarse::Start(Beginning::at(b)));
     }
     let mut small = start::small_set(Criterion::Frobenius, &combinations)?;
     let share = combinations.len() as f64 / n as f64;
@@ -112,7 +112,7 @@ fn rotation<T: Scalar>(
 }
 
 /// A start improved on a small set, a pass over which costs that share of one over the whole set.
-fn improved<T: Scalar>(
+pub(super) fn improved<T: Scalar>(
     small: &mut dyn WorkingSet<T>,
     share: f64,
     b: Matrix<T>,
@@ -122,12 +122,13 @@ fn improved<T: Scalar>(
 ) -> Result<Coarse<T>, Error> {
     let loose = settings.clone().tolerance(tolerance);
     progress.sample = true;
-    let outcome = solve(small, &loose, Beginning { b, passes: 0.0 }, progress)?;
+    let outcome = solve(small, &loose, Beginning::at(b), progress)?;
     progress.sample = false;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
     let beginning = Beginning {
         b: outcome.b,
         passes: share * passes,
+        earlier: Vec::new(),
     };
     Ok(if outcome.status == Status::Stopped {
         Coarse::Stopped(beginning)

@@ -19,11 +19,6 @@ use crate::update;
 /// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
 const PATIENCE: usize = 3;
 
-/// A further start is given up where the loss, less so many times the decrease that the quadratic model
-/// predicts, is above the best so far. While ĝ > 0.01, what was left in 110 solves of MEG sets was 2 to 6 times
-/// that decrease; and then it hardly matters.
-const REACH: f64 = 6.5;
-
 /// Above this ĝ single precision saves more than it takes to return to double precision.
 const FAR: f64 = 1e-2;
 /// Below this ĝ, or the tolerance if that is more, the matrices stand in double precision: a gradient in single precision
@@ -38,6 +33,19 @@ pub(super) struct Beginning<T> {
     pub b: Matrix<T>,
     /// What it took to get there, in transforms of the set.
     pub passes: f64,
+    /// The records of the way there, if it was on the whole set.
+    pub earlier: Vec<Record>,
+}
+
+impl<T> Beginning<T> {
+    /// At a point that took no passes.
+    pub fn at(b: Matrix<T>) -> Self {
+        Self {
+            b,
+            passes: 0.0,
+            earlier: Vec::new(),
+        }
+    }
 }
 
 /// The step that led to a point.
@@ -53,6 +61,14 @@ pub(super) struct Step {
 }
 
 impl Step {
+    /// The one that led to a recorded point.
+    fn to(record: &Record) -> Self {
+        Self {
+            cg_iterations: record.cg_iterations,
+            ..Self::new(record.kind, record.step)
+        }
+    }
+
     /// No step: the point is the start.
     pub const START: Self = Self::new(StepKind::Start, 0.0);
 
@@ -74,6 +90,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar> {
     pub loss: f64,
     pub statistics: Statistics<T>,
     pub history: Vec<Record>,
+    /// The step that led to where the solve begins.
+    pub first: Step,
     /// What rounding has left in the matrices where the set stands.
     pub errors: CarriedErrors,
     /// Whether the set stands in single precision.
@@ -97,9 +115,16 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     pub fn begin(
         set: &'a mut dyn WorkingSet<T>,
         settings: &'a Settings,
-        Beginning { b, passes }: Beginning<T>,
+        beginning: Beginning<T>,
         progress: &'a mut Progress<'o, T>,
     ) -> Result<Self, Error> {
+        let Beginning {
+            b,
+            passes,
+            earlier: mut history,
+        } = beginning;
+        // The point is recorded again, as it is measured here.
+        let first = history.pop().map_or(Step::START, |last| Step::to(&last));
         let criterion = set.summary().criterion;
         let b = in_gauge(set.summary(), settings, b);
         let diagonal_sum = set.reset(&b)?;
@@ -115,7 +140,8 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             b,
             loss,
             statistics,
-            history: Vec::new(),
+            history,
+            first,
             single: false,
             progress,
             passes: 1.0 + passes,
@@ -306,7 +332,9 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         } else if self
             .progress
             .to_beat
-            .is_some_and(|best| last.iteration > 0 && last.loss - REACH * last.decrement > best)
+            // Losses on a sample compare with no other.
+            .filter(|_| last.iteration > 0 && !last.sample)
+            .is_some_and(|best| last.loss - best.reach * last.decrement > best.loss)
         {
             // It cannot be expected to win.
             Some(Status::NoFurtherDecrease)

@@ -7,14 +7,46 @@ use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{Reduction, Summary};
 use crate::report::{Observer, Record};
 
+/// The best start so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rival {
+    pub loss: f64,
+    /// A further start is given up where its loss, less so many times the decrease that the quadratic model
+    /// predicts, is above.
+    pub reach: f64,
+}
+
+/// What all starts of a solve have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Trunk<T> {
+    to_beat: Option<Rival>,
+    clock: Instant,
+    /// From the channels to the coordinates of the solver, if these differ.
+    filters: Option<Matrix<T>>,
+}
+
+impl<T: Scalar> Trunk<T> {
+    /// One of several starts that are under way at a time, followed by an observer of its own.
+    pub fn branch<'o>(&self, start: usize, observer: &'o mut dyn Observer<T>) -> Progress<'o, T> {
+        Progress {
+            start,
+            sample: false,
+            to_beat: self.to_beat,
+            observer,
+            clock: self.clock,
+            filters: self.filters.clone(),
+        }
+    }
+}
+
 /// An observer, and where in a solve the records come from that it is shown.
 pub(super) struct Progress<'o, T> {
     /// Which start the iteration under way belongs to.
     pub start: usize,
     /// Whether it looks at a sample of the matrices only.
     pub sample: bool,
-    /// The loss of the best start so far, which a further one has to beat.
-    pub to_beat: Option<f64>,
+    /// What a further start has to beat, if it is to be given up where it cannot be expected to.
+    pub to_beat: Option<Rival>,
     observer: &'o mut dyn Observer<T>,
     clock: Instant,
     /// From the channels to the coordinates of the solver, if these differ.
@@ -32,6 +64,20 @@ impl<'o, T: Scalar> Progress<'o, T> {
             clock: Instant::now(),
             filters: summary.reduction.as_ref().map(Reduction::filters).cloned(),
         }
+    }
+
+    /// What several starts have in common that are under way at a time.
+    pub fn trunk(&self) -> Trunk<T> {
+        Trunk {
+            to_beat: self.to_beat,
+            clock: self.clock,
+            filters: self.filters.clone(),
+        }
+    }
+
+    /// Shows a point that the observer of a branch has been shown: B is in the channels already.
+    pub fn pass_on(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
+        self.observer.observe(record, b)
     }
 
     /// Seconds since the solve began.

@@ -97,12 +97,7 @@ const MIXED: (usize, usize) = (3, 5);
 fn mixed<T: Scalar>(mut b: Matrix<T>, seed: u64) -> Matrix<T> {
     let p = b.rows();
     let mut random = SplitMix(seed);
-    let mut order: Vec<usize> = (0..p).collect();
-    for last in (1..p).rev() {
-        // In [0, last].
-        let other = ((random.next() + 0.5) * (last + 1) as f64) as usize;
-        order.swap(last, other.min(last));
-    }
+    let mut order = random.shuffled(p);
     order.truncate((MIXED.0 * p / MIXED.1).max(2).min(p));
     // Twice by each pair: more would not mix them better.
     for _ in 0..2 {
@@ -225,6 +220,17 @@ pub(crate) struct SplitMix(u64);
 impl SplitMix {
     pub fn new(seed: u64) -> Self {
         Self(seed)
+    }
+
+    /// The numbers below a count, in an order of its own.
+    pub fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            // In [0, last].
+            let other = ((self.next() + 0.5) * (last + 1) as f64) as usize;
+            order.swap(last, other.min(last));
+        }
+        order
     }
 
     pub fn next(&mut self) -> f64 {

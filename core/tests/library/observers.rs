@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use codiag::synthetic::{Synthetic, noisy};
+use codiag::synthetic::{Sensors, Synthetic, meg, noisy};
 use codiag::working::{InMemory, diagonalize_working};
 use codiag::{
-    Evaluation, Matrix, MatrixSet, OnDisk, Rank, Record, SetOptions, Settings, Start, Status,
-    diagonalize, diagonalize_with,
+    Diagonalization, Evaluation, Matrix, MatrixSet, OnDisk, Rank, Record, SetOptions, Settings,
+    Start, Status, StepKind, diagonalize, diagonalize_with,
 };
 
 /// Channel 3 is the sum of channels 0 and 1.
@@ -52,8 +52,11 @@ fn records_say_which_start_they_belong_to() {
     let set = noisy(40, 8, 0.5, 1);
     let mut starts = Vec::new();
     let mut observer = |record: &Record, _: &Matrix| {
-        assert!(!record.sample);
-        starts.push((record.start, record.iteration));
+        // A further start is found on some of the matrices.
+        assert!(!record.sample || record.start > 0);
+        if !record.sample {
+            starts.push((record.start, record.iteration));
+        }
         ControlFlow::Continue(())
     };
     let settings = Settings::default().restarts(2);
@@ -69,6 +72,79 @@ fn records_say_which_start_they_belong_to() {
         .copied()
         .fold(f64::INFINITY, f64::min);
     assert!((answer.start_losses[own] - best).abs() < 1e-9);
+}
+
+/// What an observer hears of a solve, but for the time, and the answer.
+fn followed(set: &MatrixSet, settings: &Settings) -> (Vec<Record>, Diagonalization) {
+    let timeless = |record: &Record| {
+        let mut record = record.clone();
+        record.seconds = 0.0;
+        record
+    };
+    let mut heard = Vec::new();
+    let mut observer = |record: &Record, _: &Matrix| {
+        heard.push(timeless(record));
+        ControlFlow::Continue(())
+    };
+    let mut answer = diagonalize_with(set, settings, &mut observer).unwrap();
+    answer.history = answer.history.iter().map(timeless).collect();
+    (heard, answer)
+}
+
+#[test]
+fn starts_that_are_solved_at_a_time_are_those_solved_one_by_one() {
+    // Passes long enough for threads.
+    let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
+    let settings = Settings::default().restarts(5);
+    let (heard, answer) = followed(&set.clone().with_threads(1), &settings);
+    for threads in [2, 3] {
+        let (heard_too, same) = followed(&set.clone().with_threads(threads), &settings);
+        assert!(heard == heard_too, "{threads} threads");
+        assert_eq!((&same.b, same.loss), (&answer.b, answer.loss));
+        assert_eq!(same.start_losses, answer.start_losses);
+        assert_eq!(same.history, answer.history);
+    }
+    assert!(answer.status.converged() && answer.gradient_norm <= 1e-8);
+    let alone = diagonalize(&set, &Settings::default()).unwrap();
+    assert!(answer.loss <= alone.loss + 1e-9);
+    // The history of the best is one, though it was left for others in between.
+    let own = answer.history[0].start;
+    for (k, record) in answer.history.iter().enumerate() {
+        assert_eq!((record.start, record.iteration), (own, k));
+        assert_eq!(record.kind == StepKind::Start, k == 0);
+    }
+    assert!(answer.history.is_sorted_by(|x, y| x.passes < y.passes));
+    // Starts come one after the other, and then the best again.
+    let turns = heard.iter().map(|record| record.start);
+    let mut turns: Vec<usize> = turns.collect();
+    turns.dedup();
+    let mut expected = vec![0, 1, 2, 3, 4, 5, own];
+    expected.dedup();
+    assert_eq!(turns, expected);
+}
+
+#[test]
+fn further_starts_can_be_stopped_and_leave_the_best_so_far() {
+    let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
+    let settings = Settings::default().restarts(8);
+    for threads in [1, 2] {
+        let mut first = f64::INFINITY;
+        let mut deadline = |record: &Record, _: &Matrix| {
+            assert!(record.start <= 2, "that was to be the last");
+            if record.start == 0 {
+                first = record.loss;
+            }
+            if record.start < 2 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        let set = set.clone().with_threads(threads);
+        let answer = diagonalize_with(&set, &settings, &mut deadline).unwrap();
+        assert_eq!(answer.status, Status::Stopped);
+        assert!(answer.loss <= first + 1e-5);
+    }
 }
 
 #[test]

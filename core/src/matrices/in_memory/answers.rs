@@ -28,6 +28,10 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(Some(Box::new(sample)))
     }
 
+    fn in_memory(&self) -> Option<&InMemory<T>> {
+        Some(self)
+    }
+
     #[inline(never)] // see instances.rs
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let p = self.dimension();

@@ -5,6 +5,7 @@ mod fitted;
 mod hessian;
 mod pairs;
 mod single;
+mod twins;
 
 use std::sync::Arc;
 

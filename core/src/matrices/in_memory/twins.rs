@@ -1,0 +1,31 @@
+//! The same matrices for another solve.
+
+use std::sync::Arc;
+
+use super::InMemory;
+use crate::linalg::Scalar;
+use crate::threads::Workers;
+
+/// Multiply-adds of a pass from which on all threads are better used within it. Below, most of a solve is not
+/// passes, and a thread for each of several solves brings more.
+const LARGE: usize = 100_000_000;
+
+impl<T: Scalar> InMemory<T> {
+    /// Another working set of the same matrices, nowhere yet, for one thread.
+    pub(crate) fn twin(&self) -> Self {
+        let blocks: Vec<_> = self.blocks().map(|b| Arc::clone(&b.original)).collect();
+        let constants = Arc::clone(&self.constants);
+        Self::of_blocks(&blocks, self.summary.clone(), constants, Workers::One)
+    }
+
+    /// How many solves of the set are best under way at a time, each on one thread.
+    pub(crate) fn solves_at_once(&self) -> usize {
+        let (n, p) = (self.summary.len, self.dimension());
+        let pass = T::PLANES * T::PLANES * n * p * p * p;
+        if pass < LARGE {
+            self.workers.count()
+        } else {
+            1
+        }
+    }
+}
