@@ -60,9 +60,11 @@ fn main() -> Result<(), Error> {
         ("(c) magnetometers", Sensors::Magnetometers),
         ("(c) gradiometers", Sensors::Gradiometers),
     ] {
-        let sets: Result<Vec<_>, _> = (0..24).map(|k| without(&meg(sensors), p, k)).collect();
+        let data = meg(sensors);
+        let sets: Result<Vec<_>, _> = (0..24).map(|k| subset(&data, p, |i| i % 24 != k)).collect();
         row(name, &sets?, Method::Newton)?;
     }
+    few_matrices()?;
     println!("\nHermitian matrices, 10 seeds:");
     head();
     for (name, sigma) in [("sigma 0.1", 0.1), ("sigma 0.3", 0.3)] {
@@ -96,6 +98,27 @@ fn main() -> Result<(), Error> {
         }
     }
     least_squares()
+}
+
+/// Fewer matrices than dimensions.
+fn few_matrices() -> Result<(), Error> {
+    println!(
+        "\n20 matrices: 10 seeds of sigma 0.1, and 5 subsets of each MEG set, every fifth matrix:"
+    );
+    head();
+    for p in [20, 40, 80, 160] {
+        let sets: Vec<MatrixSet> = (0..10).map(|seed| noisy(20, p, 0.1, seed)).collect();
+        row(&format!("p = {p}"), &sets, Method::Newton)?;
+    }
+    for (name, sensors) in [
+        ("magnetometers", Sensors::Magnetometers),
+        ("gradiometers", Sensors::Gradiometers),
+    ] {
+        let data = meg(sensors);
+        let sets: Result<Vec<_>, _> = (0..5).map(|k| subset(&data, 40, |i| i % 5 == k)).collect();
+        row(name, &sets?, Method::Newton)?;
+    }
+    Ok(())
 }
 
 /// Least squares, to ĝ ≤ 1e-6 on one thread: from our start and, as the others are used, from the identity.
@@ -153,10 +176,10 @@ fn spread(numbers: impl Iterator<Item = f64>, digits: usize) -> String {
     format!("{median:.digits$} ({least:.digits$}-{most:.digits$})")
 }
 
-/// The matrices but for every 24th from number k on.
-fn without(data: &[f64], p: usize, k: usize) -> Result<MatrixSet, Error> {
+/// The matrices whose numbers are kept.
+fn subset(data: &[f64], p: usize, keep: impl Fn(usize) -> bool) -> Result<MatrixSet, Error> {
     let matrices = data.chunks_exact(p * p).enumerate();
-    let kept = matrices.filter(|(i, _)| i % 24 != k);
+    let kept = matrices.filter(|(i, _)| keep(*i));
     let kept: Vec<f64> = kept.flat_map(|(_, matrix)| matrix.to_vec()).collect();
     MatrixSet::new(&kept, kept.len() / (p * p), p)
 }

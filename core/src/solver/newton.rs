@@ -15,6 +15,13 @@ use crate::statistics::Hessian;
 const FORCING: f64 = 0.1;
 /// Nor need it be less than what brings ĝ to this share of the tolerance.
 const ENOUGH: f64 = 0.1;
+/// Conjugate gradient iterations at most.
+const MOST: usize = 100;
+/// The same for few matrices, where they take as long as a pass.
+const MOST_OF_FEW: usize = 20;
+/// Below this ĝ the last systems are worth all of them: where components can hardly be told apart, fewer would
+/// take ĝ down by the same factor at every step, and not by its square.
+const NEAR: f64 = 1e-4;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
 /// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
@@ -66,7 +73,7 @@ impl<T: Scalar> Newton<T> {
         let enough = ENOUGH * iteration.settings.tolerance / gradient_norm;
         let effort = Effort {
             forcing: gradient_norm.max(enough).min(FORCING),
-            most: most_iterations(n),
+            most: most_iterations(n, gradient_norm),
         };
         // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
         // the chart's curvature remains.
@@ -120,9 +127,13 @@ impl<T: Scalar> Stepper<T> for Newton<T> {
     }
 }
 
-/// Conjugate gradient iterations at most: fewer for few matrices, where they take as long as a pass.
-fn most_iterations(n: usize) -> usize {
-    (3 * n / 10).clamp(20, 100)
+/// Conjugate gradient iterations at most.
+fn most_iterations(n: usize, gradient_norm: f64) -> usize {
+    if gradient_norm <= NEAR {
+        MOST
+    } else {
+        (3 * n / 10).clamp(MOST_OF_FEW, MOST)
+    }
 }
 
 /// Whether, for very few large matrices, a pass over them reads less than the Hessian has.

@@ -90,6 +90,9 @@ const EXACT: f64 = 1e-12;
 /// Starts that end in the same minimum tie, and rounding decides which one is returned: two points
 /// within the tolerance.
 const TIED: f64 = 1e-8;
+/// Iterations that begin in single precision end at another point within the tolerance, where components are hard to
+/// tell apart some ten times as far away as their gradients say.
+const ROUNDED: f64 = 1e-7;
 
 /// The same settings with Newton's products by passes.
 fn swept(settings: &Settings) -> Settings {
