@@ -11,7 +11,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::coarse::Coarse;
@@ -175,9 +175,7 @@ fn together<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<(Vec<Outcome<T>>, bool), Error> {
     let stop = &AtomicBool::new(false);
-    let told: Vec<(Sender<Told<T>>, Receiver<Told<T>>)> =
-        starts.clone().map(|_| channel()).collect();
-    let (tellers, heard): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+    let (tellers, heard): (Vec<_>, Vec<_>) = starts.clone().map(|_| channel::<Told<T>>()).unzip();
     let threads = set.solves_at_once().min(starts.len());
     // Held by the threads alone: once they have ended, however they did, no one waits for what is left.
     let queue = Arc::new(Mutex::new(starts.zip(tellers)));

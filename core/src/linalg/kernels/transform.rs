@@ -112,7 +112,9 @@ impl<R: Real> Sliced<'_, R> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
-        if planes == 1 && r == p && p <= small_transform::LARGEST {
+        // Small ones are never in single precision, for which nothing is compiled here.
+        let double = const { size_of::<R>() == size_of::<f64>() };
+        if double && planes == 1 && r == p && p <= small_transform::LARGEST {
             return self.small_slice::<S, W>(simd, at);
         }
         if planes == 1 && p >= LARGE {
