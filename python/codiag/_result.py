@@ -34,7 +34,7 @@ class Record(NamedTuple):
     start: int
     """Which start it belongs to: 0 for the one asked for, then those of ``restarts``."""
     sample: bool
-    """Whether only a sample, or combinations, of the matrices are looked at, for a better start or another.
+    """Whether only a sample, or combinations, of the matrices are looked at, for another start.
 
     Such a loss lacks a constant, and such points are not in :attr:`Result.history`."""
     iteration: int

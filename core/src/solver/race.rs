@@ -26,7 +26,7 @@ use crate::start::{self, SplitMix};
 use crate::{Criterion, Error};
 
 /// So many starts begin at the same point. More would use more threads, and know less of each other.
-const WIDTH: usize = 4;
+const WIDTH: usize = 5;
 /// How many matrices m of n are chosen, 1/m = 1/n + 1/`LEFT_OUT`: what they say of a component differs from what all
 /// of them say by as much, whatever n is. Of 100 there are 91.
 const LEFT_OUT: f64 = 1000.0;
