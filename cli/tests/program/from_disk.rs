@@ -23,7 +23,8 @@ fn the_answer_is_that_of_a_set_in_memory() {
         "",
         "--rank 9",
         "--orthogonal",
-        "--shrinkage 0.1 --restarts 1",
+        // Further starts in memory are found in another way: the same minimum, if it is looked at closely.
+        "--shrinkage 0.1 --restarts 1 --tol 1e-13",
     ] {
         place
             .codiag(&format!("diagonalize big.npy -o here {options}"))
