@@ -121,9 +121,11 @@ pub(super) fn improved<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<Coarse<T>, Error> {
     let loose = settings.clone().tolerance(tolerance);
+    let provisional = std::mem::replace(&mut progress.provisional, true);
     progress.sample = true;
     let outcome = solve(small, &loose, Beginning::at(b), progress)?;
     progress.sample = false;
+    progress.provisional = provisional;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
     let beginning = Beginning {
         b: outcome.b,

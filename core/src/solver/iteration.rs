@@ -169,8 +169,9 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     /// step, and rounding has come with them. Their mean tells how much; if it may matter, they are
     /// made anew.
     pub fn confirm(&mut self) -> Result<(), Error> {
-        // A fit is always one of the matrices as they came.
-        let moved = !self.set.summary().criterion.fits_originals();
+        // A fit is always one of the matrices as they came. In single precision a tolerance is reached only on the way to
+        // another one, and has fewer digits.
+        let moved = !self.set.summary().criterion.fits_originals() && !self.single;
         if self.gradient_norm() > self.settings.tolerance || self.history.is_empty() || !moved {
             return Ok(());
         }
@@ -224,7 +225,11 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
 
     /// The ĝ above which single precision will do.
     fn precise_below(&self) -> f64 {
-        PRECISE.max(self.settings.tolerance)
+        if self.progress.provisional {
+            PRECISE
+        } else {
+            PRECISE.max(self.settings.tolerance)
+        }
     }
 
     /// Goes on in single precision, if that is worthwhile.

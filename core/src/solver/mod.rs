@@ -200,6 +200,7 @@ fn race<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<Diagonalization<T>, Error> {
     let beginning = coarse::start(set, settings, progress)?;
+    progress.provisional = race::is_provisional(settings);
     let mut best = solve_from(set, &race::loosely(settings), beginning, progress)?;
     let mut start_losses = vec![best.loss()];
     while best.status != Status::Stopped && start_losses.len() <= settings.restarts {

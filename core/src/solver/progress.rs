@@ -20,6 +20,7 @@ pub(super) struct Rival {
 #[derive(Clone, Debug)]
 pub(super) struct Trunk<T> {
     to_beat: Option<Rival>,
+    provisional: bool,
     clock: Instant,
     /// From the channels to the coordinates of the solver, if these differ.
     filters: Option<Matrix<T>>,
@@ -32,6 +33,7 @@ impl<T: Scalar> Trunk<T> {
             start,
             sample: false,
             to_beat: self.to_beat,
+            provisional: self.provisional,
             observer,
             clock: self.clock,
             filters: self.filters.clone(),
@@ -47,6 +49,8 @@ pub(super) struct Progress<'o, T> {
     pub sample: bool,
     /// What a further start has to beat, if it is to be given up where it cannot be expected to.
     pub to_beat: Option<Rival>,
+    /// Whether another solve begins where this one ends, which may then be in single precision.
+    pub provisional: bool,
     observer: &'o mut dyn Observer<T>,
     clock: Instant,
     /// From the channels to the coordinates of the solver, if these differ.
@@ -60,6 +64,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
             start: 0,
             sample: false,
             to_beat: None,
+            provisional: false,
             observer,
             clock: Instant::now(),
             filters: summary.reduction.as_ref().map(Reduction::filters).cloned(),
@@ -70,6 +75,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
     pub fn trunk(&self) -> Trunk<T> {
         Trunk {
             to_beat: self.to_beat,
+            provisional: self.provisional,
             clock: self.clock,
             filters: self.filters.clone(),
         }

@@ -54,6 +54,11 @@ pub(super) fn loosely(settings: &Settings) -> Settings {
     settings.clone().tolerance(settings.tolerance.max(LOOSE))
 }
 
+/// Whether the best is still to be solved to the tolerance once it is known.
+pub(super) fn is_provisional(settings: &Settings) -> bool {
+    settings.tolerance < LOOSE
+}
+
 /// The next starts, from number `next` on: how those ended that did, and whether the observer asked to stop.
 pub(super) fn round<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
@@ -91,12 +96,13 @@ pub(super) fn finish<T: Scalar>(
     best: Outcome<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let last = best.history.last().expect("a solve records its start");
     let compared = matches!(best.status, Status::Converged | Status::NoFurtherDecrease);
-    if !compared || last.gradient_norm <= settings.tolerance {
+    if !compared || !is_provisional(settings) {
         return Ok(best);
     }
+    let last = best.history.last().expect("a solve records its start");
     progress.start = last.start;
+    progress.provisional = false;
     let beginning = Beginning {
         b: best.b,
         passes: last.passes,
