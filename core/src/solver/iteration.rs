@@ -94,6 +94,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar> {
     pub first: Step,
     /// What rounding has left in the matrices where the set stands.
     pub errors: CarriedErrors,
+    /// Whether the matrices have been made from B as it is.
+    fresh: bool,
     /// Whether the set stands in single precision.
     single: bool,
     progress: &'a mut Progress<'o, T>,
@@ -142,6 +144,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             statistics,
             history,
             first,
+            fresh: true,
             single: false,
             progress,
             passes: 1.0 + passes,
@@ -172,7 +175,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         // A fit is always one of the matrices as they came. In single precision a tolerance is reached only on the way to
         // another one, and has fewer digits.
         let moved = !self.set.summary().criterion.fits_originals() && !self.single;
-        if self.gradient_norm() > self.settings.tolerance || self.history.is_empty() || !moved {
+        if self.gradient_norm() > self.settings.tolerance || self.fresh || !moved {
             return Ok(());
         }
         if !self.has_drifted(0.1 * self.settings.tolerance)? {
@@ -247,6 +250,27 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         Ok(left)
     }
 
+    /// Goes to (I + F)B at once, where a set that stands in single precision returns to double precision in any case: D there
+    /// in single precision, and what lies on the way, would be for nothing. Whether it came closer; if not, the set stands
+    /// where it stood, in double precision.
+    pub fn leap(&mut self, f: &Matrix<T>) -> Result<bool, Error> {
+        if !self.single || self.progress.provisional {
+            return Ok(false);
+        }
+        let (loss, gradient_norm) = (self.loss, self.gradient_norm());
+        let before = std::mem::replace(&mut self.b, Matrix::zeros(0, 0));
+        self.b = update::step(&before, f, 1.0);
+        self.renew()?;
+        let criterion = self.set.summary().criterion;
+        let noise = COARSER * criterion.rounding(f.rows(), loss);
+        if self.loss <= loss + noise && self.gradient_norm() < gradient_norm {
+            return Ok(true);
+        }
+        self.b = before;
+        self.renew()?;
+        Ok(false)
+    }
+
     /// Makes the matrices Dⁱ anew where those that have come here step by step have lost too much on the way.
     pub fn refresh(&mut self) -> Result<(), Error> {
         if self.single {
@@ -256,7 +280,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         }
         let summary = self.set.summary();
         // Of the Frobenius criterion all errors are shares of the same energy; a fit has none to carry.
-        if summary.criterion != Criterion::Likelihood {
+        if self.fresh || summary.criterion != Criterion::Likelihood {
             return Ok(());
         }
         let renewed = match self.errors.against_new(&self.b, &summary.mean) {
@@ -280,6 +304,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         let log_det = linalg::log_abs_det(&self.b);
         self.loss = summary.criterion.loss(summary, diagonal_sum, log_det);
         self.errors = CarriedErrors::fresh(&self.b, &summary.mean);
+        self.fresh = true;
         self.statistics = self.set.statistics()?;
         Ok(())
     }
@@ -407,6 +432,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     pub fn replace(&mut self, b: Matrix<T>, statistics: Statistics<T>, change: f64, noise: f64) {
         let here = self.gradient_norm();
         let old_b = std::mem::replace(&mut self.b, b);
+        self.fresh = false;
         self.statistics = statistics;
         self.loss += change;
         if change.abs() > noise {

@@ -26,6 +26,8 @@ const NEAR: f64 = 1e-4;
 const STRAIGHT: f64 = 1e-3;
 /// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
 const SECOND_USE: f64 = 0.01;
+/// The last step is taken without a search where it is expected to bring ĝ to this share of the tolerance.
+const SURE: f64 = 0.1;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
 const SHORTEST: f64 = 0.1;
 /// How often.
@@ -62,6 +64,14 @@ impl<T: Scalar> Newton<T> {
     fn serves_again(&self, gradient_norm: f64, tolerance: f64) -> bool {
         self.before_full_step.is_some_and(|before| {
             2.0 * gradient_norm * gradient_norm / before <= SECOND_USE * tolerance
+        })
+    }
+
+    /// Whether a full step from here is sure to reach the tolerance: if convergence is quadratic, ĝ shrinks by the
+    /// square of what it shrank by in the last step.
+    fn arrives(&self, gradient_norm: f64, tolerance: f64) -> bool {
+        self.before_full_step.is_some_and(|before| {
+            gradient_norm * (gradient_norm / before).powi(2) <= SURE * tolerance
         })
     }
 
@@ -111,9 +121,12 @@ impl<T: Scalar> Stepper<T> for Newton<T> {
         if std::mem::take(&mut self.may_round) {
             iteration.round_to_single();
         }
+        let last = self.arrives(iteration.gradient_norm(), iteration.settings.tolerance);
         let Direction { e, iterations } = self.direction(iteration)?;
         let length = if iteration.settings.orthogonal {
             rotation::rotate(iteration, &e)?
+        } else if last && iteration.leap(&newton::retract(&e))? {
+            Some(1.0)
         } else {
             follow(iteration, e)?
         };
