@@ -19,7 +19,7 @@ use crate::{Criterion, Error, start};
 
 /// The sample holds at least this many matrices, and at least `PER_DIMENSION` times p.
 const SAMPLE: usize = 200;
-const PER_DIMENSION: usize = 5;
+const PER_DIMENSION: usize = 2;
 /// Every k-th matrix is taken, for k between these.
 const STEPS: (usize, usize) = (4, 8);
 /// ĝ on the sample: beyond it, the sample's own noise would be fitted.

@@ -25,7 +25,7 @@ const NEAR: f64 = 1e-4;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
 /// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
-const SECOND_USE: f64 = 0.01;
+const SECOND_USE: f64 = 0.1;
 /// The last step is taken without a search where it is expected to bring ĝ to this share of the tolerance.
 const SURE: f64 = 0.1;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
