@@ -11,8 +11,7 @@
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES, Real};
-use crate::linalg::{self, Matrix, Scalar, Triangle, reals, reals_mut, zeros};
-use crate::matrices::Recycled;
+use crate::linalg::{self, Matrix, Recycled, Scalar, Singles, Triangle, reals, reals_mut};
 use crate::threads::Workers;
 use std::marker::PhantomData;
 
@@ -91,11 +90,11 @@ pub struct Hessian<T = f64> {
     rows: Recycled,
     /// The same in single precision, for products: as a set that stands in single precision has written them, or a
     /// copy of the rows if there are many; once it has been asked for.
-    single: Vec<f32>,
+    single: Singles,
     current: Current,
     /// The operands of a product, in the layout of the row blocks.
-    operand: Vec<f64>,
-    result: Vec<f64>,
+    operand: Recycled,
+    result: Recycled,
     /// Who works on a product.
     workers: Workers,
     scalar: PhantomData<T>,
@@ -134,10 +133,10 @@ impl<T: Scalar> Hessian<T> {
             criterion,
             p,
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
-            single: Vec::new(),
+            single: Singles::default(),
             current: Current::Rows,
-            operand: zeros(len),
-            result: zeros(len),
+            operand: Recycled::zeros(len),
+            result: Recycled::zeros(len),
             workers: Workers::One,
             scalar: PhantomData,
         }
@@ -171,8 +170,8 @@ impl<T: Scalar> Hessian<T> {
     pub(crate) fn single_mut(&mut self) -> &mut [f32] {
         self.current = Current::Single;
         let len = kernels::hessian_len_in::<f32>(self.p, T::PLANES);
-        self.single.resize(len, 0.0);
-        &mut self.single
+        self.single.set_len(len);
+        self.single.numbers_mut()
     }
 
     /// The size p of the matrices.
@@ -259,8 +258,9 @@ impl<T: Scalar> Hessian<T> {
     fn in_groups<const L: usize>(&mut self, e: &Matrix<T>, multiply: fn(&mut Self)) -> Matrix<T> {
         let p = self.p;
         let len = p.next_multiple_of(L) * T::PLANES * p;
-        self.operand.resize(len, 0.0);
-        self.result.resize(len, 0.0);
+        if self.operand.len() != len {
+            (self.operand, self.result) = (Recycled::zeros(len), Recycled::zeros(len));
+        }
         let mut product = Matrix::zeros(p, p);
         let (operand, _) = self.operand.as_chunks_mut::<L>();
         let panels = operand.chunks_exact_mut(T::PLANES * p);
@@ -298,12 +298,13 @@ impl<T: Scalar> Hessian<T> {
         let (block, panel) = (entries * f32::LANES, size * f32::LANES);
         let copied = self.current == Current::Rows;
         self.single
-            .resize(kernels::hessian_len_in::<f32>(self.p, T::PLANES), 0.0);
+            .set_len(kernels::hessian_len_in::<f32>(self.p, T::PLANES));
         // A group has as many numbers as two of double precision, but for the last.
         let mut rows = self.rows.chunks(block);
         let panels = self.operand.chunks_exact(panel);
         let panels = panels.zip(self.result.chunks_exact_mut(panel));
-        let groups = self.single.chunks_exact_mut(block).zip(panels);
+        let singles = self.single.numbers_mut();
+        let groups = singles.chunks_exact_mut(block).zip(panels);
         let mut groups: Vec<_> = groups.map(|group| (group, rows.next())).collect();
         // Each number is read, from memory if there are many, for two multiply-adds.
         let workers = self.workers.if_worthwhile(4 * self.rows.len());

@@ -141,8 +141,9 @@ fn starts_checkpoints_and_reports() {
     assert_eq!(report["iterations"], 0);
     assert_eq!(report["input"]["complex"], true);
     let (_, b) = complex(&place, "again/B.npy");
-    // Complex numbers are lists of two.
-    assert_eq!(report["B"][0][1][1].as_f64().unwrap(), b[3]);
+    // Complex numbers are lists of two. What reads the report here may miss the last digit.
+    let imaginary = report["B"][0][1][1].as_f64().unwrap();
+    assert!((imaginary - b[3]).abs() <= 2.0 * f64::EPSILON * b[3].abs());
     assert!(largest_difference(&complex(&place, "b.npy").1, &b) < 1e-9);
     let page = std::fs::read_to_string(place.path("original/report.html")).unwrap();
     for part in [

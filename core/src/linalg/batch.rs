@@ -3,16 +3,16 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::{Matrix, Scalar, Triangle, zeros};
+use super::{Matrix, Recycled, Scalar, Triangle};
 
 /// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
 /// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices side
 /// by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have two such
 /// planes, first the real parts, then the imaginary ones, whose diagonal is zero.
 ///
-/// `S` is where the numbers are kept: a `Vec<f64>`, a slice, or anything that derefs to one.
+/// `S` is where the numbers are kept: memory of their own, whose lines are those of a cache, a slice, or anything that derefs to one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SymmetricBatch<S = Vec<f64>, T = f64> {
+pub struct SymmetricBatch<S = Recycled, T = f64> {
     triangle: Triangle,
     lanes: usize,
     entries: S,
@@ -31,10 +31,10 @@ fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
     })
 }
 
-impl<T: Scalar> SymmetricBatch<Vec<f64>, T> {
+impl<T: Scalar> SymmetricBatch<Recycled, T> {
     /// So many p×p matrices of zeros.
     pub fn zeros(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, zeros(numbers(p, lanes, T::PLANES)))
+        Self::from_parts(p, lanes, Recycled::zeros(numbers(p, lanes, T::PLANES)))
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn complex_matrices_have_a_second_plane() {
         let (p, lanes) = (3, 2);
-        let mut batch = SymmetricBatch::<Vec<f64>, c64>::zeros(p, lanes);
+        let mut batch = SymmetricBatch::<Recycled, c64>::zeros(p, lanes);
         let plane = Triangle::new(p).len() * lanes;
         assert_eq!(batch.entries().len(), 2 * plane);
         batch.row_mut(2, 1)[1] = 5.0;

@@ -26,6 +26,7 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>>;
     fn cholesky(m: &Matrix<Self>) -> Option<Matrix<Self>>;
     fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
+    fn lower_inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn log_abs_det(m: &Matrix<Self>) -> f64;
     fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>);
 }
@@ -67,6 +68,10 @@ macro_rules! compile_for {
 
             fn inverse(m: &Matrix<Self>) -> Matrix<Self> {
                 by_faer::inverse(m)
+            }
+
+            fn lower_inverse(m: &Matrix<Self>) -> Matrix<Self> {
+                by_faer::lower_inverse(m)
             }
 
             fn log_abs_det(m: &Matrix<Self>) -> f64 {
@@ -200,6 +205,11 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
 /// The lower Cholesky factor L of m = L Lᴴ, or None if `m` is not positive definite.
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     T::cholesky(m)
+}
+
+/// The inverse of a lower triangular matrix.
+pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
+    T::lower_inverse(m)
 }
 
 /// The inverse of a square matrix; its entries are not finite if there is none.

@@ -7,6 +7,7 @@ mod dense;
 mod gauss_jordan;
 pub mod kernels;
 mod matrix;
+mod recycled;
 mod scalar;
 mod small;
 mod triangle;
@@ -14,8 +15,9 @@ mod triangle;
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
     add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
-    hermitian_eigen, inverse, inverse_by_elimination, log_abs_det, log_det_and_inverse, product,
-    product_adjoint, product_into, reorthogonalize, singular_values, unitary_exponential,
+    hermitian_eigen, inverse, inverse_by_elimination, log_abs_det, log_det_and_inverse,
+    lower_inverse, product, product_adjoint, product_into, reorthogonalize, singular_values,
+    unitary_exponential,
 };
 // The names of the real case, for real code.
 pub use dense::{
@@ -23,6 +25,7 @@ pub use dense::{
     product_adjoint as product_transposed,
 };
 pub use matrix::Matrix;
+pub use recycled::{Recycled, Scratch, Singles};
 pub use scalar::{Scalar, c64};
 pub use small::multiply_row_blocks;
 pub use triangle::Triangle;

@@ -4,13 +4,12 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::{
-    Block, MatrixSet, RANK_TOLERANCE, Rank, Recycled, Reduction, SetOptions, Summary, groups,
-    reduction,
+    Block, MatrixSet, RANK_TOLERANCE, Rank, Reduction, SetOptions, Summary, groups, reduction,
 };
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::error::Remedy;
-use crate::linalg::{self, Matrix, Scalar, Triangle, kernels, unpacked};
+use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
 
 /// Eigenvalues below minus this share of the channels' powers are no rounding.

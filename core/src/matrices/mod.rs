@@ -7,8 +7,6 @@ mod groups;
 mod in_memory;
 mod on_disk;
 mod options;
-mod recycled;
-pub(crate) use recycled::{Recycled, Scratch};
 mod reduction;
 mod resampled;
 mod start_sums;

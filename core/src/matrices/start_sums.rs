@@ -1,8 +1,8 @@
 //! What the spectral start asks of a block.
 
-use super::{Block, Recycled};
+use super::Block;
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Scalar, Triangle};
+use crate::linalg::{Matrix, Recycled, Scalar, Triangle};
 
 /// The packed entries of a symmetric matrix as weights, such that their product with another packed
 /// matrix is the two's inner product: entries off the diagonal count twice.

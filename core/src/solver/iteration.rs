@@ -1,9 +1,10 @@
 //! The state that all methods share: where the iteration stands, and what it has seen.
 
+mod standing;
+
 use super::least_squares;
 use super::progress::Progress;
 use crate::Error;
-use crate::criterion::Criterion;
 use crate::direction::quasi_newton;
 use crate::error::{Remedy, StartProblem};
 use crate::least_squares::{Point, is_cancelled, is_collinear, wedge};
@@ -11,19 +12,15 @@ use crate::linalg::{self, Matrix, Scalar};
 use crate::line_search::{Line, Trial};
 use crate::matrices::{Probe, Summary, WorkingSet};
 use crate::report::{Record, Status, StepKind};
-use crate::rounding::{CarriedErrors, DRIFT, Renewal};
+use crate::rounding::CarriedErrors;
 use crate::settings::Settings;
 use crate::statistics::Statistics;
 use crate::update;
+use standing::Matrices;
 
 /// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
 const PATIENCE: usize = 3;
 
-/// Above this ĝ single precision saves more than it takes to return to double precision.
-const FAR: f64 = 1e-2;
-/// Below this ĝ, or the tolerance if that is more, the matrices stand in double precision: a gradient in single precision
-/// has errors of 10⁻⁷ to 10⁻⁶.
-const PRECISE: f64 = 1e-6;
 /// How much larger changes of the loss must be in single precision to be more than rounding. The errors of the
 /// matrices have signs as they fall, so that most of them cancel.
 const COARSER: f64 = f32::EPSILON as f64 / f64::EPSILON / 16.0;
@@ -94,10 +91,7 @@ pub(super) struct Iteration<'a, 'o, T: Scalar> {
     pub first: Step,
     /// What rounding has left in the matrices where the set stands.
     pub errors: CarriedErrors,
-    /// Whether the matrices have been made from B as it is.
-    fresh: bool,
-    /// Whether the set stands in single precision.
-    single: bool,
+    matrices: Matrices,
     progress: &'a mut Progress<'o, T>,
     passes: f64,
     /// The point of smallest ĝ since changes of the loss became rounding.
@@ -144,8 +138,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             statistics,
             history,
             first,
-            fresh: true,
-            single: false,
+            matrices: Matrices::Fresh,
             progress,
             passes: 1.0 + passes,
             best: None,
@@ -168,145 +161,13 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         self.passes += passes;
     }
 
-    /// Makes sure that a ĝ below the tolerance is that of B: the matrices Dⁱ have come here step by
-    /// step, and rounding has come with them. Their mean tells how much; if it may matter, they are
-    /// made anew.
-    pub fn confirm(&mut self) -> Result<(), Error> {
-        // A fit is always one of the matrices as they came. In single precision a tolerance is reached only on the way to
-        // another one, and has fewer digits.
-        let moved = !self.set.summary().criterion.fits_originals() && !self.single;
-        if self.gradient_norm() > self.settings.tolerance || self.fresh || !moved {
-            return Ok(());
-        }
-        if !self.has_drifted(0.1 * self.settings.tolerance)? {
-            return Ok(());
-        }
-        self.renew()?;
-        if self.gradient_norm() > self.settings.tolerance {
-            self.failed_confirmations += 1;
-        }
-        Ok(())
-    }
-
-    /// Whether the mean of the Dⁱ is farther from B C̄ Bᴴ than that share of its size. Where all components count
-    /// alike, however weak, it is seen in units of their powers; over rotations, which do not bring these to 1, an
-    /// entry of the gradient in units of the weaker.
-    fn has_drifted(&mut self, share: f64) -> Result<bool, Error> {
-        let half = linalg::product(&self.b, &self.set.summary().mean);
-        let expected = linalg::product_adjoint(&half, &self.b);
-        let actual = self.set.mean()?;
-        let p = expected.rows();
-        let unit = |a: usize| match self.set.summary().criterion {
-            Criterion::Likelihood => expected[(a, a)].real().sqrt(),
-            _ => 1.0,
-        };
-        let units: Vec<f64> = (0..p).map(unit).collect();
-        let (mut apart, mut size) = (0.0, 0.0);
-        for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
-            let (x, y) = (expected[(a, b)], actual[(a, b)]);
-            let unit = if self.settings.orthogonal {
-                units[a].min(units[b]).powi(2)
-            } else {
-                units[a] * units[b]
-            };
-            apart += ((x - y) / unit).norm_sqr();
-            size += (x / (units[a] * units[b])).norm_sqr();
-        }
-        // Not a number is no small one.
-        let small = apart <= share * share * size;
-        Ok(!small)
-    }
-
     /// The loss along a direction that has been probed.
     pub fn line<'e>(&'e mut self, e: &'e Matrix<T>) -> Result<Line<'e, T>, Error> {
         let mut line = Line::new(self.set, e)?;
-        if self.single {
+        if self.matrices == Matrices::Single {
             line.noise *= COARSER;
         }
         Ok(line)
-    }
-
-    /// The ĝ above which single precision will do.
-    fn precise_below(&self) -> f64 {
-        if self.progress.provisional {
-            PRECISE
-        } else {
-            PRECISE.max(self.settings.tolerance)
-        }
-    }
-
-    /// Goes on in single precision, if that is worthwhile.
-    pub fn round_to_single(&mut self) {
-        let far = self.gradient_norm() > FAR.max(self.precise_below());
-        self.single = far && self.set.round_to_single();
-    }
-
-    /// Returns to double precision; whether the set was not there already.
-    pub fn leave_single(&mut self) -> Result<bool, Error> {
-        let left = self.single;
-        if left {
-            self.renew()?;
-        }
-        Ok(left)
-    }
-
-    /// Goes to (I + F)B at once, where a set that stands in single precision returns to double precision in any case: D there
-    /// in single precision, and what lies on the way, would be for nothing. Whether it came closer; if not, the set stands
-    /// where it stood, in double precision.
-    pub fn leap(&mut self, f: &Matrix<T>) -> Result<bool, Error> {
-        if !self.single || self.progress.provisional {
-            return Ok(false);
-        }
-        let (loss, gradient_norm) = (self.loss, self.gradient_norm());
-        let before = std::mem::replace(&mut self.b, Matrix::zeros(0, 0));
-        self.b = update::step(&before, f, 1.0);
-        self.renew()?;
-        let criterion = self.set.summary().criterion;
-        let noise = COARSER * criterion.rounding(f.rows(), loss);
-        if self.loss <= loss + noise && self.gradient_norm() < gradient_norm {
-            return Ok(true);
-        }
-        self.b = before;
-        self.renew()?;
-        Ok(false)
-    }
-
-    /// Makes the matrices Dⁱ anew where those that have come here step by step have lost too much on the way.
-    pub fn refresh(&mut self) -> Result<(), Error> {
-        if self.single {
-            // Not a number is no large one.
-            let will_do = self.gradient_norm() > self.precise_below() && self.stalled == 0;
-            return if will_do { Ok(()) } else { self.renew() };
-        }
-        let summary = self.set.summary();
-        // Of the Frobenius criterion all errors are shares of the same energy; a fit has none to carry.
-        if self.fresh || summary.criterion != Criterion::Likelihood {
-            return Ok(());
-        }
-        let renewed = match self.errors.against_new(&self.b, &summary.mean) {
-            Renewal::Needless => false,
-            Renewal::Doubtful => self.has_drifted(DRIFT)?,
-            Renewal::Needed => true,
-        };
-        if renewed { self.renew() } else { Ok(()) }
-    }
-
-    /// Makes the matrices Dⁱ anew from B.
-    fn renew(&mut self) -> Result<(), Error> {
-        let b = std::mem::replace(&mut self.b, Matrix::zeros(0, 0));
-        self.b = in_gauge(self.set.summary(), self.settings, b);
-        let diagonal_sum = self.set.reset(&self.b)?;
-        self.count(1.0);
-        if std::mem::take(&mut self.single) {
-            (self.best, self.stalled) = (None, 0);
-        }
-        let summary = self.set.summary();
-        let log_det = linalg::log_abs_det(&self.b);
-        self.loss = summary.criterion.loss(summary, diagonal_sum, log_det);
-        self.errors = CarriedErrors::fresh(&self.b, &summary.mean);
-        self.fresh = true;
-        self.statistics = self.set.statistics()?;
-        Ok(())
     }
 
     /// Writes down the point that a step has led to.
@@ -432,7 +293,9 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     pub fn replace(&mut self, b: Matrix<T>, statistics: Statistics<T>, change: f64, noise: f64) {
         let here = self.gradient_norm();
         let old_b = std::mem::replace(&mut self.b, b);
-        self.fresh = false;
+        if self.matrices == Matrices::Fresh {
+            self.matrices = Matrices::Moved;
+        }
         self.statistics = statistics;
         self.loss += change;
         if change.abs() > noise {
@@ -456,7 +319,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         let here = self.gradient_norm();
         match self.best {
             Some((gradient_norm, b)) if gradient_norm < here => (b, None, self.history),
-            _ if self.single => (self.b, None, self.history),
+            _ if self.matrices == Matrices::Single => (self.b, None, self.history),
             _ => (self.b, Some(self.statistics), self.history),
         }
     }

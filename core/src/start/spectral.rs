@@ -13,8 +13,8 @@ use super::{SplitMix, eigen};
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{Congruence, LANES, congruence, dispatch};
-use crate::linalg::{self, Matrix, Scalar, SymmetricBatch, Triangle};
-use crate::matrices::{InMemory, Scratch, WorkingSet};
+use crate::linalg::{self, Matrix, Recycled, Scalar, Scratch, SymmetricBatch, Triangle};
+use crate::matrices::{InMemory, WorkingSet};
 use crate::pairwise::jacobi;
 
 /// Subspace iterations: the combinations need not be exact.
@@ -26,11 +26,11 @@ const ANGLE: f64 = 0.01;
 /// The start; other seeds end in other combinations.
 pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
     let factor = linalg::cholesky(&set.summary().mean).ok_or(Error::NoEigenvalues)?;
-    let whitener = linalg::inverse(&factor);
+    let whitener = linalg::lower_inverse(&factor);
     let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
     let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
-    let whitener = linalg::inverse(&factor);
+    let whitener = linalg::lower_inverse(&factor);
     let (rotation, _) = common_rotation(set, Some(&whitener), seed)?;
     Ok(linalg::product(&rotation, &whitener))
 }
@@ -72,13 +72,14 @@ fn common_rotation<T: Scalar>(
             // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i.
             let traces = traces(&combinations);
             let pulled = congruent(&combinations, &whitener.adjoint(), scratch);
-            let sums = Eight::from_parts(p, LANES, set.correlate(pulled.entries())?);
+            let sums = set.correlate(pulled.entries())?;
+            let sums = Eight::from_parts(p, LANES, Recycled::from(&sums[..]));
             combinations = congruent(&sums, whitener, scratch);
             subtract_from_diagonal(&mut combinations, &traces);
         } else {
             // S_k ← Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ.
             let sums = set.correlate(combinations.entries())?;
-            let sums = Eight::from_parts(p, LANES, sums);
+            let sums = Eight::from_parts(p, LANES, Recycled::from(&sums[..]));
             // Σ_k ⟨S_k, Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ⟩, once the S_k are orthonormal.
             energy = inner_product(&combinations, &sums);
             combinations = sums;
@@ -119,7 +120,7 @@ fn rotated<T: Scalar>(matrices: Eight<T>, mut rotation: Matrix<T>) -> Matrix<T> 
 }
 
 /// Eight matrices of equal weight.
-type Eight<T> = SymmetricBatch<Vec<f64>, T>;
+type Eight<T> = SymmetricBatch<Recycled, T>;
 
 /// M S Mᴴ of each. `scratch` grows as needed and is worth keeping between calls.
 fn congruent<T: Scalar>(batch: &Eight<T>, m: &Matrix<T>, scratch: &mut Vec<f64>) -> Eight<T> {

@@ -3,6 +3,7 @@
 
 use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
+use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
@@ -121,6 +122,17 @@ pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
         return small::inverse(m);
     }
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
+}
+
+pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
+    let p = m.rows();
+    if T::PLANES == 1 && p <= small::FACTORS {
+        return small::inverse(m);
+    }
+    let mut out = Matrix::zeros(p, p);
+    let place = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
+    invert_lower_triangular(place, view(m), Par::Seq);
+    out
 }
 
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {

@@ -196,6 +196,8 @@ fn complex_cholesky_factors_multiply_to_the_matrix() {
             "{p}"
         );
         assert!((0..p).all(|a| factor.row(a)[a + 1..].iter().all(|x| *x == c64::ZERO)));
+        let identity = product(&lower_inverse(&factor), &factor);
+        assert!(distance(&identity, &Matrix::identity(p)) < 1e-12, "{p}");
     }
     assert!(cholesky(&Matrix::diagonal(&[c64::ONE, -c64::ONE])).is_none());
 }

@@ -4,7 +4,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::Triangle;
+use crate::linalg::{Recycled, Triangle};
 
 /// Factorizes every matrix of a block, keeping only the pivots.
 ///
@@ -66,7 +66,8 @@ impl WithSimd for Factorize<'_> {
         let smallest = vectors_mut::<S>(smallest);
         let floor = simd.splat_f64s(floor);
         let tiny = simd.splat_f64s(f64::MIN_POSITIVE);
-        let mut factor = vec![simd.splat_f64s(0.0); planes * triangle.len()];
+        let mut factor = Recycled::of_len(planes * triangle.len() * S::F64_LANES);
+        let factor = vectors_mut::<S>(&mut factor);
         for at in 0..stride {
             let mut share = simd.splat_f64s(f64::INFINITY);
             for b in 0..p {
@@ -88,38 +89,58 @@ impl WithSimd for Factorize<'_> {
                 let inverse = simd.div_f64s(simd.splat_f64s(1.0), root);
                 if planes == 2 {
                     let input = |entry: usize| block[entry * stride + at];
-                    complex_column(simd, triangle, input, b, inverse, &mut factor);
+                    complex_column(simd, triangle, input, b, inverse, factor);
                     continue;
                 }
-                // Column b of the factor, four rows at a time, from the columns before it.
+                // Column b of the factor, from the columns before it. Eight rows at a time do not wait for each other.
+                let input = |a: usize| block[triangle.index(a, b) * stride + at];
                 let mut a = b + 1;
-                while a < p {
-                    let rows = (p - a).min(4);
-                    let mut sums = [simd.splat_f64s(0.0); 4];
-                    for r in 0..4 {
-                        sums[r] = block[triangle.index(a + r.min(rows - 1), b) * stride + at];
-                    }
-                    let starts =
-                        [0, 1, 2, 3].map(|r: usize| triangle.index(a + r.min(rows - 1), 0));
-                    for k in 0..b {
-                        // SAFETY: k < b < a and a + rows ≤ p, so that these are entries (b, k) and
-                        // (a + r, k) of the triangle, which `factor` holds all of.
-                        unsafe {
-                            let l = *factor.get_unchecked(triangle.index(b, 0) + k);
-                            for r in 0..4 {
-                                let left = *factor.get_unchecked(starts[r] + k);
-                                sums[r] = simd.negate_mul_add_e_f64s(left, l, sums[r]);
-                            }
-                        }
-                    }
-                    for r in 0..rows {
-                        factor[triangle.index(a + r, b)] = simd.mul_f64s(sums[r], inverse);
-                    }
-                    a += rows;
+                while a + 4 < p {
+                    column_rows::<S, 8>(simd, triangle, input, (a, b), inverse, factor);
+                    a += 8;
+                }
+                if a < p {
+                    column_rows::<S, 4>(simd, triangle, input, (a, b), inverse, factor);
                 }
             }
             smallest[at] = share;
         }
+    }
+}
+
+/// Column b of the factor of real matrices in up to R rows from a > b on, from the columns before it and the inverse of its
+/// diagonal. `input` gives the entries of the column.
+#[inline(always)]
+fn column_rows<S: Simd, const R: usize>(
+    simd: S,
+    triangle: Triangle,
+    input: impl Fn(usize) -> S::f64s,
+    (a, b): (usize, usize),
+    inverse: S::f64s,
+    factor: &mut [S::f64s],
+) {
+    assert!(b < a && a < triangle.size() && factor.len() == triangle.len());
+    // Beyond the last row it is read again.
+    let rows = (triangle.size() - a).min(R);
+    let (mut sums, mut starts) = ([simd.splat_f64s(0.0); R], [0; R]);
+    for r in 0..R {
+        let row = a + r.min(rows - 1);
+        (sums[r], starts[r]) = (input(row), triangle.index(row, 0));
+    }
+    let own = triangle.index(b, 0);
+    for k in 0..b {
+        // SAFETY: k < b < a and a + rows ≤ p, so that these are entries (b, k) and (a + r, k) of the triangle, which
+        // `factor` holds all of.
+        unsafe {
+            let l = *factor.get_unchecked(own + k);
+            for r in 0..R {
+                let left = *factor.get_unchecked(starts[r] + k);
+                sums[r] = simd.negate_mul_add_e_f64s(left, l, sums[r]);
+            }
+        }
+    }
+    for r in 0..rows {
+        factor[triangle.index(a + r, b)] = simd.mul_f64s(sums[r], inverse);
     }
 }
 

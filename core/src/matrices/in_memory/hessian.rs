@@ -6,9 +6,8 @@ use bytemuck::cast_slice_mut;
 
 use super::single::SingleBlock;
 use super::{Group, InMemory, TransformedBlock, Work};
-use crate::linalg::Scalar;
 use crate::linalg::kernels::{self, Real};
-use crate::matrices::recycled::Recycled;
+use crate::linalg::{Recycled, Scalar};
 use crate::statistics::Hessian;
 
 /// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.

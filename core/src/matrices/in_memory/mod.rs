@@ -12,9 +12,8 @@ use std::sync::Arc;
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Steps};
-use crate::linalg::{Matrix, Scalar, SymmetricBatch};
+use crate::linalg::{Matrix, Recycled, Scalar, Scratch, SymmetricBatch};
 use crate::matrices::build::{self, weighted_mean};
-use crate::matrices::recycled::{Recycled, Scratch};
 use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
 use crate::statistics::Statistics;
 use crate::threads::Workers;
@@ -308,7 +307,7 @@ impl<T: Scalar> InMemory<T> {
     }
 
     /// A few matrices of equal weight, for one thread, standing where they are.
-    pub(crate) fn of_batch(criterion: Criterion, batch: SymmetricBatch<Vec<f64>, T>) -> Self {
+    pub(crate) fn of_batch(criterion: Criterion, batch: SymmetricBatch<Recycled, T>) -> Self {
         let (p, count) = (batch.size(), batch.lanes());
         let block = Arc::new(Block {
             batch,

@@ -1,9 +1,9 @@
 //! Access pair by pair.
 
 use super::{InMemory, TransformedBlock, Work};
-use crate::linalg::Scalar;
 use crate::linalg::kernels::{self, MOST_SELECTED, PairSums, RotationSums, Steps};
-use crate::matrices::{Block, PairStep, Pairs, Recycled, groups};
+use crate::linalg::{Recycled, Scalar};
+use crate::matrices::{Block, PairStep, Pairs, groups};
 
 /// A set of at most so many numbers is selected as a whole: where all of it stays in a second level cache, steps that bring the
 /// other entries along cost more than they save.

@@ -5,14 +5,11 @@
 
 use std::marker::PhantomData;
 
-use bytemuck::{cast_slice, cast_slice_mut};
-
 use super::{Group, TransformedBlock};
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Real};
-use crate::linalg::{Matrix, Scalar, SymmetricBatch, Triangle};
+use crate::linalg::{Matrix, Recycled, Scalar, Singles, SymmetricBatch, Triangle};
 use crate::matrices::LinePoint;
-use crate::matrices::recycled::Recycled;
 
 /// The largest component of a matrix may have so many times the power of the smallest: the errors of the former come into
 /// the latter with every step.
@@ -41,25 +38,6 @@ pub(super) struct SingleBlock<T> {
     /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ, once a direction has been probed.
     line: Option<(Singles, Singles)>,
     scalar: PhantomData<T>,
-}
-
-/// Numbers of single precision in memory that is used again.
-pub(super) struct Singles(Recycled);
-
-impl Singles {
-    /// An even number of them, to be overwritten.
-    pub fn of_len(len: usize) -> Self {
-        assert!(len.is_multiple_of(2));
-        Self(Recycled::of_len(len / 2))
-    }
-
-    pub fn numbers(&self) -> &[f32] {
-        cast_slice(&self.0)
-    }
-
-    pub fn numbers_mut(&mut self) -> &mut [f32] {
-        cast_slice_mut(&mut self.0)
-    }
 }
 
 impl<T: Scalar> SingleBlock<T> {

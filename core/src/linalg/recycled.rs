@@ -7,6 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut, Range};
 
+use bytemuck::{cast_slice, cast_slice_mut};
+
 /// At most so many numbers are kept on a thread: 32 MB.
 const MOST_KEPT: usize = 4 << 20;
 
@@ -101,11 +103,32 @@ impl Recycled {
     }
 }
 
+impl Recycled {
+    /// That many zeros.
+    pub fn zeros(len: usize) -> Self {
+        let mut numbers = Self::of_len(len);
+        numbers.fill(0.0);
+        numbers
+    }
+}
+
+impl From<&[f64]> for Recycled {
+    fn from(numbers: &[f64]) -> Self {
+        let mut copy = Self::of_len(numbers.len());
+        copy.copy_from_slice(numbers);
+        copy
+    }
+}
+
+impl PartialEq for Recycled {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
 impl Clone for Recycled {
     fn clone(&self) -> Self {
-        let mut copy = Self::of_len(self.len());
-        copy.copy_from_slice(self);
-        copy
+        Self::from(&**self)
     }
 }
 
@@ -134,6 +157,33 @@ impl Deref for Recycled {
 impl DerefMut for Recycled {
     fn deref_mut(&mut self) -> &mut [f64] {
         &mut self.memory[self.place.clone()]
+    }
+}
+
+/// Numbers of single precision in such memory.
+#[derive(Clone, Debug, Default)]
+pub struct Singles(Recycled);
+
+impl Singles {
+    /// An even number of them, to be overwritten.
+    pub fn of_len(len: usize) -> Self {
+        assert!(len.is_multiple_of(2));
+        Self(Recycled::of_len(len / 2))
+    }
+
+    /// Has that many from now on, to be overwritten if they were not as many.
+    pub fn set_len(&mut self, len: usize) {
+        if self.numbers().len() != len {
+            *self = Self::of_len(len);
+        }
+    }
+
+    pub fn numbers(&self) -> &[f32] {
+        cast_slice(&self.0)
+    }
+
+    pub fn numbers_mut(&mut self) -> &mut [f32] {
+        cast_slice_mut(&mut self.0)
     }
 }
 
