@@ -124,7 +124,7 @@ pub struct Record {
     pub iteration: usize,
     /// Seconds since the solve began.
     pub seconds: f64,
-    /// The loss here; to six or seven digits where larger matrices stand in single precision on the way.
+    /// The loss here; to four to seven digits where larger matrices stand in single precision on the way.
     pub loss: f64,
     /// ĝ here.
     pub gradient_norm: f64,

@@ -44,6 +44,16 @@ impl CarriedErrors {
         Self((0..b.rows()).map(variance).collect())
     }
 
+    /// Those of matrices in the gauge, of powers of 1, that were rounded to fewer digits, in units of these.
+    pub fn rounded(p: usize) -> Self {
+        Self(vec![1.0; p])
+    }
+
+    /// The largest.
+    pub fn most(&self) -> f64 {
+        self.0.iter().copied().fold(0.0, f64::max)
+    }
+
     /// Takes them along D ← S (I + αE) D (I + αE)ᴴ S, S = diag(`scale`).
     pub fn step<T: Scalar>(&mut self, e: &Matrix<T>, alpha: f64, scale: &[f64]) {
         let before = std::mem::take(&mut self.0);
@@ -104,6 +114,15 @@ mod tests {
         let mean = Matrix::from_rows(2, 2, vec![1e10, 0.0, 0.0, 1.0]);
         let b = Matrix::from_rows(2, 2, vec![0.8, 0.6, -0.6, 0.8]);
         (b, mean)
+    }
+
+    #[test]
+    fn long_steps_make_rounding_matter_more() {
+        let mut errors = CarriedErrors::rounded(2);
+        // A row that a step takes most of its power from, and that the gauge makes large again.
+        let e = Matrix::from_rows(2, 2, vec![0.0, 2.0, 0.0, 0.0]);
+        errors.step(&e, 1.0, &[10.0, 1.0]);
+        assert_eq!(errors.most(), 500.0);
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub trait WorkingSet<T: Scalar = f64> {
 
     /// Goes on in single precision from the current D, until the next [`reset`](Self::reset), if the set can: passes then
     /// take half the time. Only statistics, stored Hessians, probes, line points and steps are asked for meanwhile, and
-    /// have about six digits. Says whether it does; false by default.
+    /// have about six digits. Says whether it does, and asked again, whether it still should; false by default.
     fn round_to_single(&mut self) -> bool {
         false
     }

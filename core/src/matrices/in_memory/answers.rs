@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Group, InMemory, TransformedBlock, Work, single};
+use super::{Group, InMemory, Work};
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, Scalar, kernels, unpacked};
@@ -90,11 +90,12 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
             return false;
         }
         // Only a logarithm asks for digits of weak components.
-        let narrow = |block: &TransformedBlock<T>| single::will_do(block.d());
-        if criterion == Criterion::Likelihood && !self.blocks().all(narrow) {
+        if criterion == Criterion::Likelihood && !self.is_narrow() {
             return false;
         }
-        self.each(Work::Entries, |group| group.round(p));
+        if !self.is_single() {
+            self.each(Work::Entries, |group| group.round(p));
+        }
         true
     }
 

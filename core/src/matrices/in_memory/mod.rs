@@ -242,6 +242,20 @@ impl<T: Scalar> InMemory<T> {
         self.groups.iter().any(|group| !group.single.is_empty())
     }
 
+    /// Whether no component has so much less power than another, in any matrix, that the digits of single precision
+    /// would not do.
+    fn is_narrow(&self) -> bool {
+        let p = self.dimension();
+        self.groups.iter().all(|group| {
+            if group.single.is_empty() {
+                let mut blocks = group.blocks.iter();
+                blocks.all(|block| single::will_do(p, block.entries(), block.original.lanes()))
+            } else {
+                group.single.iter().all(SingleBlock::will_do)
+            }
+        })
+    }
+
     pub(super) fn dimension(&self) -> usize {
         self.summary.dimension()
     }

@@ -8,20 +8,24 @@ use std::marker::PhantomData;
 use super::{Group, TransformedBlock};
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Real};
-use crate::linalg::{Matrix, Recycled, Scalar, Singles, SymmetricBatch, Triangle};
+use crate::linalg::{Matrix, Scalar, Singles, Triangle};
 use crate::matrices::LinePoint;
 
 /// The largest component of a matrix may have so many times the power of the smallest: the errors of the former come into
 /// the latter with every step.
-const RANGE: f64 = 1e5;
+const RANGE: f64 = 1e4;
 
-/// Whether the digits of single precision will do for the matrices of a block.
-pub(super) fn will_do<T: Scalar>(d: &SymmetricBatch<Recycled, T>) -> bool {
-    let (mut least, mut most) = (d.diagonal(0).to_vec(), d.diagonal(0).to_vec());
-    for a in 1..d.size() {
-        for ((x, least), most) in d.diagonal(a).iter().zip(&mut least).zip(&mut most) {
-            *least = least.min(*x);
-            *most = most.max(*x);
+/// Whether the digits of single precision will do for matrices of that size, so many to a row.
+pub(super) fn will_do<R: Real>(p: usize, entries: &[R], lanes: usize) -> bool {
+    let triangle = Triangle::new(p);
+    let diagonal = |a: usize| &entries[triangle.diagonal(a) * lanes..][..lanes];
+    let widened = |x: &R| x.widened();
+    let mut least: Vec<f64> = diagonal(0).iter().map(widened).collect();
+    let mut most = least.clone();
+    for a in 1..p {
+        for ((x, least), most) in diagonal(a).iter().zip(&mut least).zip(&mut most) {
+            *least = least.min(x.widened());
+            *most = most.max(x.widened());
         }
     }
     // Not a number is no large one.
@@ -75,6 +79,11 @@ impl<T: Scalar> SingleBlock<T> {
             line: None,
             scalar: PhantomData,
         }
+    }
+
+    /// Whether the digits of single precision still do.
+    pub fn will_do(&self) -> bool {
+        will_do(self.p, self.entries(), self.weights.len())
     }
 
     /// The entries of Dⁱ, row after row.
@@ -248,6 +257,19 @@ mod tests {
             });
             assert!(answers.iter().all(|answer| *answer == answers[0]));
         }
+    }
+
+    #[test]
+    fn a_component_that_becomes_weak_asks_for_double_precision() {
+        let set = synthetic::noisy(20, 40, 0.1, 1);
+        let mut set = InMemory::new(&set);
+        set.reset(&Matrix::identity(40)).unwrap();
+        assert!(set.round_to_single() && set.round_to_single());
+        set.probe(&Matrix::zeros(40, 40)).unwrap();
+        let mut scale = vec![1.0; 40];
+        scale[7] = 1e-3;
+        set.advance(1.0, &scale).unwrap();
+        assert!(!set.round_to_single());
     }
 
     #[test]

@@ -12,6 +12,9 @@ const FAR: f64 = 1e-2;
 /// Below this ĝ, or the tolerance if that is more, the matrices stand in double precision: a gradient in single precision
 /// has errors of 10⁻⁷ to 10⁻⁶.
 const PRECISE: f64 = 1e-6;
+/// The variance of the errors that matrices in single precision may carry, in units of that of their rounding: their powers then
+/// have six digits.
+const CARRIED: f64 = 100.0;
 /// The loss, summed from step to step, may differ so much more from one that is made anew.
 const LEEWAY: f64 = 16.0;
 
@@ -91,6 +94,7 @@ impl<T: Scalar> Iteration<'_, '_, T> {
         let far = self.gradient_norm() > FAR.max(self.precise_below());
         if far && self.set.round_to_single() {
             self.matrices = Matrices::Single;
+            self.errors = CarriedErrors::rounded(self.b.rows());
         }
     }
 
@@ -135,8 +139,18 @@ impl<T: Scalar> Iteration<'_, '_, T> {
     pub fn refresh(&mut self) -> Result<(), Error> {
         if self.matrices == Matrices::Single {
             // Not a number is no large one.
-            let will_do = self.gradient_norm() > self.precise_below() && self.stalled == 0;
-            return if will_do { Ok(()) } else { self.renew() };
+            let will_do = self.gradient_norm() > self.precise_below()
+                && self.stalled == 0
+                && self.set.round_to_single();
+            if will_do && !self.carries_too_much() {
+                return Ok(());
+            }
+            self.renew()?;
+            if will_do {
+                // Long steps have made the errors of what they began with larger than those of new ones.
+                self.round_to_single();
+            }
+            return Ok(());
         }
         let summary = self.set.summary();
         // Of the Frobenius criterion all errors are shares of the same energy; a fit has none to carry.
@@ -149,6 +163,12 @@ impl<T: Scalar> Iteration<'_, '_, T> {
             Renewal::Needed => true,
         };
         if renewed { self.renew() } else { Ok(()) }
+    }
+
+    /// Whether, in single precision, the errors of the matrices have grown too much on the way. Rotations leave them as they are.
+    fn carries_too_much(&self) -> bool {
+        let likelihood = self.set.summary().criterion == Criterion::Likelihood;
+        likelihood && !self.settings.orthogonal && self.errors.most() > CARRIED
     }
 
     /// Makes the matrices Dⁱ anew from B.
