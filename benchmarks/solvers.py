@@ -124,7 +124,7 @@ def spectral_start(C, _seed):
 def randomized(C, seed):
     """H. He & D. Kressner, "Randomized joint diagonalization of symmetric matrices" (2024).
 
-    For a basis that is not orthogonal: the generalised eigenvectors of a combination of the
+    For a basis that is not orthogonal: the generalized eigenvectors of a combination of the
     matrices, whose coefficients are standard normal, and their mean.
     """
     from scipy.linalg import eigh

@@ -1,7 +1,7 @@
 //! The start of a least-squares fit.
 //!
 //! The principal combinations of the matrices make a small set whose fit is close to that of all.
-//! Generalised eigenvectors of two of them, the answer if the set is exact, are refined by U-WEDGE;
+//! Generalized eigenvectors of two of them, the answer if the set is exact, are refined by U-WEDGE;
 //! of several such pairs the one of lowest loss is taken, and fitted to the small set.
 
 use super::combinations::{combinations, small_set};
@@ -43,7 +43,7 @@ pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result
     fitted(&mut small, b)
 }
 
-/// Bs to try: generalised eigenvectors of two combinations, of the mean and one if the mean is positive
+/// Bs to try: generalized eigenvectors of two combinations, of the mean and one if the mean is positive
 /// definite, and the eigenvectors of one.
 fn candidates<T: Scalar>(
     combinations: &[Matrix<T>],

@@ -23,7 +23,7 @@ real_and_complex!(
 fn exact_sets_are_recovered<T: Number>() {
     for method in METHODS {
         for (n, p) in [(30, 8), (5, 3), (2, 4), (100, 20)] {
-            // Two matrices have generalised eigenvectors of real ratios if one of them is definite.
+            // Two matrices have generalized eigenvectors of real ratios if one of them is definite.
             let (mut data, mixing) = T::mixed(n, p, 0.0, 1);
             if n == 2 {
                 let definite = &mixing * &mixing.adjoint();
