@@ -10,7 +10,7 @@ use super::{Matrix, Recycled, Scalar, Triangle};
 /// by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have two such
 /// planes, first the real parts, then the imaginary ones, whose diagonal is zero.
 ///
-/// `S` is where the numbers are kept: memory of their own, whose lines are those of a cache, a slice, or anything that derefs to one.
+/// `S` is where the numbers are kept: memory of their own, a slice, or anything that derefs to one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SymmetricBatch<S = Recycled, T = f64> {
     triangle: Triangle,

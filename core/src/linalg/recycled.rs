@@ -78,6 +78,20 @@ pub struct Recycled {
 impl Recycled {
     /// That many numbers, to be overwritten: they are what they were when last used.
     pub fn of_len(len: usize) -> Self {
+        Self::take(len).0
+    }
+
+    /// That many zeros.
+    pub fn zeros(len: usize) -> Self {
+        let (mut numbers, used) = Self::take(len);
+        if used {
+            numbers.fill(0.0);
+        }
+        numbers
+    }
+
+    /// That many numbers, and whether they have been used; they are zeros if not.
+    fn take(len: usize) -> (Self, bool) {
         let needed = len + ALIGNMENT / size_of::<f64>() - 1;
         let kept = KEPT.with_borrow_mut(|kept| {
             // The smallest that is large enough, unless most of it would lie idle.
@@ -86,6 +100,7 @@ impl Recycled {
             let best = candidates.min_by_key(|&k| kept[k].capacity())?;
             Some(kept.swap_remove(best))
         });
+        let used = kept.is_some();
         let memory = match kept {
             Some(mut memory) => {
                 memory.resize(needed, 0.0);
@@ -96,19 +111,8 @@ impl Recycled {
         };
         // An address that cannot be told is no reason to fail: only speed depends on it.
         let from = memory.as_ptr().align_offset(ALIGNMENT).min(needed - len);
-        Self {
-            memory,
-            place: from..from + len,
-        }
-    }
-}
-
-impl Recycled {
-    /// That many zeros.
-    pub fn zeros(len: usize) -> Self {
-        let mut numbers = Self::of_len(len);
-        numbers.fill(0.0);
-        numbers
+        let place = from..from + len;
+        (Self { memory, place }, used)
     }
 }
 
@@ -201,6 +205,15 @@ mod tests {
         assert_eq!((second.as_ptr(), second.len()), (place, 900));
         let third = Recycled::of_len(900);
         assert_ne!(third.as_ptr(), place);
+    }
+
+    #[test]
+    fn zeros_are_zeros_wherever_they_come_from() {
+        for _ in 0..2 {
+            let mut numbers = Recycled::zeros(3000);
+            assert!(numbers.iter().all(|x| *x == 0.0));
+            numbers.fill(3.0);
+        }
     }
 
     #[test]
