@@ -90,19 +90,20 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
         Ok(mean)
     }
 
-    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
         let p = self.b.rows();
         let entries: Vec<(usize, usize)> = triangle(p).collect();
-        let mut sums = vec![0.0; eight.len()];
+        let count = matrices.len() / entries.len();
+        let mut sums = vec![0.0; matrices.len()];
         for c in self.matrices() {
             let weight = self.weight() / self.size(&c)?.powi(2);
-            let mut products = [0.0; 8];
-            for (s, &(a, b)) in eight.chunks_exact(8).zip(&entries) {
+            let mut products = vec![0.0; count];
+            for (s, &(a, b)) in matrices.chunks_exact(count).zip(&entries) {
                 let times = if a == b { 1.0 } else { 2.0 };
-                (0..8).for_each(|k| products[k] += times * s[k] * c[(a, b)]);
+                (0..count).for_each(|k| products[k] += times * s[k] * c[(a, b)]);
             }
-            for (sum, &(a, b)) in sums.chunks_exact_mut(8).zip(&entries) {
-                (0..8).for_each(|k| sum[k] += weight * products[k] * c[(a, b)]);
+            for (sum, &(a, b)) in sums.chunks_exact_mut(count).zip(&entries) {
+                (0..count).for_each(|k| sum[k] += weight * products[k] * c[(a, b)]);
             }
         }
         Ok(sums)

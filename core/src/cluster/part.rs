@@ -297,12 +297,12 @@ impl<T: Scalar> Standing<T> {
         Ok(match question {
             Question::Sample | Question::Matrices => return Err(Error::Question),
             Question::Balance { metric } => parts_of(&self.balance(metric)?),
-            Question::Correlate { metric, eight } => {
+            Question::Correlate { metric, matrices } => {
                 // Zero: the matrices are not balanced.
                 if metric.norm() > 0.0 && self.metric.as_ref() != Some(metric) {
                     self.balance(metric)?;
                 }
-                self.set.correlate(eight)?
+                self.set.correlate(matrices)?
             }
             Question::Reset { b, hessian } => {
                 let sum = self.reset(b)?;

@@ -2,6 +2,7 @@
 
 use super::wire::{self, Header, Writer};
 use crate::Error;
+use crate::linalg::kernels::LANES;
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::packed_len;
 
@@ -12,8 +13,11 @@ pub enum Question<T = f64> {
     Sample,
     /// Σ_i w_i Cⁱ / s_i for the sizes s_i in a metric.
     Balance { metric: Matrix<T> },
-    /// Correlations of the matrices, balanced in a metric, with eight others.
-    Correlate { metric: Matrix<T>, eight: Vec<f64> },
+    /// Correlations of the matrices, balanced in a metric, with a multiple of eight others.
+    Correlate {
+        metric: Matrix<T>,
+        matrices: Vec<f64>,
+    },
     /// The matrices of a sample themselves: their share of the part's weight, their weights within it,
     /// and their lower triangles.
     Matrices,
@@ -92,7 +96,9 @@ impl<T: Scalar> Question<T> {
             | Self::Hessian { b: only }
             | Self::Wedge { b: only } => writer.numbers(only.as_slice()),
             Self::Reset { b, hessian } => writer.numbers(b.as_slice()).flag(*hessian),
-            Self::Correlate { metric, eight } => writer.numbers(metric.as_slice()).numbers(eight),
+            Self::Correlate { metric, matrices } => {
+                writer.numbers(metric.as_slice()).numbers(matrices)
+            }
             Self::Product { b, e } | Self::Probe { b, e } => {
                 writer.numbers(b.as_slice()).numbers(e.as_slice())
             }
@@ -146,7 +152,7 @@ impl<T: Scalar> Question<T> {
             },
             2 => Self::Correlate {
                 metric: fields.matrix()?,
-                eight: fields.take(8 * packed_len::<T>(p))?.to_vec(),
+                matrices: fields.multiple_of(LANES * packed_len::<T>(p))?.to_vec(),
             },
             3 => Self::Reset {
                 b: fields.matrix()?,
@@ -212,6 +218,12 @@ impl<'a> Fields<'a> {
         let (own, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(own)
+    }
+
+    /// All that is left, if it is so many numbers or a multiple of them.
+    fn multiple_of(&mut self, count: usize) -> Option<&'a [f64]> {
+        let whole = !self.rest.is_empty() && self.rest.len().is_multiple_of(count);
+        whole.then(|| std::mem::take(&mut self.rest))
     }
 
     /// Whether something is wanted.

@@ -108,8 +108,8 @@ fn compare(one: &mut dyn WorkingSet, other: &mut dyn WorkingSet) {
     let metric = Matrix::identity(P);
     let (x, y) = (one.balance(&metric), other.balance(&metric));
     near(x.unwrap().as_slice(), y.unwrap().as_slice(), 1e-12);
-    let eight: Vec<f64> = (0..8 * 15).map(|k| f64::from(k).cos()).collect();
-    let (x, y) = (one.correlate(&eight), other.correlate(&eight));
+    let many: Vec<f64> = (0..16 * 15).map(|k| f64::from(k).cos()).collect();
+    let (x, y) = (one.correlate(&many), other.correlate(&many));
     near(&x.unwrap(), &y.unwrap(), 1e-12);
     let (x, y) = (one.reset(&b).unwrap(), other.reset(&b).unwrap());
     near(&[x], &[y], 1e-12);
@@ -281,9 +281,9 @@ fn a_solve_asks_no_more_than_it_must() {
     let with_hessian = |q: &Question| matches!(q, Question::Advance { hessian: true, .. });
     assert!(count(with_hessian) + 2 >= found.iterations);
     let others = count(|q| matches!(q, Question::LinePoint { .. } | Question::Hessian { .. }));
-    // The start asks three, the sample one; then the first point, two for each iteration but the last, which
+    // The start asks two, the sample one; then the first point, two for each iteration but the last, which
     // goes to its point at once, and at the end the final sums.
-    assert_eq!(asked.len(), 5 + 2 * found.iterations + others);
+    assert_eq!(asked.len(), 4 + 2 * found.iterations + others);
     let set = MatrixSet::new(&made.data, n, P).unwrap();
     let expected = diagonalize(&set, &Settings::default()).unwrap();
     near(found.b.as_slice(), expected.b.as_slice(), 1e-6);
@@ -413,7 +413,7 @@ fn questions_survive_their_journey() {
         Question::Balance { metric: b.clone() },
         Question::Correlate {
             metric: b.clone(),
-            eight: vec![0.5; 8 * 15],
+            matrices: vec![0.5; 16 * 15],
         },
         Question::Matrices,
         Question::Reset {

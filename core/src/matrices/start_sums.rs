@@ -1,6 +1,7 @@
 //! What the spectral start asks of a block.
 
 use super::Block;
+use super::groups::packed_len;
 use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{Matrix, Recycled, Scalar, Triangle};
 
@@ -19,16 +20,17 @@ pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
     weights
 }
 
-/// The same for a block of eight matrices, one row each.
-pub fn inner_product_rows(eight: &[f64], p: usize) -> Vec<f64> {
-    let len = eight.len() / LANES;
-    let mut weights = vec![0.0; eight.len()];
+/// The same for many matrices side by side, one row each.
+pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> Vec<f64> {
+    let len = packed_len::<T>(p);
+    let count = matrices.len() / len;
+    let mut weights = vec![0.0; matrices.len()];
     // One plane of entries after the other.
-    let pairs = Triangle::new(p).pairs();
-    for (row, (a, b)) in pairs.cycle().take(len).enumerate() {
+    let pairs = Triangle::new(p).pairs().cycle();
+    for (row, (entries, (a, b))) in matrices.chunks_exact(count).zip(pairs).enumerate() {
         let times = if a == b { 1.0 } else { 2.0 };
-        for k in 0..LANES {
-            weights[k * len + row] = times * eight[row * LANES + k];
+        for (k, x) in entries.iter().enumerate() {
+            weights[k * len + row] = times * x;
         }
     }
     weights
@@ -51,27 +53,32 @@ pub fn add_scaled<T: Scalar>(block: &Block<T>, factors: &[f64], sums: &mut [f64]
     kernels::combine(block.entries(), &coefficients, sums);
 }
 
-/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for eight S as rows of weights; without factors, f_i = 1.
+/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for a multiple of eight S as rows of weights; without factors, f_i = 1.
 pub fn add_correlations<T: Scalar>(
     block: &Block<T>,
     factors: &[f64],
-    eight: &[f64],
+    matrices: &[f64],
     sums: &mut [f64],
 ) {
-    let lanes = block.lanes();
-    let mut products = Recycled::of_len(LANES * lanes);
-    kernels::correlate_eight(block.entries(), eight, &mut products);
-    let mut coefficients = Recycled::of_len(LANES * lanes);
-    let (rows, _) = coefficients.as_chunks_mut::<LANES>();
-    for (k, products) in products.chunks_exact(lanes).enumerate() {
-        let places = rows.iter_mut().zip(products);
-        places.for_each(|(row, x)| row[k] = *x);
+    let (lanes, entries) = (block.lanes(), block.entries());
+    let count = matrices.len() * lanes / entries.len();
+    let mut products = Recycled::of_len(count * lanes);
+    kernels::correlate_many(entries, lanes, matrices, &mut products);
+    let mut coefficients = Recycled::of_len(count * lanes);
+    // Groups of eight, one row for each matrix of the block.
+    let groups = coefficients.chunks_exact_mut(LANES * lanes);
+    for (products, group) in products.chunks_exact(LANES * lanes).zip(groups) {
+        let (rows, _) = group.as_chunks_mut::<LANES>();
+        for (k, products) in products.chunks_exact(lanes).enumerate() {
+            let places = rows.iter_mut().zip(products);
+            places.for_each(|(row, x)| row[k] = *x);
+        }
+        // The padding has the weight zero.
+        for (i, (row, weight)) in rows.iter_mut().zip(&block.weights).enumerate() {
+            let f = factors.get(i).copied().unwrap_or(1.0);
+            let weight = weight * f * f;
+            row.iter_mut().for_each(|x| *x *= weight);
+        }
     }
-    // The padding has the weight zero.
-    for (i, (row, weight)) in rows.iter_mut().zip(&block.weights).enumerate() {
-        let f = factors.get(i).copied().unwrap_or(1.0);
-        let weight = weight * f * f;
-        row.iter_mut().for_each(|x| *x *= weight);
-    }
-    kernels::combine_eight(block.entries(), &coefficients, sums);
+    kernels::combine_many(entries, lanes, &coefficients, sums);
 }

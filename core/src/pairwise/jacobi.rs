@@ -28,7 +28,7 @@ pub(crate) fn sweep<T: Scalar>(
 
 /// The rotation that minimizes the energy off the diagonal of a pair, and the size of its sine, unless it
 /// is too small.
-fn step<T: Scalar>(sums: RotationSums<T>, smallest: f64) -> Option<(PairStep<T>, f64)> {
+pub(crate) fn step<T: Scalar>(sums: RotationSums<T>, smallest: f64) -> Option<(PairStep<T>, f64)> {
     // A vector along (cos 2θ, e^{iφ} sin 2θ).
     let (x, y) = if T::PLANES == 1 {
         // Four times the angle is that of the vector (on, off): halved once here, once more below.

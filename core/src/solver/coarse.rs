@@ -30,8 +30,8 @@ const COMBINATIONS: usize = 16;
 const TIMES: usize = 4;
 /// They are made by O(np²) flops: below this p, no less than they save.
 const SMALLEST: usize = 16;
-/// The share of the energy that half of them must hold.
-const HELD: f64 = 0.8;
+/// The share of the energy that those of the start must hold.
+const HELD: f64 = 0.95;
 /// ĝ on the combinations: what they leave out moves the minimizer by about as much.
 const COMBINATIONS_TOLERANCE: f64 = 1e-3;
 

@@ -61,23 +61,15 @@ fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
 fn operate<T: Scalar>(set: &mut dyn WorkingSet<T>, rows: &Matrix) -> Result<Matrix, Error> {
     let scale = entry_scale::<T>(set.summary().dimension());
-    let mut out = Matrix::zeros(rows.rows(), rows.columns());
-    for group in (0..rows.rows()).step_by(LANES) {
-        let own = group..(group + LANES).min(rows.rows());
-        let mut eight = vec![0.0; scale.len() * LANES];
-        for k in own.clone() {
-            for (entry, (x, scale)) in rows.row(k).iter().zip(&scale).enumerate() {
-                eight[entry * LANES + k - group] = x * scale;
-            }
-        }
-        let sums = set.correlate(&eight)?;
-        for k in own {
-            for (entry, (x, scale)) in out.row_mut(k).iter_mut().zip(&scale).enumerate() {
-                *x = sums[entry * LANES + k - group] / scale;
-            }
-        }
+    let lanes = rows.rows().next_multiple_of(LANES);
+    let mut matrices = vec![0.0; scale.len() * lanes];
+    for (entry, (numbers, scale)) in matrices.chunks_exact_mut(lanes).zip(&scale).enumerate() {
+        let places = numbers.iter_mut().take(rows.rows()).enumerate();
+        places.for_each(|(k, x)| *x = rows[(k, entry)] * scale);
     }
-    Ok(out)
+    let sums = set.correlate(&matrices)?;
+    let entry = |k: usize, entry: usize| sums[entry * lanes + k] / scale[entry];
+    Ok(Matrix::from_fn(rows.rows(), rows.columns(), entry))
 }
 
 /// An orthonormal basis of the span of the rows.

@@ -2,6 +2,7 @@
 
 mod combinations;
 mod fitted;
+mod rounds;
 mod spectral;
 
 pub(crate) use combinations::{combinations, small_set};
@@ -234,11 +235,15 @@ impl SplitMix {
     }
 
     pub fn next(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    }
+
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+        z ^ (z >> 31)
     }
 }
 

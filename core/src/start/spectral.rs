@@ -1,26 +1,30 @@
 //! The spectral start.
 //!
 //! After whitening by the mean, all matrices of an exactly diagonalizable set share one orthogonal
-//! diagonalizer, and so do all their combinations. Taken are the few combinations of largest
-//! variance over the set, whose eigenvalues are well spread: the eigenvectors of the first, then
-//! refined by Jacobi rotations that diagonalize all of them together. It costs about as much as
-//! one transform of the set, and saves many.
+//! diagonalizer, and so do all their combinations. Taken are sixteen combinations that hold most of the
+//! variance over the set: the eigenvectors of the first, whose eigenvalues are well spread, then refined by Jacobi
+//! rotations that diagonalize all of them together. It costs about as much as one transform of the
+//! set, and saves many.
+//!
+//! The combinations are those of Nyström's method. With A = Σ_i w_i Dⁱ ⊗ Dⁱ, which maps a symmetric S to
+//! Σ_i w_i ⟨Dⁱ, S⟩ Dⁱ, and sixteen random S side by side, A ≈ (A S)(Sᵀ A S)⁻¹(A S)ᵀ: the combinations
+//! T = (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S have Σ_k T_k ⊗ T_k ≈ A, so that what is left off their diagonals is about what is left
+//! off those of all matrices, each combination having the weight that is its own.
 //!
 //! The criterion does not depend on the scale of single matrices, so each is weighed down by its
 //! size s_i = tr(C̄⁻¹Cⁱ)/p. Whitening by a Cholesky factor makes the start free of channels' units.
 
+use super::rounds::Few;
 use super::{SplitMix, eigen};
 use crate::Error;
-use crate::criterion::Criterion;
-use crate::linalg::kernels::{Congruence, LANES, congruence, dispatch};
+use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
 use crate::linalg::{self, Matrix, Recycled, Scalar, Scratch, SymmetricBatch, Triangle};
-use crate::matrices::{InMemory, WorkingSet};
-use crate::pairwise::jacobi;
+use crate::matrices::WorkingSet;
 
-/// Subspace iterations: the combinations need not be exact.
-const ITERATIONS: usize = 2;
+/// Combinations at most.
+const MOST: usize = 16;
 /// Sweeps of Jacobi rotations at most, and the smallest angle worth a rotation.
-const SWEEPS: usize = 3;
+const SWEEPS: usize = 6;
 const ANGLE: f64 = 0.01;
 
 /// The start; other seeds end in other combinations.
@@ -36,7 +40,7 @@ pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result
 }
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite. With
-/// it comes the share of the set's energy that eight combinations hold, or a little less.
+/// it comes the share of the set's energy that the combinations hold.
 pub(super) fn rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     seed: u64,
@@ -47,8 +51,8 @@ pub(super) fn rotation<T: Scalar>(
     Ok((rotation, share))
 }
 
-/// The rotation that makes a few principal combinations of the (whitened) matrices most diagonal
-/// together, and the energy of the matrices that the combinations held before the last iteration.
+/// The rotation that makes a few combinations of the (whitened) matrices most diagonal together, and the
+/// energy of the matrices that they hold.
 fn common_rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     whitener: Option<&Matrix<T>>,
@@ -56,79 +60,73 @@ fn common_rotation<T: Scalar>(
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // No more than there are, less one where their mean is taken away: the others would be rounding.
-    let independent = n - usize::from(whitener.is_some());
-    let count = LANES.min(p).min(independent).max(1);
+    let numbers = T::PLANES * Triangle::new(p).len() - (T::PLANES - 1) * p;
+    let independent = n.min(numbers) - usize::from(whitener.is_some());
+    let count = MOST.min(independent).max(1);
     let mut random = SplitMix(seed);
-    let mut combinations = Eight::<T>::zeros(p, LANES);
-    for row in combinations.rows_mut() {
-        row[..count].fill_with(|| random.next());
+    let mut probes = Combinations::<T>::zeros(p, MOST);
+    for row in probes.rows_mut() {
+        let signs = random.bits();
+        let places = row[..count].iter_mut().enumerate();
+        places.for_each(|(k, x)| *x = if signs >> k & 1 == 0 { 1.0 } else { -1.0 });
     }
-    clear_imaginary_diagonal(&mut combinations);
+    clear_imaginary_diagonal(&mut probes);
     let scratch = &mut Scratch::new();
-    let mut energy = 0.0;
-    for _ in 0..ITERATIONS {
-        if let Some(whitener) = whitener {
-            // S_k ← Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ
-            // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i.
-            let traces = traces(&combinations);
-            let pulled = congruent(&combinations, &whitener.adjoint(), scratch);
-            let sums = set.correlate(pulled.entries())?;
-            let sums = Eight::from_parts(p, LANES, Recycled::from(&sums[..]));
-            combinations = congruent(&sums, whitener, scratch);
-            subtract_from_diagonal(&mut combinations, &traces);
-        } else {
-            // S_k ← Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ.
-            let sums = set.correlate(combinations.entries())?;
-            let sums = Eight::from_parts(p, LANES, Recycled::from(&sums[..]));
-            // Σ_k ⟨S_k, Σ_i w_i ⟨Cⁱ, S_k⟩ Cⁱ⟩, once the S_k are orthonormal.
-            energy = inner_product(&combinations, &sums);
-            combinations = sums;
-        }
-        orthonormalize(&mut combinations);
-    }
+    let mut combinations = if let Some(whitener) = whitener {
+        // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ
+        // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i.
+        let pulled = congruent(&probes, &whitener.adjoint(), scratch);
+        let sums = set.correlate(pulled.entries())?;
+        let sums = Combinations::from_parts(p, MOST, Recycled::from(&sums[..]));
+        let mut images = congruent(&sums, whitener, scratch);
+        subtract_from_diagonal(&mut images, &traces(&probes));
+        images
+    } else {
+        let sums = set.correlate(probes.entries())?;
+        Combinations::from_parts(p, MOST, Recycled::from(&sums[..]))
+    };
+    weigh(&probes, &mut combinations);
+    let energy = energy(&combinations);
     let (_, vectors) = eigen(&combinations.matrix(0))?;
     if count == 1 {
         // They make it diagonal, and there are no others.
         return Ok((vectors, energy));
     }
     let combinations = congruent(&combinations, &vectors, scratch);
-    Ok((rotated(combinations, vectors), energy))
+    Ok((rotated(&combinations, vectors), energy))
 }
 
-/// The sum of the inner products of eight matrices with eight others.
-fn inner_product<T: Scalar>(x: &Eight<T>, y: &Eight<T>) -> f64 {
-    // One plane of entries after the other; those off the diagonal count twice.
-    let pairs = Triangle::new(x.size()).pairs().cycle();
-    let rows = pairs.zip(x.rows().zip(y.rows()));
-    rows.map(|((a, b), (x, y))| {
-        let dot: f64 = x.iter().zip(y).map(|(x, y)| x * y).sum();
-        if a == b { dot } else { 2.0 * dot }
-    })
-    .sum()
+/// The sum of the squares of all entries of all matrices.
+fn energy<T: Scalar>(batch: &Combinations<T>) -> f64 {
+    let squares = |numbers: &[f64]| linalg::dot(numbers, numbers);
+    let diagonals = (0..batch.size()).map(|a| squares(batch.diagonal(a)));
+    // Entries off the diagonal count twice.
+    2.0 * squares(batch.entries()) - diagonals.sum::<f64>()
 }
 
 /// Continues `rotation` by the Jacobi rotations that make the matrices, already rotated by it, most
 /// diagonal together.
-fn rotated<T: Scalar>(matrices: Eight<T>, mut rotation: Matrix<T>) -> Matrix<T> {
-    let mut set = InMemory::of_batch(Criterion::Frobenius, matrices);
-    for _ in 0..SWEEPS {
-        if jacobi::sweep(&mut set, &mut rotation, ANGLE) == 0.0 {
-            break;
-        }
-    }
+fn rotated<T: Scalar>(matrices: &Combinations<T>, mut rotation: Matrix<T>) -> Matrix<T> {
+    let mut few = Few::new(matrices);
+    let mut sweeps = 0..SWEEPS;
+    while sweeps.next().is_some() && few.sweep(&mut rotation, ANGLE) {}
     rotation
 }
 
-/// Eight matrices of equal weight.
-type Eight<T> = SymmetricBatch<Recycled, T>;
+/// Sixteen matrices of equal weight.
+type Combinations<T> = SymmetricBatch<Recycled, T>;
 
 /// M S Mᴴ of each. `scratch` grows as needed and is worth keeping between calls.
-fn congruent<T: Scalar>(batch: &Eight<T>, m: &Matrix<T>, scratch: &mut Vec<f64>) -> Eight<T> {
-    let mut result = Eight::zeros(batch.size(), LANES);
+fn congruent<T: Scalar>(
+    batch: &Combinations<T>,
+    m: &Matrix<T>,
+    scratch: &mut Vec<f64>,
+) -> Combinations<T> {
+    let mut result = Combinations::zeros(batch.size(), MOST);
     let task = Congruence {
         transform: m,
         input: batch.entries(),
-        lanes: LANES,
+        lanes: MOST,
         square: result.entries_mut(),
         cross: None,
     };
@@ -136,8 +134,8 @@ fn congruent<T: Scalar>(batch: &Eight<T>, m: &Matrix<T>, scratch: &mut Vec<f64>)
     result
 }
 
-fn traces<T: Scalar>(batch: &Eight<T>) -> [f64; LANES] {
-    let mut traces = [0.0; LANES];
+fn traces<T: Scalar>(batch: &Combinations<T>) -> Row {
+    let mut traces = [0.0; MOST];
     for a in 0..batch.size() {
         let row = traces.iter_mut().zip(batch.diagonal(a));
         row.for_each(|(trace, x)| *trace += x);
@@ -145,7 +143,7 @@ fn traces<T: Scalar>(batch: &Eight<T>) -> [f64; LANES] {
     traces
 }
 
-fn subtract_from_diagonal<T: Scalar>(batch: &mut Eight<T>, numbers: &[f64; LANES]) {
+fn subtract_from_diagonal<T: Scalar>(batch: &mut Combinations<T>, numbers: &Row) {
     for a in 0..batch.size() {
         let row = batch.diagonal_mut(a).iter_mut().zip(numbers);
         row.for_each(|(x, y)| *x -= y);
@@ -153,7 +151,7 @@ fn subtract_from_diagonal<T: Scalar>(batch: &mut Eight<T>, numbers: &[f64; LANES
 }
 
 /// Sets the diagonal of the imaginary parts to zero, if there are any.
-fn clear_imaginary_diagonal<T: Scalar>(batch: &mut Eight<T>) {
+fn clear_imaginary_diagonal<T: Scalar>(batch: &mut Combinations<T>) {
     let triangle = Triangle::new(batch.size());
     let imaginary = batch.rows_mut().skip(triangle.len());
     for ((a, b), row) in triangle.pairs().zip(imaginary) {
@@ -163,15 +161,14 @@ fn clear_imaginary_diagonal<T: Scalar>(batch: &mut Eight<T>) {
     }
 }
 
-/// Makes the eight orthonormal, by the Cholesky factor of their inner products. What depends on
+/// From random S to combinations: makes A S, in which they are given, (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S. What depends on
 /// those before it (as all do if all matrices are alike) becomes zero.
-fn orthonormalize<T: Scalar>(batch: &mut Eight<T>) {
-    let p = batch.size();
-    let (rows, _) = batch.entries_mut().as_chunks_mut();
+fn weigh<T: Scalar>(probes: &Combinations<T>, images: &mut Combinations<T>) {
+    let factor = inverse_factor(&inner_products(probes, images));
+    let (rows, _) = images.entries_mut().as_chunks_mut();
     dispatch(
         #[inline(always)]
         || {
-            let factor = inverse_factor(&gram(p, rows));
             for row in rows.iter_mut() {
                 *row = times(row, &factor);
             }
@@ -179,22 +176,23 @@ fn orthonormalize<T: Scalar>(batch: &mut Eight<T>) {
     );
 }
 
-/// A row vector, or a square matrix, of eight.
-type Row = [f64; LANES];
-type Square = [Row; LANES];
+/// A row vector, or a square matrix, of a number for each combination.
+type Row = [f64; MOST];
+type Square = [Row; MOST];
 
-/// The inner products of eight matrices; entries off the diagonal count twice.
-#[inline(always)]
-fn gram(p: usize, rows: &[Row]) -> Square {
-    let mut gram = [[0.0; LANES]; LANES];
-    // One plane of entries after the other.
-    let pairs = Triangle::new(p).pairs().cycle();
-    for ((a, b), row) in pairs.zip(rows) {
-        let count = if a == b { 1.0 } else { 2.0 };
-        for j in 0..LANES {
-            for k in 0..LANES {
-                gram[j][k] += count * row[j] * row[k];
-            }
+/// The inner products of some matrices with as many others.
+fn inner_products<T: Scalar>(left: &Combinations<T>, right: &Combinations<T>) -> Square {
+    let mut gram = [[0.0; MOST]; MOST];
+    let products = column_products(left.entries(), right.entries(), MOST);
+    for (row, products) in gram.iter_mut().zip(products.chunks_exact(MOST)) {
+        // Entries off the diagonal count twice.
+        let pairs = row.iter_mut().zip(products);
+        pairs.for_each(|(x, product)| *x = 2.0 * product);
+    }
+    for a in 0..left.size() {
+        for (row, x) in gram.iter_mut().zip(left.diagonal(a)) {
+            let pairs = row.iter_mut().zip(right.diagonal(a));
+            pairs.for_each(|(product, y)| *product -= x * y);
         }
     }
     gram
@@ -202,15 +200,15 @@ fn gram(p: usize, rows: &[Row]) -> Square {
 
 /// L⁻ᵀ for gram = L Lᵀ, with columns of zeros where a pivot vanishes.
 fn inverse_factor(gram: &Square) -> Square {
-    let (mut factor, mut inverse) = ([[0.0; LANES]; LANES], [[0.0; LANES]; LANES]);
-    for k in 0..LANES {
+    let (mut factor, mut inverse) = ([[0.0; MOST]; MOST], [[0.0; MOST]; MOST]);
+    for k in 0..MOST {
         let squares: f64 = factor[k][..k].iter().map(|x| x * x).sum();
         let pivot = gram[k][k] - squares;
         if pivot <= 1e-14 * gram[k][k] {
             continue;
         }
         factor[k][k] = pivot.sqrt();
-        for j in k + 1..LANES {
+        for j in k + 1..MOST {
             let dot: f64 = (0..k).map(|l| factor[j][l] * factor[k][l]).sum();
             factor[j][k] = (gram[j][k] - dot) / factor[k][k];
         }
@@ -224,9 +222,9 @@ fn inverse_factor(gram: &Square) -> Square {
 
 #[inline(always)]
 fn times(row: &Row, matrix: &Square) -> Row {
-    let mut product = [0.0; LANES];
+    let mut product = [0.0; MOST];
     for (x, numbers) in row.iter().zip(matrix) {
-        for k in 0..LANES {
+        for k in 0..MOST {
             product[k] += x * numbers[k];
         }
     }
@@ -236,8 +234,9 @@ fn times(row: &Row, matrix: &Square) -> Row {
 #[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
-    use crate::MatrixSet;
+    use crate::matrices::InMemory;
     use crate::synthetic::{Synthetic, amari_distance};
+    use crate::{Criterion, MatrixSet};
 
     #[test]
     fn an_exact_set_is_diagonalized_by_the_start() {
@@ -289,7 +288,7 @@ mod tests {
         let e = Matrix::from_fn(p, p, |a, b| 0.3 * (a as f64 - b as f64));
         let q = linalg::unitary_exponential(&e);
         let diagonals = [[1.0, 5.0, 2.0, -3.0, 4.0], [2.0, 2.0, -1.0, 0.5, 2.0]];
-        let mut matrices = Eight::zeros(p, LANES);
+        let mut matrices = Combinations::zeros(p, MOST);
         for (k, diagonal) in diagonals.iter().enumerate() {
             for a in 0..p {
                 matrices.diagonal_mut(a)[k] = diagonal[a];
@@ -297,7 +296,7 @@ mod tests {
         }
         let scratch = &mut Vec::new();
         let mixed = congruent(&matrices, &q.transpose(), scratch);
-        let rotation = rotated(mixed.clone(), Matrix::identity(p));
+        let rotation = rotated(&mixed, Matrix::identity(p));
         let unmixed = congruent(&mixed, &rotation, scratch);
         let mut off = 0.0;
         for a in 0..p {
@@ -311,20 +310,38 @@ mod tests {
     }
 
     #[test]
-    fn orthonormalized_matrices_are_orthonormal_or_zero() {
-        let mut eight = Eight::<f64>::zeros(4, LANES);
+    fn weighed_combinations_make_up_the_set() {
+        // A = Σ_i Dⁱ ⊗ Dⁱ of six matrices, one of which depends on two others: five combinations hold all of it.
+        let p = 4;
         let mut random = SplitMix(3);
-        for row in eight.rows_mut() {
-            row.fill_with(|| random.next());
+        let mut matrices = Combinations::<f64>::zeros(p, MOST);
+        for row in matrices.rows_mut() {
+            row[..6].fill_with(|| random.next());
             row[5] = 2.0 * row[1] - row[2];
         }
-        orthonormalize(&mut eight);
-        let matrices: Vec<Matrix> = (0..LANES).map(|k| eight.matrix(k)).collect();
-        for j in 0..LANES {
-            for k in 0..LANES {
-                let expected = f64::from(u8::from(j == k && k != 5));
-                assert!((matrices[j].dot(&matrices[k]) - expected).abs() < 1e-12);
+        let matrices: Vec<Matrix> = (0..6).map(|k| matrices.matrix(k)).collect();
+        let mut probes = Combinations::<f64>::zeros(p, MOST);
+        for row in probes.rows_mut() {
+            row[..9].fill_with(|| random.next());
+        }
+        let mut combinations = Combinations::<f64>::zeros(p, MOST);
+        for k in 0..MOST {
+            let probe = probes.matrix(k);
+            for d in &matrices {
+                let product = d.dot(&probe);
+                for (a, b) in Triangle::new(p).pairs() {
+                    combinations.row_mut(a, b)[k] += product * d[(a, b)];
+                }
             }
+        }
+        weigh(&probes, &mut combinations);
+        let combinations: Vec<Matrix> = (0..MOST).map(|k| combinations.matrix(k)).collect();
+        let zero = combinations.iter().filter(|t| t.norm() < 1e-6).count();
+        assert_eq!(zero, MOST - 5);
+        for s in (0..5).map(|_| Matrix::from_fn(p, p, |_, _| random.next())) {
+            let energy = |set: &[Matrix]| set.iter().map(|d| d.dot(&s).powi(2)).sum::<f64>();
+            let (held, whole) = (energy(&combinations), energy(&matrices));
+            assert!((held - whole).abs() < 1e-9 * whole, "{held} {whole}");
         }
     }
 

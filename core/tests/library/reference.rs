@@ -1,5 +1,5 @@
-//! Losses, iteration counts and statuses as they were recorded (in `data/reference.csv`) before the
-//! library was given its present shape: what changes the shape must not change the answers.
+//! Losses, iteration counts and statuses as they were recorded (in `data/reference.csv`): what changes the library's
+//! shape must not change the answers.
 //!
 //! A row is `set, way, method, orthogonal, status, iterations, loss`. The sets are the paper's:
 //! `exact` is experiment (a), `noise-σ-seed` experiment (b) with 100 matrices of size 40,
@@ -11,8 +11,8 @@
 //! everywhere (Newton's method took 38, 42, 43 and 55 iterations to losses that differ by 0.1 %), and Newton's method from
 //! memory, where it begins in single precision. Of these rows the status holds, and the loss about.
 //!
-//! One set has been recorded anew: since Newton's last step is taken without a search, `noise-0.3-1`, whose minimum lies in a flat
-//! valley, takes one step more, and ends lower by 10⁻⁹ of its loss.
+//! The rows that begin at the spectral start were recorded anew when that was given sixteen combinations of its set. Of 84 of Newton's
+//! method 56 end at the same minimum as before, 15 at a lower and 13 at a higher one.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

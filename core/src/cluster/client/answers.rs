@@ -23,7 +23,7 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
         self.matrix(&Question::Balance { metric })
     }
 
-    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
         let p = self.summary.dimension();
         let question = Question::Correlate {
             // Zero: the matrices are not balanced.
@@ -32,9 +32,9 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
                 .metric
                 .clone()
                 .unwrap_or_else(|| Matrix::zeros(p, p)),
-            eight: eight.to_vec(),
+            matrices: matrices.to_vec(),
         };
-        let [sums] = self.sums(&question, [eight.len()])?;
+        let [sums] = self.sums(&question, [matrices.len()])?;
         Ok(sums)
     }
 

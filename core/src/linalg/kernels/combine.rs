@@ -38,34 +38,89 @@ impl WithSimd for Combine<'_> {
     }
 }
 
-/// Eight combinations at once: out[row, k] += Σ_i block[row, i] coefficients[i, k].
-pub fn combine_eight(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
-    let lanes = coefficients.len() / LANES;
-    assert_eq!(coefficients.len(), lanes * LANES);
+/// Many combinations at once, in groups g of eight: out[row, g, l] += Σ_i block[row, i] coefficients[g, i, l].
+pub fn combine_many(block: &[f64], lanes: usize, coefficients: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len() * LANES, out.len() * lanes);
-    Arch::new().dispatch(CombineEight {
+    assert_eq!(coefficients.len() % (lanes * LANES), 0);
+    assert_eq!(
+        block.len() * (coefficients.len() / lanes),
+        out.len() * lanes
+    );
+    Arch::new().dispatch(CombineMany {
         block,
+        lanes,
         coefficients,
         out,
     });
 }
 
-struct CombineEight<'a> {
+struct CombineMany<'a> {
     block: &'a [f64],
+    lanes: usize,
     coefficients: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl WithSimd for CombineEight<'_> {
+impl WithSimd for CombineMany<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let lanes = self.coefficients.len() / LANES;
         let u = vectors::<S>(self.coefficients);
         let out = vectors_mut::<S>(self.out);
-        add_products(simd, self.block, lanes, u, out, false);
+        add_products(simd, self.block, self.lanes, u, out, false);
+    }
+}
+
+/// The products of columns, out[j, k] = Σ_row left[row, j] right[row, k], for rows of so many numbers, a multiple of
+/// [`LANES`].
+pub fn column_products(left: &[f64], right: &[f64], columns: usize) -> Vec<f64> {
+    assert_eq!(columns % LANES, 0);
+    assert_eq!(left.len(), right.len());
+    assert_eq!(left.len() % columns, 0);
+    let mut out = vec![0.0; columns * columns];
+    Arch::new().dispatch(ColumnProducts {
+        left,
+        right,
+        columns,
+        out: &mut out,
+    });
+    out
+}
+
+struct ColumnProducts<'a> {
+    left: &'a [f64],
+    right: &'a [f64],
+    columns: usize,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for ColumnProducts<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        const ROWS: usize = 8;
+        let columns = self.columns;
+        let stride = vectors_per_row::<f64, S>(columns);
+        let right = vectors::<S>(self.right);
+        let out = vectors_mut::<S>(self.out);
+        // Eight columns on the left by a vector on the right, which stay in registers.
+        for from in (0..columns).step_by(ROWS) {
+            for v in 0..stride {
+                let mut sums = [simd.splat_f64s(0.0); ROWS];
+                let rows = self.left.chunks_exact(columns);
+                for (left, right) in rows.zip(right.chunks_exact(stride)) {
+                    let (left, right) = (&left[from..][..ROWS], right[v]);
+                    for j in 0..ROWS {
+                        sums[j] = simd.mul_add_e_f64s(simd.splat_f64s(left[j]), right, sums[j]);
+                    }
+                }
+                for j in 0..ROWS {
+                    out[(from + j) * stride + v] = sums[j];
+                }
+            }
+        }
     }
 }
 
@@ -85,34 +140,35 @@ pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     );
 }
 
-/// For each matrix i of the block and each of eight rows of weights for the packed entries,
+/// For each matrix i of the block and each row k of weights for the packed entries,
 /// out[k, i] = Σ_row entries[k, row] block[row, i].
-pub fn correlate_eight(block: &[f64], entries: &[f64], out: &mut [f64]) {
-    let (lanes, rows) = (out.len() / LANES, entries.len() / LANES);
+pub fn correlate_many(block: &[f64], lanes: usize, entries: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
-    assert_eq!(block.len(), rows * lanes);
-    Arch::new().dispatch(CorrelateEight {
+    assert_eq!(block.len() * (out.len() / lanes), entries.len() * lanes);
+    Arch::new().dispatch(CorrelateMany {
         block,
+        lanes,
         entries,
         out,
     });
 }
 
-struct CorrelateEight<'a> {
+struct CorrelateMany<'a> {
     block: &'a [f64],
+    lanes: usize,
     entries: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl WithSimd for CorrelateEight<'_> {
+impl WithSimd for CorrelateMany<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let stride = vectors_per_row::<f64, S>(self.out.len() / LANES);
+        let stride = vectors_per_row::<f64, S>(self.lanes);
         let block = vectors::<S>(self.block);
         let out = vectors_mut::<S>(self.out);
-        let offsets = &mut vec![0; self.entries.len() / LANES];
+        let offsets = &mut vec![0; block.len() / stride];
         for at in (0..stride - stride % 2).step_by(2) {
             correlate_slice::<S, 2>(simd, self.entries, block, offsets, out, at);
         }
@@ -122,7 +178,7 @@ impl WithSimd for CorrelateEight<'_> {
     }
 }
 
-/// The W vectors from `at` on of each of the eight rows of [`correlate_eight`].
+/// The W vectors from `at` on of each of the rows of [`correlate_many`].
 #[inline(always)]
 fn correlate_slice<S: Simd, const W: usize>(
     simd: S,
@@ -132,7 +188,8 @@ fn correlate_slice<S: Simd, const W: usize>(
     out: &mut [S::f64s],
     at: usize,
 ) {
-    let stride = out.len() / LANES;
+    let (rows, stride) = (entries.len() / offsets.len(), block.len() / offsets.len());
+    assert_eq!(entries.len(), rows * offsets.len());
     assert_eq!(block.len(), offsets.len() * stride);
     assert!(at + W <= stride);
     for (row, offset) in offsets.iter_mut().enumerate() {
@@ -144,11 +201,11 @@ fn correlate_slice<S: Simd, const W: usize>(
     // SAFETY: each offset is that of vector `at` in one of the rows of `block`, which have `stride`
     // vectors, and at + W ≤ stride.
     unsafe {
-        rows_times_source(simd, entries, offsets.len(), LANES, block, offsets, store);
+        rows_times_source(simd, entries, offsets.len(), rows, block, offsets, store);
     };
 }
 
-/// out[g, row, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
+/// out[row, g, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
 /// columns of u; if that `begins` the sums, whatever was in them.
 #[inline(always)]
 pub(super) fn add_products<R: Real, S: Simd>(
@@ -177,16 +234,17 @@ pub(super) fn add_products<R: Real, S: Simd>(
         for g in 0..groups {
             macro_rules! outer {
                 ($r:literal) => {
-                    // SAFETY: row + $r ≤ rows, so these rows exist in `block` and in group g of
-                    // `out`; group g of `u` has `lanes` times `halves` vectors. The lengths of all
-                    // three are asserted above.
+                    // SAFETY: row + $r ≤ rows, so these rows exist in `block`, and in `out`, where each has
+                    // `groups` groups; group g of `u` has `lanes` times `halves` vectors. The lengths of
+                    // all three are asserted above.
                     unsafe {
                         outer::<R, S, $r>(
                             simd,
                             block.as_ptr().add(row * lanes),
                             lanes,
                             u.as_ptr().add(g * lanes * halves),
-                            out.as_mut_ptr().add((g * rows + row) * halves),
+                            out.as_mut_ptr().add((row * groups + g) * halves),
+                            groups * halves,
                             begins,
                         )
                     }
@@ -209,7 +267,8 @@ pub(super) fn add_products<R: Real, S: Simd>(
 /// out[r, l] (+)= Σ_i rows[r, i] u[i, l], a tile of ROWS groups kept in registers.
 ///
 /// # Safety
-/// `rows` must have ROWS rows of `lanes` numbers, `u` `lanes` groups, `out` ROWS groups.
+/// `rows` must have ROWS rows of `lanes` numbers, `u` `lanes` groups, `out` ROWS groups, `stride` vectors from
+/// each to the next.
 #[inline(always)]
 unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     simd: S,
@@ -217,6 +276,7 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     lanes: usize,
     u: *const R::Vector<S>,
     out: *mut R::Vector<S>,
+    stride: usize,
     begins: bool,
 ) {
     let halves = vectors_per_group::<R, S>();
@@ -240,7 +300,7 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
         for r in 0..ROWS {
             // SAFETY: r < ROWS, and both places are below `halves`: within the promised groups of `out`.
             unsafe {
-                let out = out.add(r * halves);
+                let out = out.add(r * stride);
                 for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {
                     let old = if begins {
                         R::splat(simd, R::zeroed())

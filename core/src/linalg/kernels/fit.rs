@@ -4,7 +4,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, right};
-use super::combine::combine_eight;
+use super::combine::combine_many;
 use super::diagonals::combine;
 use super::hessian::add_planes;
 use super::moments::{MomentSums, dot};
@@ -212,10 +212,10 @@ pub fn accumulate_weighted(
             }
         }
         if planes == 1 {
-            combine_eight(block, coefficients, group);
+            combine_many(block, lanes, coefficients, group);
         } else {
             sum.fill(0.0);
-            combine_eight(block, coefficients, sum);
+            combine_many(block, lanes, coefficients, sum);
             let rows = group;
             Arch::new().dispatch(AddPlanes { p, sum, rows });
         }

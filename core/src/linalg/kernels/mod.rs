@@ -29,6 +29,7 @@ mod pairs;
 mod product;
 mod real;
 mod response;
+mod rounds;
 mod selection;
 mod small_transform;
 #[cfg(test)]
@@ -36,7 +37,7 @@ mod tests;
 mod transform;
 
 pub use cholesky::cholesky_pivots;
-pub use combine::{combine, combine_eight, correlate, correlate_eight};
+pub use combine::{column_products, combine, combine_many, correlate, correlate_many};
 pub use diagonals::line_diagonals;
 pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
@@ -50,6 +51,7 @@ pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, s
 pub use product::accumulate_product;
 pub use real::Real;
 pub use response::{ResponseTask, accumulate_response, fit_products};
+pub use rounds::{ROUND_LANES, RotatedPair, rotate_round, rotation_sums_of_round};
 pub use selection::{MOST_SELECTED, Steps, rejoin, select};
 pub use transform::{Congruence, congruence, congruence_scratch};
 

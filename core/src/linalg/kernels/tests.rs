@@ -368,10 +368,11 @@ fn combinations<T: Scalar>() {
         combine(&entries, &w, &mut mean);
         let terms = matrices.iter().zip(&w).map(|(d, w)| d[(p - 1, 0)] * *w);
         assert_near(entry::<T>(p, &mean, 1, (p - 1, 0), 0), terms.sum());
-        let probes: Vec<f64> = (0..LANES * rows).map(number).collect();
-        let mut out = vec![0.0; LANES * lanes];
-        correlate_eight(&entries, &probes, &mut out);
-        for k in 0..LANES {
+        let count = 2 * LANES;
+        let probes: Vec<f64> = (0..count * rows).map(number).collect();
+        let mut out = vec![0.0; count * lanes];
+        correlate_many(&entries, lanes, &probes, &mut out);
+        for k in 0..count {
             let left: f64 = out[k * lanes..][..lanes]
                 .iter()
                 .zip(&w)
@@ -381,12 +382,23 @@ fn combinations<T: Scalar>() {
             let right: f64 = mean.iter().zip(probe).map(|(x, s)| x * s).sum();
             assert_close(left, right);
         }
-        let coefficients: Vec<f64> = (0..lanes * LANES).map(|k| w[k / LANES]).collect();
-        let mut eight = vec![0.0; rows * LANES];
-        combine_eight(&entries, &coefficients, &mut eight);
-        for (x, mean) in eight.chunks_exact(LANES).zip(&mean) {
+        // The second group has twice the coefficients of the first.
+        let times = |k: usize| (1 + k / (lanes * LANES)) as f64;
+        let coefficients = (0..count * lanes).map(|k| times(k) * w[k / LANES % lanes]);
+        let coefficients: Vec<f64> = coefficients.collect();
+        let mut many = vec![0.0; rows * count];
+        combine_many(&entries, lanes, &coefficients, &mut many);
+        for (x, mean) in many.chunks_exact(count).zip(&mean) {
             assert_close(x[3], *mean);
+            assert_close(x[LANES + 5], 2.0 * mean);
         }
+        let products = column_products(&many, &many, count);
+        let expected = |j: usize, k: usize| {
+            let rows = many.chunks_exact(count);
+            rows.map(|row| row[j] * row[k]).sum::<f64>()
+        };
+        assert_close(products[3 * count + 9], expected(3, 9));
+        assert_close(products[11 * count + 2], expected(11, 2));
     }
 }
 

@@ -52,15 +52,15 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     }
 
     #[inline(never)] // see instances.rs
-    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
-        let eight = start_sums::inner_product_rows(eight, self.dimension());
+    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
+        let matrices = start_sums::inner_product_rows::<T>(matrices, self.dimension());
         Ok(self.sum(
             Work::Entries,
             |group| {
-                let mut sums = vec![0.0; eight.len()];
+                let mut sums = vec![0.0; matrices.len()];
                 for block in &group.blocks {
                     let (block, sizes) = (&block.original, &block.inverse_sizes);
-                    start_sums::add_correlations(block, sizes, &eight, &mut sums);
+                    start_sums::add_correlations(block, sizes, &matrices, &mut sums);
                 }
                 sums
             },

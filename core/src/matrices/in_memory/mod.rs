@@ -320,31 +320,6 @@ impl<T: Scalar> InMemory<T> {
         Ok(Self::of_blocks(&blocks, summary, constants, workers))
     }
 
-    /// A few matrices of equal weight, for one thread, standing where they are.
-    pub(crate) fn of_batch(criterion: Criterion, batch: SymmetricBatch<Recycled, T>) -> Self {
-        let (p, count) = (batch.size(), batch.lanes());
-        let block = Arc::new(Block {
-            batch,
-            weights: vec![1.0 / count as f64; count],
-            matrices: count,
-        });
-        let summary = Summary {
-            criterion,
-            len: count,
-            mean: weighted_mean(p, &[&*block], &Workers::One),
-            constant: 0.0,
-            reduction: None,
-        };
-        let constants = vec![0.0; count].into();
-        let mut set = Self::of_blocks(&[block], summary, constants, Workers::One);
-        for block in set.groups.iter_mut().flat_map(|group| &mut group.blocks) {
-            let mut d = TransformedBlock::room(&block.original);
-            d.entries_mut().copy_from_slice(block.original.entries());
-            block.transformed = Some(d);
-        }
-        set
-    }
-
     fn blocks(&self) -> impl Iterator<Item = &TransformedBlock<T>> {
         self.groups.iter().flat_map(|group| &group.blocks)
     }

@@ -42,12 +42,12 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
     }
 
     #[inline(never)] // see instances.rs
-    fn correlate(&mut self, eight: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
         let p = self.dimension();
-        let eight = start_sums::inner_product_rows(eight, p);
+        let matrices = start_sums::inner_product_rows::<T>(matrices, p);
         let metric = &self.metric;
         self.sum(
-            || vec![0.0; eight.len()],
+            || vec![0.0; matrices.len()],
             |sums, block, _| {
                 // n sizes are too many to keep, and cost next to nothing beside the reading.
                 let sizes = if metric.is_empty() {
@@ -55,7 +55,7 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
                 } else {
                     start_sums::inverse_sizes(p, block, metric)
                 };
-                start_sums::add_correlations(block, &sizes, &eight, sums);
+                start_sums::add_correlations(block, &sizes, &matrices, sums);
             },
             add_slices,
         )

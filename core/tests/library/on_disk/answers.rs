@@ -50,7 +50,11 @@ fn every_method_and_option_answers_as_in_memory() {
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
         let least = smallest(npy.open(), &options);
-        let within = if settings.restarts > 0 { TIED } else { EXACT };
+        let within = if settings.restarts > 0 {
+            WITHIN_TOLERANCE
+        } else {
+            EXACT
+        };
         for settings in [settings.clone(), swept(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
             for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
@@ -123,7 +127,7 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         for settings in [Settings::default(), swept(&Settings::default())] {
             // In memory, stored Hessians of larger matrices are first made in single precision.
             let single = p >= 32 && settings.hessian_memory > 0;
-            let within = if single { ROUNDED } else { EXACT };
+            let within = if single { WITHIN_TOLERANCE } else { EXACT };
             let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
             for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);

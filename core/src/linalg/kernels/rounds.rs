@@ -1,0 +1,524 @@
+//! Rotations of many pairs of components at a time, no two of which share a component.
+//!
+//! Every entry is then read and written once for both its components. The numbers are of single precision, sixteen matrices to a
+//! block.
+#![allow(unsafe_code)]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::{Real, RotationSums, width};
+use crate::linalg::{Scalar, Triangle};
+
+/// Matrices in a block.
+pub const ROUND_LANES: usize = f32::LANES;
+
+/// A pair of components, and its rotation (a, b) ← (c·a + s·b, c·b − s̄·a).
+#[derive(Clone, Copy, Debug)]
+pub struct RotatedPair {
+    /// a.
+    pub a: usize,
+    /// b, which is less.
+    pub b: usize,
+    /// c.
+    pub cosine: f32,
+    /// The real and the imaginary part of s.
+    pub sine: [f32; 2],
+}
+
+impl RotatedPair {
+    /// Without a rotation.
+    pub fn at_rest((a, b): (usize, usize)) -> Self {
+        Self {
+            a,
+            b,
+            cosine: 1.0,
+            sine: [0.0; 2],
+        }
+    }
+
+    fn rests(&self) -> bool {
+        self.sine == [0.0; 2]
+    }
+}
+
+/// What decides about the rotations of pairs of components of p×p matrices, which are of equal weight, in blocks.
+pub fn rotation_sums_of_round<T: Scalar>(
+    p: usize,
+    blocks: &[f32],
+    pairs: &[RotatedPair],
+    out: &mut [RotationSums<T>],
+) {
+    assert_eq!(
+        blocks.len() % (T::PLANES * Triangle::new(p).len() * ROUND_LANES),
+        0
+    );
+    assert_eq!(pairs.len(), out.len());
+    Arch::new().dispatch(Sums {
+        p,
+        blocks,
+        pairs,
+        out,
+    });
+}
+
+struct Sums<'a, T> {
+    p: usize,
+    blocks: &'a [f32],
+    pairs: &'a [RotatedPair],
+    out: &'a mut [RotationSums<T>],
+}
+
+impl<T: Scalar> WithSimd for Sums<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let triangle = Triangle::new(self.p);
+        let per_entry = ROUND_LANES / width::<f32, S>();
+        let plane = triangle.len() * per_entry;
+        let blocks = f32::vectors::<S>(self.blocks);
+        let zero = simd.splat_f32s(0.0);
+        let sum = |x: S::f32s| f64::from(simd.reduce_sum_f32s(x));
+        for (pair, out) in self.pairs.iter().zip(self.out) {
+            let (a, b) = (pair.a, pair.b);
+            let entries = [
+                triangle.diagonal(a),
+                triangle.diagonal(b),
+                triangle.index(a, b),
+            ];
+            let [aa, bb, ab] = entries.map(|entry| entry * per_entry);
+            // With h = aa − bb and g = 2ab: Σ h² − (Re g)², Σ h Re g, Σ h Im g, Σ (Re g)² − (Im g)², Σ Re g Im g.
+            let mut sums = [zero; 5];
+            for block in blocks.chunks_exact(T::PLANES * plane) {
+                for v in 0..per_entry {
+                    let h = simd.sub_f32s(block[aa + v], block[bb + v]);
+                    let re = simd.add_f32s(block[ab + v], block[ab + v]);
+                    sums[0] = simd.mul_add_e_f32s(h, h, sums[0]);
+                    sums[0] = simd.mul_add_e_f32s(simd.neg_f32s(re), re, sums[0]);
+                    sums[1] = simd.mul_add_e_f32s(h, re, sums[1]);
+                    if T::PLANES == 2 {
+                        let im = block[plane + ab + v];
+                        let im = simd.add_f32s(im, im);
+                        sums[2] = simd.mul_add_e_f32s(h, im, sums[2]);
+                        sums[3] = simd.mul_add_e_f32s(re, re, sums[3]);
+                        sums[3] = simd.mul_add_e_f32s(simd.neg_f32s(im), im, sums[3]);
+                        sums[4] = simd.mul_add_e_f32s(re, im, sums[4]);
+                    }
+                }
+            }
+            let mut imaginary = [0.0; 3];
+            if T::PLANES == 2 {
+                imaginary = [2.0 * sum(sums[2]), sum(sums[3]), 2.0 * sum(sums[4])];
+            }
+            *out = RotationSums {
+                on: sum(sums[0]),
+                off: T::from_parts(2.0 * sum(sums[1]), imaginary[0]),
+                square: T::from_parts(imaginary[1], imaginary[2]),
+            };
+        }
+    }
+}
+
+/// Rotates pairs, in one of which each component is.
+pub fn rotate_round(p: usize, planes: usize, blocks: &mut [f32], pairs: &[RotatedPair]) {
+    assert_eq!(
+        blocks.len() % (planes * Triangle::new(p).len() * ROUND_LANES),
+        0
+    );
+    assert_eq!(2 * pairs.len(), p);
+    assert!(pairs.iter().all(|pair| pair.b < pair.a && pair.a < p));
+    match planes {
+        1 => Arch::new().dispatch(Round::<1> { p, blocks, pairs }),
+        _ => Arch::new().dispatch(Round::<2> { p, blocks, pairs }),
+    }
+}
+
+struct Round<'a, const PLANES: usize> {
+    p: usize,
+    blocks: &'a mut [f32],
+    pairs: &'a [RotatedPair],
+}
+
+/// A rotation in vectors.
+#[derive(Clone, Copy)]
+struct Turn<V> {
+    cosine: V,
+    sine: [V; 2],
+}
+
+impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let triangle = Triangle::new(self.p);
+        let per_entry = ROUND_LANES / width::<f32, S>();
+        let plane = triangle.len() * per_entry;
+        let blocks = f32::vectors_mut::<S>(self.blocks);
+        for block in blocks.chunks_exact_mut(PLANES * plane) {
+            let block = Block::<S, PLANES> {
+                simd,
+                numbers: block.as_mut_ptr(),
+                plane,
+            };
+            for (k, left) in self.pairs.iter().enumerate() {
+                let (turn, rests) = (block.turn(left), left.rests());
+                for right in &self.pairs[..k] {
+                    if rests && right.rests() {
+                        continue;
+                    }
+                    let ends = [
+                        (left.a, right.a),
+                        (left.a, right.b),
+                        (left.b, right.a),
+                        (left.b, right.b),
+                    ];
+                    let entries = ends.map(|(i, j)| triangle.index(i, j) * per_entry);
+                    // What is stored is the entry (j, i) where i < j, the conjugate.
+                    let conjugated = ends.map(|(i, j)| i < j);
+                    let right = block.turn(right);
+                    for v in 0..per_entry {
+                        // SAFETY: the components are below p, so the entries are among those of a plane.
+                        unsafe {
+                            block.rotate(turn, right, entries.map(|entry| entry + v), conjugated);
+                        }
+                    }
+                }
+                if !rests {
+                    let (a, b) = (left.a, left.b);
+                    let corner = [
+                        triangle.diagonal(a),
+                        triangle.index(a, b),
+                        triangle.diagonal(b),
+                    ];
+                    let corner = corner.map(|entry| entry * per_entry);
+                    for v in 0..per_entry {
+                        // SAFETY: as above.
+                        unsafe { block.rotate_corner(turn, corner.map(|entry| entry + v)) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A block as vectors, of which a plane has so many.
+struct Block<S: Simd, const PLANES: usize> {
+    simd: S,
+    numbers: *mut S::f32s,
+    plane: usize,
+}
+
+/// A number's real part and, if there are two planes, its imaginary one.
+type Parts<S, const PLANES: usize> = [<S as Simd>::f32s; PLANES];
+
+impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
+    #[inline(always)]
+    fn turn(&self, pair: &RotatedPair) -> Turn<S::f32s> {
+        let [re, im] = pair.sine;
+        Turn {
+            cosine: self.simd.splat_f32s(pair.cosine),
+            sine: [self.simd.splat_f32s(re), self.simd.splat_f32s(im)],
+        }
+    }
+
+    /// # Safety
+    /// There must be so many vectors in a plane.
+    #[inline(always)]
+    unsafe fn load(&self, place: usize, conjugated: bool) -> Parts<S, PLANES> {
+        // SAFETY: the caller promises a place in each of the planes.
+        let mut parts = [unsafe { *self.numbers.add(place) }; PLANES];
+        if PLANES == 2 {
+            // SAFETY: as above.
+            let im = unsafe { *self.numbers.add(self.plane + place) };
+            parts[1] = if conjugated {
+                self.simd.neg_f32s(im)
+            } else {
+                im
+            };
+        }
+        parts
+    }
+
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn store(&self, place: usize, conjugated: bool, parts: Parts<S, PLANES>) {
+        // SAFETY: the caller promises a place in each of the planes.
+        unsafe { *self.numbers.add(place) = parts[0] };
+        if PLANES == 2 {
+            let im = parts[1];
+            let im = if conjugated {
+                self.simd.neg_f32s(im)
+            } else {
+                im
+            };
+            // SAFETY: as above.
+            unsafe { *self.numbers.add(self.plane + place) = im };
+        }
+    }
+
+    /// L X Rᴴ for the rotations L and R of two pairs, and the entries X between them, row after row.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn rotate(
+        &self,
+        left: Turn<S::f32s>,
+        right: Turn<S::f32s>,
+        places: [usize; 4],
+        conjugated: [bool; 4],
+    ) {
+        // SAFETY: the caller promises the places.
+        let x = unsafe {
+            [
+                self.load(places[0], conjugated[0]),
+                self.load(places[1], conjugated[1]),
+                self.load(places[2], conjugated[2]),
+                self.load(places[3], conjugated[3]),
+            ]
+        };
+        let x = self.on_both_sides(left, right, x);
+        for e in 0..4 {
+            // SAFETY: as above.
+            unsafe { self.store(places[e], conjugated[e], x[e]) };
+        }
+    }
+
+    /// The same for the entries (a, a), (a, b) and (b, b) of one pair.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    unsafe fn rotate_corner(&self, turn: Turn<S::f32s>, places: [usize; 3]) {
+        // SAFETY: the caller promises the places. (The diagonal's imaginary parts are zero, and stay so.)
+        unsafe {
+            let x = [
+                self.load(places[0], false),
+                self.load(places[1], false),
+                self.load(places[1], true),
+                self.load(places[2], false),
+            ];
+            let x = self.on_both_sides(turn, turn, x);
+            self.store(places[1], false, x[1]);
+            *self.numbers.add(places[0]) = x[0][0];
+            *self.numbers.add(places[2]) = x[3][0];
+        }
+    }
+
+    #[inline(always)]
+    fn on_both_sides(
+        &self,
+        left: Turn<S::f32s>,
+        right: Turn<S::f32s>,
+        [x, y, z, w]: [Parts<S, PLANES>; 4],
+    ) -> [Parts<S, PLANES>; 4] {
+        let ([x, z], [y, w]) = (self.turned(left, x, z), self.turned(left, y, w));
+        let [re, im] = right.sine;
+        let right = Turn {
+            cosine: right.cosine,
+            sine: [re, self.simd.neg_f32s(im)],
+        };
+        let ([x, y], [z, w]) = (self.turned(right, x, y), self.turned(right, z, w));
+        [x, y, z, w]
+    }
+
+    /// (c·x + s·y, c·y − s̄·x).
+    #[inline(always)]
+    fn turned(
+        &self,
+        turn: Turn<S::f32s>,
+        x: Parts<S, PLANES>,
+        y: Parts<S, PLANES>,
+    ) -> [Parts<S, PLANES>; 2] {
+        let simd = self.simd;
+        let (c, [re, im]) = (turn.cosine, turn.sine);
+        let (mut left, mut right) = (x, y);
+        for k in 0..PLANES {
+            left[k] = simd.mul_add_e_f32s(re, y[k], simd.mul_f32s(c, x[k]));
+            right[k] = simd.mul_add_e_f32s(simd.neg_f32s(re), x[k], simd.mul_f32s(c, y[k]));
+        }
+        if PLANES == 2 {
+            let minus = simd.neg_f32s(im);
+            left[0] = simd.mul_add_e_f32s(minus, y[1], left[0]);
+            left[1] = simd.mul_add_e_f32s(im, y[0], left[1]);
+            right[0] = simd.mul_add_e_f32s(minus, x[1], right[0]);
+            right[1] = simd.mul_add_e_f32s(im, x[0], right[1]);
+        }
+        [left, right]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::{Scalar as One, Scalar128b, Scalar256b, Scalar512b};
+
+    use super::*;
+    use crate::linalg::{Matrix, c64, product, product_adjoint};
+
+    const P: usize = 6;
+
+    /// Two blocks of matrices, and the same one by one.
+    fn made<T: Scalar>() -> (Vec<f32>, Vec<Matrix<T>>) {
+        let triangle = Triangle::new(P);
+        let plane = triangle.len() * ROUND_LANES;
+        let number = |k: usize| ((k * 37 + 11) % 23) as f32 / 11.5 - 1.0;
+        let mut blocks: Vec<f32> = (0..2 * T::PLANES * plane).map(number).collect();
+        if T::PLANES == 2 {
+            for imaginary in blocks.chunks_exact_mut(plane).skip(1).step_by(2) {
+                for a in 0..P {
+                    imaginary[triangle.diagonal(a) * ROUND_LANES..][..ROUND_LANES].fill(0.0);
+                }
+            }
+        }
+        let matrices = (0..2 * ROUND_LANES).map(|k| matrix(&blocks, k)).collect();
+        (blocks, matrices)
+    }
+
+    fn matrix<T: Scalar>(blocks: &[f32], k: usize) -> Matrix<T> {
+        let triangle = Triangle::new(P);
+        let plane = triangle.len() * ROUND_LANES;
+        let block = &blocks[k / ROUND_LANES * T::PLANES * plane..];
+        Matrix::from_fn(P, P, |a, b| {
+            let place = triangle.index(a, b) * ROUND_LANES + k % ROUND_LANES;
+            let imaginary = if T::PLANES == 2 {
+                block[plane + place]
+            } else {
+                0.0
+            };
+            let entry = T::from_parts(block[place].into(), imaginary.into());
+            if a >= b { entry } else { entry.conj() }
+        })
+    }
+
+    /// Three pairs, of which one rests.
+    fn pairs() -> [RotatedPair; 3] {
+        let turned = |a, b, angle: f32, phase: f32| RotatedPair {
+            cosine: angle.cos(),
+            sine: [angle.sin() * phase.cos(), angle.sin() * phase.sin()],
+            ..RotatedPair::at_rest((a, b))
+        };
+        [
+            turned(3, 0, 0.4, 0.0),
+            RotatedPair::at_rest((5, 1)),
+            turned(4, 2, -0.7, 0.0),
+        ]
+    }
+
+    /// The same in vectors of one width.
+    fn rotated<S: Simd, const PLANES: usize>(
+        simd: S,
+        blocks: &[f32],
+        pairs: &[RotatedPair],
+    ) -> Vec<f32> {
+        let mut blocks = blocks.to_vec();
+        let round = Round::<PLANES> {
+            p: P,
+            blocks: &mut blocks,
+            pairs,
+        };
+        round.with_simd(simd);
+        blocks
+    }
+
+    fn assert_rotated<T: Scalar, const PLANES: usize>(pairs: &[RotatedPair]) {
+        let (blocks, matrices) = made::<T>();
+        let mut rotation = Matrix::<T>::identity(P);
+        for pair in pairs {
+            let (a, b) = (pair.a, pair.b);
+            let sine = T::from_parts(pair.sine[0].into(), pair.sine[1].into());
+            rotation[(a, a)] = T::from_real(pair.cosine.into());
+            rotation[(b, b)] = rotation[(a, a)];
+            (rotation[(a, b)], rotation[(b, a)]) = (sine, -sine.conj());
+        }
+        let all = [
+            rotated::<_, PLANES>(One, &blocks, pairs),
+            rotated::<_, PLANES>(Scalar128b, &blocks, pairs),
+            rotated::<_, PLANES>(Scalar256b, &blocks, pairs),
+            rotated::<_, PLANES>(Scalar512b, &blocks, pairs),
+            {
+                let mut blocks = blocks;
+                rotate_round(P, PLANES, &mut blocks, pairs);
+                blocks
+            },
+        ];
+        for blocks in all {
+            for (k, d) in matrices.iter().enumerate() {
+                let expected = product_adjoint(&product(&rotation, d), &rotation);
+                let found = matrix::<T>(&blocks, k);
+                for (x, y) in found.as_slice().iter().zip(expected.as_slice()) {
+                    assert!((*x - *y).abs() < 1e-5, "{x:?} {y:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_is_a_rotation_of_every_matrix() {
+        assert_rotated::<f64, 1>(&pairs());
+        let mut pairs = pairs();
+        pairs[0].sine = [
+            0.3,
+            pairs[0].sine[0].mul_add(pairs[0].sine[0], -0.09).sqrt(),
+        ];
+        pairs[2].sine = [
+            -0.5,
+            pairs[2].sine[0].mul_add(pairs[2].sine[0], -0.25).sqrt(),
+        ];
+        assert_rotated::<c64, 2>(&pairs);
+    }
+
+    fn summed<T: Scalar, S: Simd>(
+        simd: S,
+        blocks: &[f32],
+        pairs: &[RotatedPair],
+    ) -> Vec<RotationSums<T>> {
+        let mut sums = vec![RotationSums::default(); pairs.len()];
+        let task = Sums {
+            p: P,
+            blocks,
+            pairs,
+            out: &mut sums,
+        };
+        task.with_simd(simd);
+        sums
+    }
+
+    fn assert_sums<T: Scalar>() {
+        let (blocks, matrices) = made::<T>();
+        let pairs = pairs();
+        let mut dispatched = vec![RotationSums::<T>::default(); pairs.len()];
+        rotation_sums_of_round(P, &blocks, &pairs, &mut dispatched);
+        let all = [
+            summed::<T, _>(One, &blocks, &pairs),
+            summed::<T, _>(Scalar128b, &blocks, &pairs),
+            summed::<T, _>(Scalar256b, &blocks, &pairs),
+            summed::<T, _>(Scalar512b, &blocks, &pairs),
+            dispatched,
+        ];
+        for (k, pair) in pairs.iter().enumerate() {
+            let mut expected = RotationSums::<T>::default();
+            for d in &matrices {
+                let h = (d[(pair.a, pair.a)] - d[(pair.b, pair.b)]).real();
+                let g = d[(pair.a, pair.b)] * 2.0;
+                expected += RotationSums {
+                    on: h * h - g.real() * g.real(),
+                    off: g * (2.0 * h),
+                    square: if T::PLANES == 2 { g * g } else { T::ZERO },
+                };
+            }
+            for sums in all.iter().map(|sums| sums[k]) {
+                assert!((sums.on - expected.on).abs() < 1e-4);
+                assert!((sums.off - expected.off).abs() < 1e-4);
+                assert!((sums.square - expected.square).abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_are_those_of_their_definition() {
+        assert_sums::<f64>();
+        assert_sums::<c64>();
+    }
+}

@@ -1,0 +1,187 @@
+//! Jacobi rotations of a few matrices, many pairs at a time.
+//!
+//! A sweep goes in rounds, as a tournament does: in each, every component is in one pair, and in all of them it has met every
+//! other once. The rotations of a round do not depend on each other.
+
+use crate::linalg::kernels::{
+    ROUND_LANES, RotatedPair, RotationSums, dispatch, rotate_round, rotation_sums_of_round,
+};
+use crate::linalg::{Matrix, Scalar, Singles, SymmetricBatch, Triangle};
+use crate::matrices::PairStep;
+use crate::pairwise::jacobi;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// A few matrices of equal weight, in single precision, which is more than a start needs.
+pub(super) struct Few<T> {
+    /// Blocks of them, entry-major, plane after plane. Their size is even: where there is no partner for the
+    /// last component, one of zeros is.
+    blocks: Singles,
+    size: usize,
+    /// How many of the components are not of zeros.
+    used: usize,
+    scalar: PhantomData<T>,
+}
+
+impl<T: Scalar> Few<T> {
+    /// All of them, scaled alike.
+    pub fn new<S: Deref<Target = [f64]>>(batch: &SymmetricBatch<S, T>) -> Self {
+        let (used, lanes) = (batch.size(), batch.lanes());
+        let size = used.next_multiple_of(2);
+        let (own, len) = (Triangle::new(used).len(), Triangle::new(size).len());
+        let mut blocks =
+            Singles::of_len(lanes.div_ceil(ROUND_LANES) * T::PLANES * len * ROUND_LANES);
+        let largest = batch.entries().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+        let scale = if largest > 0.0 { 1.0 / largest } else { 1.0 };
+        let (places, _) = blocks.numbers_mut().as_chunks_mut::<ROUND_LANES>();
+        for (block, planes) in places.chunks_exact_mut(T::PLANES * len).enumerate() {
+            let from = block * ROUND_LANES;
+            for (plane, places) in planes.chunks_exact_mut(len).enumerate() {
+                let rows = batch.entries()[plane * own * lanes..].chunks_exact(lanes);
+                for (place, row) in places.iter_mut().zip(rows.take(own)) {
+                    *place = [0.0; ROUND_LANES];
+                    let numbers = &row[from..lanes.min(from + ROUND_LANES)];
+                    let pairs = place.iter_mut().zip(numbers);
+                    pairs.for_each(|(x, y)| *x = (y * scale) as f32);
+                }
+                places[own..].fill([0.0; ROUND_LANES]);
+            }
+        }
+        Self {
+            blocks,
+            size,
+            used,
+            scalar: PhantomData,
+        }
+    }
+
+    /// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation` with it. Returns
+    /// whether any was rotated.
+    pub fn sweep(&mut self, rotation: &mut Matrix<T>, smallest: f64) -> bool {
+        let (size, mut any) = (self.size, false);
+        let mut sums = vec![RotationSums::<T>::default(); size / 2];
+        let mut steps: Vec<([usize; 2], PairStep<T>)> = Vec::with_capacity(size / 2);
+        for round in 0..size - 1 {
+            let mut pairs: Vec<RotatedPair> =
+                tournament(size, round).map(RotatedPair::at_rest).collect();
+            rotation_sums_of_round(size, self.blocks.numbers(), &pairs, &mut sums);
+            steps.clear();
+            for (pair, sums) in pairs.iter_mut().zip(&sums) {
+                if pair.a < self.used
+                    && let Some((step, _)) = jacobi::step(*sums, smallest)
+                    && let PairStep::Rotation { cosine, sine } = step
+                {
+                    pair.cosine = cosine as f32;
+                    pair.sine = [sine.real() as f32, sine.imaginary() as f32];
+                    steps.push(([pair.a, pair.b], step));
+                }
+            }
+            if steps.is_empty() {
+                continue;
+            }
+            any = true;
+            rotate_round(size, T::PLANES, self.blocks.numbers_mut(), &pairs);
+            dispatch(
+                #[inline(always)]
+                || {
+                    for ([a, b], step) in &steps {
+                        step.apply_to_rows(rotation, *a, *b);
+                    }
+                },
+            );
+        }
+        any
+    }
+}
+
+/// The pairs a > b of one of the size − 1 rounds in which each of an even number of components meets every other once: the last
+/// stands still, and the others go round it.
+fn tournament(size: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
+    let circle = size - 1;
+    (0..size / 2).map(move |k| {
+        let (one, other) = ((round + k) % circle, (round + circle - k) % circle);
+        match k {
+            0 => (circle, round),
+            _ => (one.max(other), one.min(other)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{self, c64, product, product_adjoint};
+    use crate::start::SplitMix;
+
+    #[test]
+    fn every_component_meets_every_other_once() {
+        for size in [2, 4, 10, 16] {
+            let mut met = Vec::new();
+            for round in 0..size - 1 {
+                let pairs: Vec<_> = tournament(size, round).collect();
+                let mut all: Vec<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+                all.sort_unstable();
+                assert_eq!(all, (0..size).collect::<Vec<_>>());
+                met.extend(pairs);
+            }
+            met.sort_unstable();
+            let every = (1..size).flat_map(|a| (0..a).map(move |b| (a, b)));
+            assert_eq!(met, every.collect::<Vec<_>>());
+        }
+    }
+
+    /// Sweeps of matrices that share their eigenvectors.
+    fn assert_diagonalized<T: Scalar>(p: usize, scale: f64) {
+        let mut random = SplitMix::new(p as u64);
+        let mut e = Matrix::<T>::zeros(p, p);
+        for (a, b) in Triangle::new(p).pairs() {
+            let part = T::from_parts(random.next(), random.next());
+            (e[(a, b)], e[(b, a)]) = (part, -part.conj());
+            e[(a, a)] = T::ZERO;
+        }
+        let q = linalg::unitary_exponential(&e);
+        let mut batch = SymmetricBatch::<_, T>::zeros(p, 24);
+        let plane = Triangle::new(p).len() * 24;
+        for k in 0..20 {
+            let d = Matrix::from_fn(p, p, |a, b| {
+                T::from_real(if a == b { scale * random.next() } else { 0.0 })
+            });
+            let mixed = product_adjoint(&product(&q, &d), &q);
+            for (entry, (a, b)) in Triangle::new(p).pairs().enumerate() {
+                batch.entries_mut()[entry * 24 + k] = mixed[(a, b)].real();
+                if T::PLANES == 2 {
+                    batch.entries_mut()[plane + entry * 24 + k] = mixed[(a, b)].imaginary();
+                }
+            }
+        }
+        let mut few = Few::new(&batch);
+        let mut rotation = Matrix::identity(p);
+        let mut sweeps = 0..10;
+        while sweeps.next().is_some() && few.sweep(&mut rotation, 1e-4) {}
+        assert!(!sweeps.is_empty(), "p {p}: sweeps converge");
+        for k in 0..20 {
+            let d = batch.matrix(k);
+            let d = product_adjoint(&product(&rotation, &d), &rotation);
+            let off = (1..p).flat_map(|a| (0..a).map(move |b| (a, b)));
+            let off = off.fold(0.0_f64, |m, (a, b)| m.max(d[(a, b)].abs()));
+            assert!(off < 1e-3 * scale, "p {p}: {off}");
+        }
+        let unit = product_adjoint(&rotation, &rotation);
+        let identity = Matrix::<T>::identity(p);
+        for (x, y) in unit.as_slice().iter().zip(identity.as_slice()) {
+            assert!((*x - *y).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn sweeps_diagonalize_what_can_be() {
+        // Of sizes even and odd, and of any scale.
+        for (p, scale) in [(2, 1.0), (3, 1e-30), (7, 1e40), (10, 1.0)] {
+            assert_diagonalized::<f64>(p, scale);
+            assert_diagonalized::<c64>(p, scale);
+        }
+        // A single component has no partner.
+        let mut one = Few::new(&SymmetricBatch::<_, f64>::zeros(1, 8));
+        assert!(!one.sweep(&mut Matrix::identity(1), 1e-4));
+    }
+}
