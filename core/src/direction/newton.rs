@@ -163,18 +163,7 @@ impl Preconditioner {
                 let (ab, ba, other) = (own, own, 0.0);
                 return InverseBlock { ab, ba, other };
             }
-            let (ab, ba) = (gamma[(a, b)], gamma[(b, a)]);
-            let (mean, half) = (0.5 * (ab + ba), 0.5 * (ab - ba));
-            let radius = (half * half + 1.0).sqrt();
-            let large = mean + radius;
-            let small = (mean - radius).max(FLOOR * large);
-            let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
-            let middle = 0.5 * (1.0 / large + 1.0 / small);
-            InverseBlock {
-                ab: middle + slant * half,
-                ba: middle - slant * half,
-                other: slant,
-            }
+            inverse_block(gamma[(a, b)], gamma[(b, a)])
         };
         Self(pairs(gamma.rows()).map(inverse).collect())
     }
@@ -188,6 +177,31 @@ impl Preconditioner {
             z[ab] = r[ab] * inverse.ab + r[ba].conj() * inverse.other;
             z[ba] = r[ba] * inverse.ba + r[ab].conj() * inverse.other;
         }
+    }
+}
+
+/// The inverse of \[\[x, 1\], \[1, y\]\], or of what it is once its smaller eigenvalue is lifted.
+fn inverse_block(x: f64, y: f64) -> InverseBlock {
+    let (trace, determinant) = (x + y, x * y - 1.0);
+    // The determinant over the square of the trace is q/(1 + q)² for eigenvalues whose ratio is q.
+    if determinant >= FLOOR / (1.0 + FLOOR).powi(2) * trace * trace {
+        let inverse = 1.0 / determinant;
+        return InverseBlock {
+            ab: y * inverse,
+            ba: x * inverse,
+            other: -inverse,
+        };
+    }
+    let (mean, half) = (0.5 * trace, 0.5 * (x - y));
+    let radius = (half * half + 1.0).sqrt();
+    let large = mean + radius;
+    let small = (mean - radius).max(FLOOR * large);
+    let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
+    let middle = 0.5 * (1.0 / large + 1.0 / small);
+    InverseBlock {
+        ab: middle + slant * half,
+        ba: middle - slant * half,
+        other: slant,
     }
 }
 
@@ -259,6 +273,30 @@ mod tests {
             .solve(&gradient, &mut e);
         assert!((3.0 * e[(0, 1)] + e[(1, 0)] - 0.7).abs() < 1e-14);
         assert!((e[(0, 1)] + 1.5 * e[(1, 0)] + 0.3).abs() < 1e-14);
+    }
+
+    #[test]
+    fn eigenvalues_of_blocks_are_lifted_where_they_are_too_small() {
+        // On either side of where they begin to be, and where they would be negative.
+        for (x, y) in [
+            (1.01, 1.02),
+            (1.0, 1.0),
+            (5.0, 0.3),
+            (0.1, 0.2),
+            (1.018, 1.022),
+        ] {
+            let InverseBlock { ab, ba, other } = inverse_block(x, y);
+            let trace: f64 = ab + ba;
+            let root = ((ab - ba).powi(2) + 4.0 * other * other).sqrt();
+            let (small, large) = (0.5 * (trace - root), 0.5 * (trace + root));
+            assert!(
+                small > 0.0 && large * FLOOR <= small * (1.0 + 1e-9),
+                "{x} {y}"
+            );
+            // The larger eigenvalue of the block remains.
+            let expected = 0.5 * (x + y) + (0.25 * (x - y).powi(2) + 1.0).sqrt();
+            assert!((small * expected - 1.0).abs() < 1e-9, "{x} {y}");
+        }
     }
 
     #[test]

@@ -56,9 +56,9 @@ impl<T: Scalar> Few<T> {
     }
 
     /// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation` with it. Returns
-    /// whether any was rotated.
-    pub fn sweep(&mut self, rotation: &mut Matrix<T>, smallest: f64) -> bool {
-        let (size, mut any) = (self.size, false);
+    /// the largest sine of the angles, 0 if no pair was rotated.
+    pub fn sweep(&mut self, rotation: &mut Matrix<T>, smallest: f64) -> f64 {
+        let (size, mut largest) = (self.size, 0.0_f64);
         let mut sums = vec![RotationSums::<T>::default(); size / 2];
         let mut steps: Vec<([usize; 2], PairStep<T>)> = Vec::with_capacity(size / 2);
         for round in 0..size - 1 {
@@ -68,9 +68,10 @@ impl<T: Scalar> Few<T> {
             steps.clear();
             for (pair, sums) in pairs.iter_mut().zip(&sums) {
                 if pair.a < self.used
-                    && let Some((step, _)) = jacobi::step(*sums, smallest)
+                    && let Some((step, size)) = jacobi::step(*sums, smallest)
                     && let PairStep::Rotation { cosine, sine } = step
                 {
+                    largest = largest.max(size);
                     pair.cosine = cosine as f32;
                     pair.sine = [sine.real() as f32, sine.imaginary() as f32];
                     steps.push(([pair.a, pair.b], step));
@@ -79,7 +80,6 @@ impl<T: Scalar> Few<T> {
             if steps.is_empty() {
                 continue;
             }
-            any = true;
             rotate_round(size, T::PLANES, self.blocks.numbers_mut(), &pairs);
             dispatch(
                 #[inline(always)]
@@ -90,7 +90,7 @@ impl<T: Scalar> Few<T> {
                 },
             );
         }
-        any
+        largest
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let mut few = Few::new(&batch);
         let mut rotation = Matrix::identity(p);
         let mut sweeps = 0..10;
-        while sweeps.next().is_some() && few.sweep(&mut rotation, 1e-4) {}
+        while sweeps.next().is_some() && few.sweep(&mut rotation, 1e-4) > 0.0 {}
         assert!(!sweeps.is_empty(), "p {p}: sweeps converge");
         for k in 0..20 {
             let d = batch.matrix(k);
@@ -182,6 +182,6 @@ mod tests {
         }
         // A single component has no partner.
         let mut one = Few::new(&SymmetricBatch::<_, f64>::zeros(1, 8));
-        assert!(!one.sweep(&mut Matrix::identity(1), 1e-4));
+        assert_eq!(one.sweep(&mut Matrix::identity(1), 1e-4), 0.0);
     }
 }

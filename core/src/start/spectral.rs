@@ -25,7 +25,9 @@ use crate::matrices::WorkingSet;
 const MOST: usize = 16;
 /// Sweeps of Jacobi rotations at most, and the smallest angle worth a rotation.
 const SWEEPS: usize = 6;
-const ANGLE: f64 = 0.01;
+const ANGLE: f64 = 0.003;
+/// A sweep without a larger sine is the last: the next would have its square.
+const LAST: f64 = 0.05;
 
 /// The start; other seeds end in other combinations.
 pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
@@ -109,7 +111,7 @@ fn energy<T: Scalar>(batch: &Combinations<T>) -> f64 {
 fn rotated<T: Scalar>(matrices: &Combinations<T>, mut rotation: Matrix<T>) -> Matrix<T> {
     let mut few = Few::new(matrices);
     let mut sweeps = 0..SWEEPS;
-    while sweeps.next().is_some() && few.sweep(&mut rotation, ANGLE) {}
+    while sweeps.next().is_some() && few.sweep(&mut rotation, ANGLE) > LAST {}
     rotation
 }
 
