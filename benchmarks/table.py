@@ -77,8 +77,8 @@ def cell(answer, ours, seeds):
     late = [iterations for iterations, arrives in ends if not arrives]
     if len(late) == few:
         time = duration(statistics.median(answer["seconds"]))
-        least = times(min(ratios(answer, ours)))
-        return f"{time} for {late[0]} iterations and not there yet, > {least}"
+        least = spread(ratios(answer, ours), times)
+        return f"{time} for {late[0]} iterations and not there yet, > {least}{note}"
     some = f", {len(late)} not there yet" if late else ""
     loss = f"loss {statistics.median(answer['losses']):.3g}"
     time = duration(statistics.median(answer["seconds"]))
@@ -97,7 +97,8 @@ def readme(results):
     processor = results["machine"].rsplit(", ", 1)[1]
     lines = [
         "Time to a gradient norm of 10⁻⁶, measured by the same function for all, on one thread:",
-        f"medians over {seeds} sets (seeds), the same for all, with the range in brackets;",
+        f"medians over {seeds} sets (seeds; of the MEG sets, orders of the channels), the same for all, with",
+        "the range in brackets;",
         "times as long as codiag, set by set; the median of the losses reached.",
         f"`make bench`, {day.day} {day:%B} {day.year}, on a shared virtual machine with",
         f"{cores} cores ({processor}).",
