@@ -97,9 +97,9 @@ def readme(results):
     processor = results["machine"].rsplit(", ", 1)[1]
     lines = [
         "Time to a gradient norm of 10⁻⁶, measured by the same function for all, on one thread:",
-        f"medians over {seeds} sets (seeds; of the MEG sets, orders of the channels), the same for all, with",
-        "the range in brackets;",
-        "times as long as codiag, set by set; the median of the losses reached.",
+        f"medians over {seeds} sets (seeds; of the MEG sets, orders of the channels), the same",
+        "for all, with the range in brackets; times as long as codiag, set by set; the median of",
+        "the losses reached.",
         f"`make bench`, {day.day} {day:%B} {day.year}, on a shared virtual machine with",
         f"{cores} cores ({processor}).",
         "",
