@@ -25,6 +25,7 @@ pub use on_disk::{MatrixFile, OnDisk, Reading, Watcher};
 pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;
 pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank, rank_by_size};
+pub(crate) use start_sums::AT_ONCE;
 pub use summary::Summary;
 pub use working_set::{
     FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables, WorkingSet,

@@ -5,6 +5,9 @@ use super::groups::packed_len;
 use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{Matrix, Recycled, Scalar, Triangle};
 
+/// How many matrices a start correlates a set with at once, at most: budgets of memory count on it.
+pub const AT_ONCE: usize = 16;
+
 /// The packed entries of a symmetric matrix as weights, such that their product with another packed
 /// matrix is the two's inner product: entries off the diagonal count twice.
 pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {

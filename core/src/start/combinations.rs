@@ -10,7 +10,7 @@ use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
-use crate::matrices::{InMemory, MatrixSet, SetOptions, WorkingSet};
+use crate::matrices::{AT_ONCE, InMemory, MatrixSet, SetOptions, WorkingSet};
 
 /// Combinations whose energy is below this share of the largest are rounding.
 const SMALLEST: f64 = 1e-20;
@@ -61,15 +61,22 @@ fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
 fn operate<T: Scalar>(set: &mut dyn WorkingSet<T>, rows: &Matrix) -> Result<Matrix, Error> {
     let scale = entry_scale::<T>(set.summary().dimension());
-    let lanes = rows.rows().next_multiple_of(LANES);
-    let mut matrices = vec![0.0; scale.len() * lanes];
-    for (entry, (numbers, scale)) in matrices.chunks_exact_mut(lanes).zip(&scale).enumerate() {
-        let places = numbers.iter_mut().take(rows.rows()).enumerate();
-        places.for_each(|(k, x)| *x = rows[(k, entry)] * scale);
+    let mut out = Matrix::zeros(rows.rows(), rows.columns());
+    for first in (0..rows.rows()).step_by(AT_ONCE) {
+        let count = AT_ONCE.min(rows.rows() - first);
+        let lanes = count.next_multiple_of(LANES);
+        let mut matrices = vec![0.0; scale.len() * lanes];
+        for (entry, (numbers, scale)) in matrices.chunks_exact_mut(lanes).zip(&scale).enumerate() {
+            let places = numbers.iter_mut().take(count).enumerate();
+            places.for_each(|(k, x)| *x = rows[(first + k, entry)] * scale);
+        }
+        let sums = set.correlate(&matrices)?;
+        for k in 0..count {
+            let places = out.row_mut(first + k).iter_mut().zip(&scale).enumerate();
+            places.for_each(|(entry, (x, scale))| *x = sums[entry * lanes + k] / scale);
+        }
     }
-    let sums = set.correlate(&matrices)?;
-    let entry = |k: usize, entry: usize| sums[entry * lanes + k] / scale[entry];
-    Ok(Matrix::from_fn(rows.rows(), rows.columns(), entry))
+    Ok(out)
 }
 
 /// An orthonormal basis of the span of the rows.

@@ -19,10 +19,10 @@ use super::{SplitMix, eigen};
 use crate::Error;
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
 use crate::linalg::{self, Matrix, Recycled, Scalar, Scratch, SymmetricBatch, Triangle};
-use crate::matrices::WorkingSet;
+use crate::matrices::{AT_ONCE, WorkingSet};
 
 /// Combinations at most.
-const MOST: usize = 16;
+const MOST: usize = AT_ONCE;
 /// Sweeps of Jacobi rotations at most, and the smallest angle worth a rotation.
 const SWEEPS: usize = 6;
 const ANGLE: f64 = 0.003;

@@ -4,6 +4,9 @@
 //! block.
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+mod tests;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Real, RotationSums, width};
@@ -41,6 +44,13 @@ impl RotatedPair {
     }
 }
 
+/// Where the entries of p×p matrices are, how many vectors each takes, and a plane of them.
+#[inline(always)]
+fn layout<S: Simd>(p: usize) -> (Triangle, usize, usize) {
+    let (triangle, per_entry) = (Triangle::new(p), ROUND_LANES / width::<f32, S>());
+    (triangle, per_entry, triangle.len() * per_entry)
+}
+
 /// What decides about the rotations of pairs of components of p×p matrices, which are of equal weight, in blocks.
 pub fn rotation_sums_of_round<T: Scalar>(
     p: usize,
@@ -73,9 +83,7 @@ impl<T: Scalar> WithSimd for Sums<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let triangle = Triangle::new(self.p);
-        let per_entry = ROUND_LANES / width::<f32, S>();
-        let plane = triangle.len() * per_entry;
+        let (triangle, per_entry, plane) = layout::<S>(self.p);
         let blocks = f32::vectors::<S>(self.blocks);
         let zero = simd.splat_f32s(0.0);
         let sum = |x: S::f32s| f64::from(simd.reduce_sum_f32s(x));
@@ -151,9 +159,7 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let triangle = Triangle::new(self.p);
-        let per_entry = ROUND_LANES / width::<f32, S>();
-        let plane = triangle.len() * per_entry;
+        let (triangle, per_entry, plane) = layout::<S>(self.p);
         let blocks = f32::vectors_mut::<S>(self.blocks);
         for block in blocks.chunks_exact_mut(PLANES * plane) {
             let block = Block::<S, PLANES> {
@@ -347,178 +353,5 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
             right[1] = simd.mul_add_e_f32s(im, x[0], right[1]);
         }
         [left, right]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pulp::{Scalar as One, Scalar128b, Scalar256b, Scalar512b};
-
-    use super::*;
-    use crate::linalg::{Matrix, c64, product, product_adjoint};
-
-    const P: usize = 6;
-
-    /// Two blocks of matrices, and the same one by one.
-    fn made<T: Scalar>() -> (Vec<f32>, Vec<Matrix<T>>) {
-        let triangle = Triangle::new(P);
-        let plane = triangle.len() * ROUND_LANES;
-        let number = |k: usize| ((k * 37 + 11) % 23) as f32 / 11.5 - 1.0;
-        let mut blocks: Vec<f32> = (0..2 * T::PLANES * plane).map(number).collect();
-        if T::PLANES == 2 {
-            for imaginary in blocks.chunks_exact_mut(plane).skip(1).step_by(2) {
-                for a in 0..P {
-                    imaginary[triangle.diagonal(a) * ROUND_LANES..][..ROUND_LANES].fill(0.0);
-                }
-            }
-        }
-        let matrices = (0..2 * ROUND_LANES).map(|k| matrix(&blocks, k)).collect();
-        (blocks, matrices)
-    }
-
-    fn matrix<T: Scalar>(blocks: &[f32], k: usize) -> Matrix<T> {
-        let triangle = Triangle::new(P);
-        let plane = triangle.len() * ROUND_LANES;
-        let block = &blocks[k / ROUND_LANES * T::PLANES * plane..];
-        Matrix::from_fn(P, P, |a, b| {
-            let place = triangle.index(a, b) * ROUND_LANES + k % ROUND_LANES;
-            let imaginary = if T::PLANES == 2 {
-                block[plane + place]
-            } else {
-                0.0
-            };
-            let entry = T::from_parts(block[place].into(), imaginary.into());
-            if a >= b { entry } else { entry.conj() }
-        })
-    }
-
-    /// Three pairs, of which one rests.
-    fn pairs() -> [RotatedPair; 3] {
-        let turned = |a, b, angle: f32, phase: f32| RotatedPair {
-            cosine: angle.cos(),
-            sine: [angle.sin() * phase.cos(), angle.sin() * phase.sin()],
-            ..RotatedPair::at_rest((a, b))
-        };
-        [
-            turned(3, 0, 0.4, 0.0),
-            RotatedPair::at_rest((5, 1)),
-            turned(4, 2, -0.7, 0.0),
-        ]
-    }
-
-    /// The same in vectors of one width.
-    fn rotated<S: Simd, const PLANES: usize>(
-        simd: S,
-        blocks: &[f32],
-        pairs: &[RotatedPair],
-    ) -> Vec<f32> {
-        let mut blocks = blocks.to_vec();
-        let round = Round::<PLANES> {
-            p: P,
-            blocks: &mut blocks,
-            pairs,
-        };
-        round.with_simd(simd);
-        blocks
-    }
-
-    fn assert_rotated<T: Scalar, const PLANES: usize>(pairs: &[RotatedPair]) {
-        let (blocks, matrices) = made::<T>();
-        let mut rotation = Matrix::<T>::identity(P);
-        for pair in pairs {
-            let (a, b) = (pair.a, pair.b);
-            let sine = T::from_parts(pair.sine[0].into(), pair.sine[1].into());
-            rotation[(a, a)] = T::from_real(pair.cosine.into());
-            rotation[(b, b)] = rotation[(a, a)];
-            (rotation[(a, b)], rotation[(b, a)]) = (sine, -sine.conj());
-        }
-        let all = [
-            rotated::<_, PLANES>(One, &blocks, pairs),
-            rotated::<_, PLANES>(Scalar128b, &blocks, pairs),
-            rotated::<_, PLANES>(Scalar256b, &blocks, pairs),
-            rotated::<_, PLANES>(Scalar512b, &blocks, pairs),
-            {
-                let mut blocks = blocks;
-                rotate_round(P, PLANES, &mut blocks, pairs);
-                blocks
-            },
-        ];
-        for blocks in all {
-            for (k, d) in matrices.iter().enumerate() {
-                let expected = product_adjoint(&product(&rotation, d), &rotation);
-                let found = matrix::<T>(&blocks, k);
-                for (x, y) in found.as_slice().iter().zip(expected.as_slice()) {
-                    assert!((*x - *y).abs() < 1e-5, "{x:?} {y:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_round_is_a_rotation_of_every_matrix() {
-        assert_rotated::<f64, 1>(&pairs());
-        let mut pairs = pairs();
-        pairs[0].sine = [
-            0.3,
-            pairs[0].sine[0].mul_add(pairs[0].sine[0], -0.09).sqrt(),
-        ];
-        pairs[2].sine = [
-            -0.5,
-            pairs[2].sine[0].mul_add(pairs[2].sine[0], -0.25).sqrt(),
-        ];
-        assert_rotated::<c64, 2>(&pairs);
-    }
-
-    fn summed<T: Scalar, S: Simd>(
-        simd: S,
-        blocks: &[f32],
-        pairs: &[RotatedPair],
-    ) -> Vec<RotationSums<T>> {
-        let mut sums = vec![RotationSums::default(); pairs.len()];
-        let task = Sums {
-            p: P,
-            blocks,
-            pairs,
-            out: &mut sums,
-        };
-        task.with_simd(simd);
-        sums
-    }
-
-    fn assert_sums<T: Scalar>() {
-        let (blocks, matrices) = made::<T>();
-        let pairs = pairs();
-        let mut dispatched = vec![RotationSums::<T>::default(); pairs.len()];
-        rotation_sums_of_round(P, &blocks, &pairs, &mut dispatched);
-        let all = [
-            summed::<T, _>(One, &blocks, &pairs),
-            summed::<T, _>(Scalar128b, &blocks, &pairs),
-            summed::<T, _>(Scalar256b, &blocks, &pairs),
-            summed::<T, _>(Scalar512b, &blocks, &pairs),
-            dispatched,
-        ];
-        for (k, pair) in pairs.iter().enumerate() {
-            let mut expected = RotationSums::<T>::default();
-            for d in &matrices {
-                let h = (d[(pair.a, pair.a)] - d[(pair.b, pair.b)]).real();
-                let g = d[(pair.a, pair.b)] * 2.0;
-                expected += RotationSums {
-                    on: h * h - g.real() * g.real(),
-                    off: g * (2.0 * h),
-                    square: if T::PLANES == 2 { g * g } else { T::ZERO },
-                };
-            }
-            for sums in all.iter().map(|sums| sums[k]) {
-                assert!((sums.on - expected.on).abs() < 1e-4);
-                assert!((sums.off - expected.off).abs() < 1e-4);
-                assert!((sums.square - expected.square).abs() < 1e-4);
-            }
-        }
-    }
-
-    #[test]
-    fn sums_are_those_of_their_definition() {
-        assert_sums::<f64>();
-        assert_sums::<c64>();
     }
 }

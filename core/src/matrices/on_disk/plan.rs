@@ -6,6 +6,7 @@
 
 use crate::linalg::Triangle;
 use crate::linalg::kernels::{LANES, congruence_scratch, hessian_len};
+use crate::matrices::AT_ONCE;
 use crate::statistics::single_len;
 use crate::{Error, Memory, Settings};
 
@@ -135,12 +136,15 @@ impl Needs {
             bytes
         };
         let packed = self.planes * Triangle::new(r).len();
-        let sums = ((1 + self.planes) * r * r).max(8 * packed) + hessian;
+        // The start sums for some matrices at once, and has as many before and after.
+        let start = (window + 6) * AT_ONCE * packed;
+        let sums = (1 + self.planes) * r * r + hessian;
         let weights = if self.weighted { self.n } else { 0 };
         // The Hessian is the solver's once more, if it is large in single precision, too; a dozen p×p matrices
         // are about.
         let copies = hessian + single_len(hessian).div_ceil(2);
-        let shared = (window + 1) * sums + copies + 12 * self.planes * p * p + weights;
+        let iterations = (window + 1) * sums + copies;
+        let shared = start.max(iterations) + 12 * self.planes * p * p + weights;
         8 * (threads * (scratch + blocks + pieces) + shared) + threads * bytes
     }
 }
