@@ -10,9 +10,10 @@
 //!   acts on the real and imaginary parts of e_a side by side.
 
 use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, LANES, Real};
+use crate::linalg::kernels::{self, LANES, ReadAs, Real};
 use crate::linalg::{self, Matrix, Recycled, Scalar, Singles, Triangle, reals, reals_mut};
 use crate::threads::Workers;
+use bytemuck::{cast_slice, cast_slice_mut};
 use std::marker::PhantomData;
 
 /// Gradient and Γ at the current point.
@@ -92,7 +93,7 @@ pub struct Hessian<T = f64> {
     /// copy of the rows if there are many; once it has been asked for.
     single: Singles,
     current: Current,
-    /// The operands of a product, in the layout of the row blocks.
+    /// The operands of a product, in the layout of the row blocks and the precision of the sums.
     operand: Recycled,
     result: Recycled,
     /// Who works on a product.
@@ -128,15 +129,14 @@ impl<T: Scalar> Hessian<T> {
 
     /// Any numbers, to be overwritten.
     pub(crate) fn unset(criterion: Criterion, p: usize) -> Self {
-        let len = p.next_multiple_of(LANES) * T::PLANES * p;
         Self {
             criterion,
             p,
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Singles::default(),
             current: Current::Rows,
-            operand: Recycled::zeros(len),
-            result: Recycled::zeros(len),
+            operand: Recycled::default(),
+            result: Recycled::default(),
             workers: Workers::One,
             scalar: PhantomData,
         }
@@ -244,9 +244,12 @@ impl<T: Scalar> Hessian<T> {
         let mut product = if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
             self.small_product(e)
         } else if self.current == Current::Rows && self.rows.len() < MANY {
-            self.in_groups::<LANES>(e, Self::multiply_rows)
+            self.in_groups::<f64, LANES>(e, Self::multiply_rows)
+        } else if self.current == Current::Single {
+            // No more digits are known.
+            self.in_groups::<f32, { f32::LANES }>(e, Self::multiply_single::<f32>)
         } else {
-            self.in_groups::<{ f32::LANES }>(e, Self::multiply_single)
+            self.in_groups::<f64, { f32::LANES }>(e, Self::multiply_single::<f64>)
         };
         self.criterion.add_determinant(&mut product, e);
         product
@@ -254,21 +257,25 @@ impl<T: Scalar> Hessian<T> {
 }
 
 impl<T: Scalar> Hessian<T> {
-    /// The rows M^a e_a, by products of `operand` with row blocks in groups of L.
-    fn in_groups<const L: usize>(&mut self, e: &Matrix<T>, multiply: fn(&mut Self)) -> Matrix<T> {
+    /// The rows M^a e_a, by products of `operand` with row blocks in groups of L, whose sums are of the precision of N.
+    fn in_groups<N: Real, const L: usize>(
+        &mut self,
+        e: &Matrix<T>,
+        multiply: fn(&mut Self),
+    ) -> Matrix<T> {
         let p = self.p;
-        let len = p.next_multiple_of(L) * T::PLANES * p;
-        if self.operand.len() != len {
-            (self.operand, self.result) = (Recycled::zeros(len), Recycled::zeros(len));
+        let doubles = p.next_multiple_of(L) * T::PLANES * p * size_of::<N>() / size_of::<f64>();
+        if self.operand.len() != doubles {
+            (self.operand, self.result) = (Recycled::zeros(doubles), Recycled::zeros(doubles));
         }
         let mut product = Matrix::zeros(p, p);
-        let (operand, _) = self.operand.as_chunks_mut::<L>();
+        let (operand, _) = cast_slice_mut::<f64, N>(&mut self.operand).as_chunks_mut::<L>();
         let panels = operand.chunks_exact_mut(T::PLANES * p);
         for (rows, panel) in e.as_slice().chunks(p * L).zip(panels) {
             rows_to_panel(rows, panel);
         }
         multiply(self);
-        let (result, _) = self.result.as_chunks::<L>();
+        let (result, _) = cast_slice::<f64, N>(&self.result).as_chunks::<L>();
         let panels = result.chunks_exact(T::PLANES * p);
         for (rows, panel) in product.as_mut_slice().chunks_mut(p * L).zip(panels) {
             panel_to_rows(panel, rows);
@@ -292,7 +299,10 @@ impl<T: Scalar> Hessian<T> {
     }
 
     /// The same in single precision, of which a copy is made if need be, a group of row blocks at a time.
-    fn multiply_single(&mut self) {
+    fn multiply_single<N: Real>(&mut self)
+    where
+        f32: ReadAs<N>,
+    {
         let size = T::PLANES * self.p;
         let entries = Triangle::new(size).len();
         let (block, panel) = (entries * f32::LANES, size * f32::LANES);
@@ -301,8 +311,8 @@ impl<T: Scalar> Hessian<T> {
             .set_len(kernels::hessian_len_in::<f32>(self.p, T::PLANES));
         // A group has as many numbers as two of double precision, but for the last.
         let mut rows = self.rows.chunks(block);
-        let panels = self.operand.chunks_exact(panel);
-        let panels = panels.zip(self.result.chunks_exact_mut(panel));
+        let panels = cast_slice::<f64, N>(&self.operand).chunks_exact(panel);
+        let panels = panels.zip(cast_slice_mut(&mut self.result).chunks_exact_mut(panel));
         let singles = self.single.numbers_mut();
         let groups = singles.chunks_exact_mut(block).zip(panels);
         let mut groups: Vec<_> = groups.map(|group| (group, rows.next())).collect();
@@ -334,25 +344,29 @@ fn round_rows(entries: usize, rows: &[f64], single: &mut [f32]) {
 }
 
 /// Up to L rows side by side, as the row blocks are: their real parts, then the imaginary ones.
-fn rows_to_panel<T: Scalar, const L: usize>(rows: &[T], panel: &mut [[f64; L]]) {
+fn rows_to_panel<T: Scalar, N: Real, const L: usize>(rows: &[T], panel: &mut [[N; L]]) {
     let p = panel.len() / T::PLANES;
     let (real, imaginary) = panel.split_at_mut(p);
     for (l, row) in rows.chunks_exact(p).enumerate() {
         for (place, x) in real.iter_mut().zip(row) {
-            place[l] = x.real();
+            place[l] = N::rounded(x.real());
         }
         for (place, x) in imaginary.iter_mut().zip(row) {
-            place[l] = x.imaginary();
+            place[l] = N::rounded(x.imaginary());
         }
     }
 }
 
-fn panel_to_rows<T: Scalar, const L: usize>(panel: &[[f64; L]], rows: &mut [T]) {
+fn panel_to_rows<T: Scalar, N: Real, const L: usize>(panel: &[[N; L]], rows: &mut [T]) {
     let p = panel.len() / T::PLANES;
     for (l, row) in rows.chunks_exact_mut(p).enumerate() {
         for (b, x) in row.iter_mut().enumerate() {
-            let imaginary = if T::PLANES == 2 { panel[p + b][l] } else { 0.0 };
-            *x = T::from_parts(panel[b][l], imaginary);
+            let imaginary = if T::PLANES == 2 {
+                panel[p + b][l].widened()
+            } else {
+                0.0
+            };
+            *x = T::from_parts(panel[b][l].widened(), imaginary);
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn direction<T: Scalar>(
         iterations += 1;
         let mut hq = product(&q)?;
         if curved {
-            add_curvature(&mut hq, gradient, &q);
+            add_curvature(&mut hq, gradient, &q, effort.forcing);
         }
         let hq = group.project(hq);
         let curvature = q.dot(&hq);
@@ -128,9 +128,21 @@ pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     f
 }
 
-/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal.
-fn add_curvature<T: Scalar>(product: &mut Matrix<T>, gradient: &Matrix<T>, e: &Matrix<T>) {
-    linalg::add_symmetric_product(product, 0.5, gradient, e);
+/// Residuals that may be this share of the gradient need no more than seven digits of the chart's curvature.
+const ROUGH: f64 = 1e-3;
+
+/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal, well enough for residuals of that share of the gradient.
+fn add_curvature<T: Scalar>(
+    product: &mut Matrix<T>,
+    gradient: &Matrix<T>,
+    e: &Matrix<T>,
+    forcing: f64,
+) {
+    if forcing >= ROUGH {
+        linalg::add_rounded_symmetric_product(product, 0.5, gradient, e);
+    } else {
+        linalg::add_symmetric_product(product, 0.5, gradient, e);
+    }
     (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
 }
 
@@ -251,7 +263,7 @@ mod tests {
             let h = 1e-3;
             let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
             let mut product = hessian.product(&e);
-            add_curvature(&mut product, &here.gradient, &e);
+            add_curvature(&mut product, &here.gradient, &e, 0.0);
             let form = e.dot(&group.project(product));
             assert!(
                 (difference - form).abs() < 1e-3 * form.abs(),

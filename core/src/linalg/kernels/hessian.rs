@@ -430,11 +430,16 @@ unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
 mod tests {
     use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
 
+    use super::super::ReadAs;
     use super::super::hessian_times::Times;
     use super::*;
 
     /// Row blocks and product of one set, in vectors of one width.
-    fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
+    fn in_vectors<R: ReadAs<R> + ReadAs<f64>, S: Simd>(
+        simd: S,
+        p: usize,
+        planes: usize,
+    ) -> Vec<f64> {
         let (lanes, width) = (2 * R::LANES, p.next_multiple_of(R::LANES));
         let block: Vec<R> = (0..planes * Triangle::new(p).len() * lanes)
             .map(|k| R::rounded(1.0 + 0.1 * ((k * 7) % 11) as f64))
@@ -469,11 +474,21 @@ mod tests {
             out: &mut product,
         }
         .with_simd(simd);
-        let rows = hessian.into_iter().map(R::widened);
-        rows.chain(product).collect()
+        // Sums in the precision of the row blocks.
+        let rounded: Vec<R> = e.iter().map(|x| R::rounded(*x)).collect();
+        let mut by_rounded = table(e.len());
+        Times {
+            size,
+            hessian: &hessian,
+            e: &rounded,
+            out: &mut by_rounded,
+        }
+        .with_simd(simd);
+        let numbers = hessian.into_iter().chain(by_rounded).map(R::widened);
+        numbers.chain(product).collect()
     }
 
-    fn assert_all_widths<R: Real>(tolerance: f64) {
+    fn assert_all_widths<R: ReadAs<R> + ReadAs<f64>>(tolerance: f64) {
         let sizes = [1, 2, 3, 5, 8, 9, 12, 17];
         for (p, planes) in sizes.into_iter().flat_map(|p| [(p, 1), (p, 2)]) {
             let expected = in_vectors::<R, _>(Scalar, p, planes);

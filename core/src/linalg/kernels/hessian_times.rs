@@ -1,18 +1,19 @@
 //! The product of the row blocks of the Hessian with a matrix, in the layout of [`hessian`](super::hessian).
 //!
 //! It reads every entry once, for four flops: what it costs is memory. Large row blocks are therefore read
-//! in single precision; all sums are in double precision.
+//! in single precision, whatever that of the sums is.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Real, vectors, vectors_mut};
+use super::real::width;
+use super::{ReadAs, Real};
 use crate::linalg::Triangle;
 
 /// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a, of that size, with column a of `e`, for some
 /// groups of [`Real::LANES`] row blocks. Both are laid out in groups like the Hessian: number (g, b, l), where b
 /// counts the real parts of a row and then, if the matrices are complex, the imaginary ones.
-pub fn hessian_times<M: Real>(size: usize, hessian: &[M], e: &[f64], out: &mut [f64]) {
+pub fn hessian_times<M: ReadAs<N>, N: Real>(size: usize, hessian: &[M], e: &[N], out: &mut [N]) {
     let groups = e.len() / (size * M::LANES);
     assert_eq!(hessian.len(), groups * Triangle::new(size).len() * M::LANES);
     let panels = groups * size * M::LANES;
@@ -25,24 +26,24 @@ pub fn hessian_times<M: Real>(size: usize, hessian: &[M], e: &[f64], out: &mut [
     });
 }
 
-pub(super) struct Times<'a, M> {
+pub(super) struct Times<'a, M, N> {
     /// That of the M^a.
     pub(super) size: usize,
     pub(super) hessian: &'a [M],
-    pub(super) e: &'a [f64],
-    pub(super) out: &'a mut [f64],
+    pub(super) e: &'a [N],
+    pub(super) out: &'a mut [N],
 }
 
-impl<M: Real> WithSimd for Times<'_, M> {
+impl<M: ReadAs<N>, N: Real> WithSimd for Times<'_, M, N> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.size;
-        let (halves, triangle) = (per_group::<M, S>(), Triangle::new(p));
-        let e = vectors::<S>(self.e);
-        let out = vectors_mut::<S>(self.out);
-        out.fill(simd.splat_f64s(0.0));
+        let (halves, triangle) = (per_group::<M, N, S>(), Triangle::new(p));
+        let e = N::vectors::<S>(self.e);
+        let out = N::vectors_mut::<S>(self.out);
+        out.fill(N::splat(simd, N::zeroed()));
         let groups = self
             .hessian
             .chunks_exact(triangle.len() * M::LANES)
@@ -53,26 +54,26 @@ impl<M: Real> WithSimd for Times<'_, M> {
             // SAFETY: `m` was cut to the whole triangle, `e` and `out` to p rows, and b + R ≤ p.
             unsafe {
                 if halves > 4 {
-                    (0..p).for_each(|b| times_rows::<S, M, 1, 16>(simd, triangle, m, e, out, b));
+                    (0..p).for_each(|b| times_rows::<S, M, N, 1, 16>(simd, triangle, m, e, out, b));
                     continue;
                 }
                 // Two rows at a time, which share what they read and write.
                 for b in (0..p - p % 2).step_by(2) {
-                    times_rows::<S, M, 2, 4>(simd, triangle, m, e, out, b);
+                    times_rows::<S, M, N, 2, 4>(simd, triangle, m, e, out, b);
                 }
                 if p % 2 == 1 {
-                    times_rows::<S, M, 1, 4>(simd, triangle, m, e, out, p - 1);
+                    times_rows::<S, M, N, 1, 4>(simd, triangle, m, e, out, p - 1);
                 }
             }
         }
     }
 }
 
-/// How many vectors of double precision the numbers of a group make.
+/// How many vectors of the sums' precision the numbers of a group make.
 #[inline(always)]
-const fn per_group<M: Real, S: Simd>() -> usize {
-    const { assert!(M::LANES.is_multiple_of(S::F64_LANES)) };
-    M::LANES / S::F64_LANES
+const fn per_group<M: Real, N: Real, S: Simd>() -> usize {
+    const { assert!(M::LANES.is_multiple_of(width::<N, S>())) };
+    M::LANES / width::<N, S>()
 }
 
 /// What rows b..b+R of one group's lower triangles contribute to a product, with U sums per row that
@@ -82,18 +83,19 @@ const fn per_group<M: Real, S: Simd>() -> usize {
 /// `m` must have the rows of the triangle up to row b+R, of [`Real::LANES`] numbers for each entry, `e` and `out`
 /// b+R rows of one group's vectors.
 #[inline(always)]
-unsafe fn times_rows<S: Simd, M: Real, const R: usize, const U: usize>(
+unsafe fn times_rows<S: Simd, M: ReadAs<N>, N: Real, const R: usize, const U: usize>(
     simd: S,
     triangle: Triangle,
     m: *const M,
-    e: *const S::f64s,
-    out: *mut S::f64s,
+    e: *const N::Vector<S>,
+    out: *mut N::Vector<S>,
     b: usize,
 ) {
-    let halves = per_group::<M, S>();
+    let halves = per_group::<M, N, S>();
     assert!(U.is_multiple_of(halves)); // constants both
-    let mut own = [[simd.splat_f64s(0.0); U]; R];
-    let mut e_own = [[simd.splat_f64s(0.0); U]; R];
+    let zero = N::splat(simd, N::zeroed());
+    let mut own = [[zero; U]; R];
+    let mut e_own = [[zero; U]; R];
     let mut rows = [m; R];
     for r in 0..R {
         // SAFETY: the caller promises row b + r of the triangle.
@@ -111,9 +113,9 @@ unsafe fn times_rows<S: Simd, M: Real, const R: usize, const U: usize>(
                 let e_k = *e.add($at + $u);
                 let mut sum = *out.add($at + $u);
                 for r in 0..R {
-                    let m = M::load_widened::<S>(rows[r].add(($at + $u) * S::F64_LANES));
-                    own[r][$u] = simd.mul_add_e_f64s(m, e_k, own[r][$u]);
-                    sum = simd.mul_add_e_f64s(m, e_own[r][$u], sum);
+                    let m = M::load::<S>(rows[r].add(($at + $u) * width::<N, S>()));
+                    own[r][$u] = N::mul_add(simd, m, e_k, own[r][$u]);
+                    sum = N::mul_add(simd, m, e_own[r][$u], sum);
                 }
                 *out.add($at + $u) = sum;
             }
@@ -135,15 +137,15 @@ unsafe fn times_rows<S: Simd, M: Real, const R: usize, const U: usize>(
             let place = unsafe { &mut *out.add((b + r) * halves + half) };
             let mut sum = *place;
             for u in (half..U).step_by(halves) {
-                sum = simd.add_f64s(sum, own[r][u]);
+                sum = N::plus(simd, sum, own[r][u]);
             }
             // The corner of the R rows among themselves.
             for c in 0..R {
                 let (row, column) = (r.max(c), r.min(c));
-                let entry = ((b + column) * halves + half) * S::F64_LANES;
+                let entry = ((b + column) * halves + half) * width::<N, S>();
                 // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle.
-                let m = unsafe { M::load_widened::<S>(rows[row].add(entry)) };
-                sum = simd.mul_add_e_f64s(m, e_own[c][half], sum);
+                let m = unsafe { M::load::<S>(rows[row].add(entry)) };
+                sum = N::mul_add(simd, m, e_own[c][half], sum);
             }
             *place = sum;
         }

@@ -49,7 +49,7 @@ pub use line::{
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use product::accumulate_product;
-pub use real::Real;
+pub use real::{ReadAs, Real};
 pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use rounds::{ROUND_LANES, RotatedPair, rotate_round, rotation_sums_of_round};
 pub use selection::{MOST_SELECTED, Steps, rejoin, select};

@@ -40,12 +40,15 @@ pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + Send + Sync {
     ) -> Self::Vector<S>;
     /// The sum of a vector's numbers.
     fn sum<S: Simd>(simd: S, x: Self::Vector<S>) -> f64;
+}
 
-    /// As many neighbouring numbers as a vector of double precision has, as one.
+/// Numbers that can be read as those of another precision, or their own.
+pub trait ReadAs<N: Real>: Real {
+    /// As many neighbouring numbers as a vector of the other precision has, as one.
     ///
     /// # Safety
     /// `place` must be that of so many numbers.
-    unsafe fn load_widened<S: Simd>(place: *const Self) -> S::f64s;
+    unsafe fn load<S: Simd>(place: *const Self) -> N::Vector<S>;
 }
 
 macro_rules! operations {
@@ -128,12 +131,6 @@ impl Real for f64 {
     fn widened(self) -> f64 {
         self
     }
-
-    #[inline(always)]
-    unsafe fn load_widened<S: Simd>(place: *const Self) -> S::f64s {
-        // SAFETY: the caller promises the numbers; vectors of pulp are aligned as their numbers are.
-        unsafe { *place.cast() }
-    }
 }
 
 impl Real for f32 {
@@ -160,9 +157,25 @@ impl Real for f32 {
     fn widened(self) -> f64 {
         f64::from(self)
     }
+}
 
+macro_rules! read_as_they_are {
+    ($($number:ty),*) => {
+        $(impl ReadAs<$number> for $number {
+            #[inline(always)]
+            unsafe fn load<S: Simd>(place: *const Self) -> <$number as Real>::Vector<S> {
+                // SAFETY: the caller promises the numbers; vectors of pulp are aligned as their numbers are.
+                unsafe { *place.cast() }
+            }
+        })*
+    };
+}
+
+read_as_they_are!(f64, f32);
+
+impl ReadAs<f64> for f32 {
     #[inline(always)]
-    unsafe fn load_widened<S: Simd>(place: *const Self) -> S::f64s {
+    unsafe fn load<S: Simd>(place: *const Self) -> S::f64s {
         macro_rules! widened {
             ($width:literal) => {{
                 // SAFETY: the caller promises as many numbers as a vector has, which is $width.

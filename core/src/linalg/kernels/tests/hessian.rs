@@ -61,6 +61,13 @@ pub(super) fn hessians<T: Scalar>() {
         hessian_times(size, &rounded, &operand, &mut by_rounded);
         let pairs = by_single.iter().zip(regrouped(size, &by_rounded));
         pairs.for_each(|(x, y)| assert_close(*x, y));
+        let narrow: Vec<f32> = wide.iter().map(|x| *x as f32).collect();
+        let mut by_narrow = vec![0.0; narrow.len()];
+        hessian_times(size, &single, &narrow, &mut by_narrow);
+        let scale = by_single.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
+        for (x, y) in by_narrow.iter().zip(&by_single) {
+            assert!((f64::from(*x) - y).abs() < 1e-5 * scale, "{x} {y}");
+        }
         let mut swept = Matrix::zeros(p, p);
         accumulate_product(
             Criterion::Likelihood,
