@@ -94,17 +94,19 @@ impl<T: Scalar> Few<T> {
     }
 }
 
-/// The pairs a > b of one of the size − 1 rounds in which each of an even number of components meets every other once: the last
-/// stands still, and the others go round it.
+/// The pairs a > b of one of the size − 1 rounds in which each of an even number of components meets every other once, in order
+/// of a. In round r those meet whose numbers sum to 2r, counted round a circle of all but the last; it meets the one that would
+/// meet itself.
 fn tournament(size: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
     let circle = size - 1;
-    (0..size / 2).map(move |k| {
-        let (one, other) = ((round + k) % circle, (round + circle - k) % circle);
-        match k {
-            0 => (circle, round),
-            _ => (one.max(other), one.min(other)),
-        }
-    })
+    let partner = move |a: usize| match 2 * round + circle - a {
+        _ if a == circle => round,
+        sum if sum >= 2 * circle => sum - 2 * circle,
+        sum if sum >= circle => sum - circle,
+        sum => sum,
+    };
+    let pairs = (1..size).map(move |a| (a, partner(a)));
+    pairs.filter(|(a, b)| b < a)
 }
 
 #[cfg(test)]

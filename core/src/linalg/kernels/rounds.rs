@@ -127,7 +127,7 @@ impl<T: Scalar> WithSimd for Sums<'_, T> {
     }
 }
 
-/// Rotates pairs, in one of which each component is.
+/// Rotates pairs, in one of which each component is, in order of a.
 pub fn rotate_round(p: usize, planes: usize, blocks: &mut [f32], pairs: &[RotatedPair]) {
     assert_eq!(
         blocks.len() % (planes * Triangle::new(p).len() * ROUND_LANES),
@@ -135,6 +135,7 @@ pub fn rotate_round(p: usize, planes: usize, blocks: &mut [f32], pairs: &[Rotate
     );
     assert_eq!(2 * pairs.len(), p);
     assert!(pairs.iter().all(|pair| pair.b < pair.a && pair.a < p));
+    assert!(pairs.is_sorted_by_key(|pair| pair.a));
     match planes {
         1 => Arch::new().dispatch(Round::<1> { p, blocks, pairs }),
         _ => Arch::new().dispatch(Round::<2> { p, blocks, pairs }),
@@ -161,34 +162,43 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (triangle, per_entry, plane) = layout::<S>(self.p);
         let blocks = f32::vectors_mut::<S>(self.blocks);
+        let row = |a: usize| triangle.index(a, 0);
+        // The numbers of the pairs so far that do not rest.
+        let mut turning = Vec::with_capacity(self.pairs.len());
         for block in blocks.chunks_exact_mut(PLANES * plane) {
             let block = Block::<S, PLANES> {
                 simd,
                 numbers: block.as_mut_ptr(),
                 plane,
             };
+            turning.clear();
             for (k, left) in self.pairs.iter().enumerate() {
                 let (turn, rests) = (block.turn(left), left.rests());
-                for right in &self.pairs[..k] {
-                    if rests && right.rests() {
-                        continue;
-                    }
-                    let ends = [
-                        (left.a, right.a),
-                        (left.a, right.b),
-                        (left.b, right.a),
-                        (left.b, right.b),
+                let [row_a, row_b] = [left.a, left.b].map(row);
+                // One that rests has nothing to do with others that do.
+                let others = if rests { turning.len() } else { k };
+                for other in 0..others {
+                    let right = &self.pairs[if rests { turning[other] } else { other }];
+                    // In order of a, it is beyond both components of the other pair.
+                    let (c, d) = (right.a, right.b);
+                    let (below_c, below_d) = (left.b < c, left.b < d);
+                    let entries = [
+                        row_a + c,
+                        row_a + d,
+                        if below_c { row(c) + left.b } else { row_b + c },
+                        if below_d { row(d) + left.b } else { row_b + d },
                     ];
-                    let entries = ends.map(|(i, j)| triangle.index(i, j) * per_entry);
                     // What is stored is the entry (j, i) where i < j, the conjugate.
-                    let conjugated = ends.map(|(i, j)| i < j);
+                    let conjugated = [false, false, below_c, below_d];
                     let right = block.turn(right);
                     for v in 0..per_entry {
+                        let places = entries.map(|entry| entry * per_entry + v);
                         // SAFETY: the components are below p, so the entries are among those of a plane.
-                        unsafe {
-                            block.rotate(turn, right, entries.map(|entry| entry + v), conjugated);
-                        }
+                        unsafe { block.rotate(turn, right, places, conjugated) };
                     }
+                }
+                if !rests {
+                    turning.push(k);
                 }
                 if !rests {
                     let (a, b) = (left.a, left.b);
