@@ -37,8 +37,18 @@ pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result
     let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::lower_inverse(&factor);
-    let (rotation, _) = common_rotation(set, Some(&whitener), seed)?;
+    let whitening = Whitening {
+        mean: &balanced_mean,
+        whitener: &whitener,
+    };
+    let (rotation, _) = common_rotation(set, Some(whitening), seed)?;
     Ok(linalg::product(&rotation, &whitener))
+}
+
+/// What makes the mean M of the balanced matrices the identity W M Wᴴ.
+struct Whitening<'a, T> {
+    mean: &'a Matrix<T>,
+    whitener: &'a Matrix<T>,
 }
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite. With
@@ -54,16 +64,16 @@ pub(super) fn rotation<T: Scalar>(
 }
 
 /// The rotation that makes a few combinations of the (whitened) matrices most diagonal together, and the
-/// energy of the matrices that they hold.
+/// energy of the matrices that they hold, as long as they are not whitened.
 fn common_rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
-    whitener: Option<&Matrix<T>>,
+    whitening: Option<Whitening<'_, T>>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // No more than there are, less one where their mean is taken away: the others would be rounding.
     let numbers = T::PLANES * Triangle::new(p).len() - (T::PLANES - 1) * p;
-    let independent = n.min(numbers) - usize::from(whitener.is_some());
+    let independent = n.min(numbers) - usize::from(whitening.is_some());
     let count = MOST.min(independent).max(1);
     let mut random = SplitMix(seed);
     let mut probes = Combinations::<T>::zeros(p, MOST);
@@ -74,27 +84,34 @@ fn common_rotation<T: Scalar>(
     }
     clear_imaginary_diagonal(&mut probes);
     let scratch = &mut Scratch::new();
-    let mut combinations = if let Some(whitener) = whitener {
-        // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ
-        // are never formed: ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i.
-        let pulled = congruent(&probes, &whitener.adjoint(), scratch);
-        let sums = set.correlate(pulled.entries())?;
-        let sums = Combinations::from_parts(p, MOST, Recycled::from(&sums[..]));
-        let mut images = congruent(&sums, whitener, scratch);
-        subtract_from_diagonal(&mut images, &traces(&probes));
-        images
-    } else {
-        let sums = set.correlate(probes.entries())?;
-        Combinations::from_parts(p, MOST, Recycled::from(&sums[..]))
-    };
+    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ are never formed, for
+    // ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i, and the combinations are whitened last, together with their first rotation.
+    let traces = traces(&probes);
+    if let Some(whitening) = &whitening {
+        probes = congruent(&probes, &whitening.whitener.adjoint(), scratch);
+    }
+    let sums = set.correlate(probes.entries())?;
+    let mut combinations = Combinations::<T>::from_parts(p, MOST, Recycled::from(&sums[..]));
+    if let Some(whitening) = &whitening {
+        subtract(&mut combinations, whitening.mean, &traces);
+    }
     weigh(&probes, &mut combinations);
     let energy = energy(&combinations);
-    let (_, vectors) = eigen(&combinations.matrix(0))?;
+    let first = combinations.matrix(0);
+    let (vectors, basis) = if let Some(Whitening { whitener, .. }) = whitening {
+        let half = linalg::product(whitener, &first);
+        let (_, vectors) = eigen(&linalg::product_adjoint(&half, whitener))?;
+        let basis = linalg::product(&vectors, whitener);
+        (vectors, basis)
+    } else {
+        let (_, vectors) = eigen(&first)?;
+        (vectors.clone(), vectors)
+    };
     if count == 1 {
         // They make it diagonal, and there are no others.
         return Ok((vectors, energy));
     }
-    let combinations = congruent(&combinations, &vectors, scratch);
+    let combinations = congruent(&combinations, &basis, scratch);
     Ok((rotated(&combinations, vectors), energy))
 }
 
@@ -124,7 +141,8 @@ fn congruent<T: Scalar>(
     m: &Matrix<T>,
     scratch: &mut Vec<f64>,
 ) -> Combinations<T> {
-    let mut result = Combinations::zeros(batch.size(), MOST);
+    let numbers = Recycled::of_len(batch.entries().len());
+    let mut result = Combinations::from_parts(batch.size(), MOST, numbers);
     let task = Congruence {
         transform: m,
         input: batch.entries(),
@@ -145,10 +163,17 @@ fn traces<T: Scalar>(batch: &Combinations<T>) -> Row {
     traces
 }
 
-fn subtract_from_diagonal<T: Scalar>(batch: &mut Combinations<T>, numbers: &Row) {
-    for a in 0..batch.size() {
-        let row = batch.diagonal_mut(a).iter_mut().zip(numbers);
-        row.for_each(|(x, y)| *x -= y);
+/// Subtracts a matrix from each, as often as the numbers say.
+fn subtract<T: Scalar>(batch: &mut Combinations<T>, matrix: &Matrix<T>, numbers: &Row) {
+    let triangle = Triangle::new(batch.size());
+    let (rows, _) = batch.entries_mut().as_chunks_mut::<MOST>();
+    for (plane, rows) in rows.chunks_exact_mut(triangle.len()).enumerate() {
+        for ((a, b), row) in triangle.pairs().zip(rows) {
+            let entry = matrix[(a, b)];
+            let part = [entry.real(), entry.imaginary()][plane];
+            let places = row.iter_mut().zip(numbers);
+            places.for_each(|(x, number)| *x -= number * part);
+        }
     }
 }
 
