@@ -94,26 +94,38 @@ impl<T: Scalar> InMemory<T> {
         share: impl Fn(&mut Group<T>, &mut [R]) + Sync + Send,
     ) {
         let (n, p) = (self.summary.len, self.dimension());
+        let cost = Work::Products.multiply_adds(n, p, T::PLANES);
+        let workers = self.workers.if_worthwhile(cost);
         // The first group's share is written where the whole is wanted.
         let rows = R::rows(hessian);
         let doubles = size_of_val(rows) / size_of::<f64>();
-        let mut others: Vec<Recycled> = self.groups[1..]
-            .iter_mut()
-            .map(|group| match std::mem::take(&mut group.hessian) {
-                kept if kept.len() == doubles => kept,
-                _ => Recycled::of_len(doubles),
-            })
-            .collect();
+        let room = |group: &mut Group<T>| match std::mem::take(&mut group.hessian) {
+            kept if kept.len() == doubles => kept,
+            _ => Recycled::of_len(doubles),
+        };
+        if workers.count() == 1 {
+            // One after the other, in room that stays in the caches.
+            let (first, others) = self.groups.split_first_mut().expect("a set has a group");
+            share(first, rows);
+            if !others.is_empty() {
+                let mut numbers = room(first);
+                for group in others {
+                    let part = cast_slice_mut(&mut numbers);
+                    share(group, part);
+                    kernels::add(rows, part);
+                }
+                first.hessian = numbers;
+            }
+            return;
+        }
+        let mut others: Vec<Recycled> = self.groups[1..].iter_mut().map(room).collect();
         let places = others.iter_mut().map(|numbers| cast_slice_mut(numbers));
         let mut shares: Vec<(&mut Group<T>, &mut [R])> = self
             .groups
             .iter_mut()
             .zip(once(rows).chain(places))
             .collect();
-        let cost = Work::Products.multiply_adds(n, p, T::PLANES);
-        self.workers
-            .if_worthwhile(cost)
-            .each(&mut shares, |(group, rows)| share(group, rows));
+        workers.each(&mut shares, |(group, rows)| share(group, rows));
         // Slice by slice of the entries, the groups in order.
         let mut shares = shares.into_iter().map(|(_, rows)| rows);
         let rows = shares.next().expect("a set has a group");
