@@ -56,15 +56,24 @@ pub(crate) struct Effort {
     pub most: usize,
 }
 
+/// What is done about the term that the exponential adds to the Hessian in the chart I + E.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Curvature {
+    LeftOut,
+    /// With seven digits.
+    Rounded,
+    Exact,
+}
+
 /// Solves H E = −G as well as `effort` says. At a direction of negative curvature, one step is taken
 /// along it as if the curvature were positive, and the search ends. `product` multiplies by the
-/// Hessian in the chart I + E; `curved` adds the term that makes it that of exp(E).
+/// Hessian in the chart I + E; `curvature` is the term that makes it that of exp(E).
 pub(crate) fn direction<T: Scalar>(
     criterion: Criterion,
     statistics: &Statistics<T>,
     group: Group,
     effort: Effort,
-    curved: bool,
+    curvature: Curvature,
     mut product: impl FnMut(&Matrix<T>) -> Result<Matrix<T>, Error>,
 ) -> Result<Direction<T>, Error> {
     let gradient = &statistics.gradient;
@@ -84,21 +93,16 @@ pub(crate) fn direction<T: Scalar>(
     while iterations < effort.most {
         iterations += 1;
         let mut hq = product(&q)?;
-        if curved {
-            add_curvature(&mut hq, gradient, &q, effort.forcing);
-        }
+        add_curvature(&mut hq, gradient, &q, curvature);
         let hq = group.project(hq);
-        let curvature = q.dot(&hq);
-        if curvature <= 1e-10 * length {
-            linalg::add_multiple(
-                e.as_mut_slice(),
-                rz / (-curvature).max(0.01 * length),
-                q.as_slice(),
-            );
+        let bend = q.dot(&hq);
+        if bend <= 1e-10 * length {
+            let step = rz / (-bend).max(0.01 * length);
+            linalg::add_multiple(e.as_mut_slice(), step, q.as_slice());
             break;
         }
-        linalg::add_multiple(e.as_mut_slice(), rz / curvature, q.as_slice());
-        linalg::add_multiple(residual.as_mut_slice(), -rz / curvature, hq.as_slice());
+        linalg::add_multiple(e.as_mut_slice(), rz / bend, q.as_slice());
+        linalg::add_multiple(residual.as_mut_slice(), -rz / bend, hq.as_slice());
         preconditioner.solve(&residual, &mut z);
         let old = rz;
         rz = residual.dot(&z);
@@ -128,20 +132,17 @@ pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     f
 }
 
-/// Residuals that may be this share of the gradient need no more than seven digits of the chart's curvature.
-const ROUGH: f64 = 1e-3;
-
-/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal, well enough for residuals of that share of the gradient.
+/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal, unless it is left out.
 fn add_curvature<T: Scalar>(
     product: &mut Matrix<T>,
     gradient: &Matrix<T>,
     e: &Matrix<T>,
-    forcing: f64,
+    curvature: Curvature,
 ) {
-    if forcing >= ROUGH {
-        linalg::add_rounded_symmetric_product(product, 0.5, gradient, e);
-    } else {
-        linalg::add_symmetric_product(product, 0.5, gradient, e);
+    match curvature {
+        Curvature::LeftOut => return,
+        Curvature::Rounded => linalg::add_rounded_symmetric_product(product, 0.5, gradient, e),
+        Curvature::Exact => linalg::add_symmetric_product(product, 0.5, gradient, e),
     }
     (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
 }
@@ -263,7 +264,7 @@ mod tests {
             let h = 1e-3;
             let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
             let mut product = hessian.product(&e);
-            add_curvature(&mut product, &here.gradient, &e, 0.0);
+            add_curvature(&mut product, &here.gradient, &e, Curvature::Exact);
             let form = e.dot(&group.project(product));
             assert!(
                 (difference - form).abs() < 1e-3 * form.abs(),
@@ -327,7 +328,7 @@ mod tests {
             &s,
             Group::Linear,
             effort(1e-10),
-            false,
+            Curvature::LeftOut,
             |e| Ok(hessian.product(e)),
         );
         let product = hessian.product(&found.unwrap().e);
@@ -351,7 +352,7 @@ mod tests {
             &s,
             Group::Linear,
             effort(0.1),
-            false,
+            Curvature::LeftOut,
             minus,
         )
         .unwrap();

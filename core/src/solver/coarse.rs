@@ -20,8 +20,11 @@ use crate::{Criterion, Error, start};
 /// The sample holds at least this many matrices, and at least `PER_DIMENSION` times p.
 const SAMPLE: usize = 200;
 const PER_DIMENSION: usize = 2;
-/// Every k-th matrix is taken, for k between these.
+/// Every k-th matrix is taken, for k between these, or beyond where that leaves this many matrices, and this many times p:
+/// more would not make a better start.
 const STEPS: (usize, usize) = (4, 8);
+const PLENTY: usize = 1200;
+const PLENTY_PER_DIMENSION: usize = 30;
 /// ĝ on the sample: beyond it, the sample's own noise would be fitted.
 const TOLERANCE: f64 = 1e-2;
 
@@ -64,7 +67,8 @@ pub(super) fn start<T: Scalar>(
     if !applies || step < STEPS.0 {
         return Ok(Coarse::Start(Beginning::at(b)));
     }
-    let step = step.min(STEPS.1);
+    let most = STEPS.1.max(n / PLENTY.max(PLENTY_PER_DIMENSION * p));
+    let step = step.min(most);
     let Some(mut sample) = set.sample(step)? else {
         return Ok(Coarse::Start(Beginning::at(b)));
     };

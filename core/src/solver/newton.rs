@@ -3,7 +3,7 @@
 use super::iteration::{Iteration, Step};
 use super::{Stepper, rotation};
 use crate::Error;
-use crate::direction::newton::{self, Direction, Effort, Group};
+use crate::direction::newton::{self, Curvature, Direction, Effort, Group};
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
@@ -92,11 +92,17 @@ impl<T: Scalar> Newton<T> {
         } else {
             (Group::Linear, gradient_norm > STRAIGHT)
         };
+        let curvature = match (curved, iteration.is_single()) {
+            (false, _) => Curvature::LeftOut,
+            (true, true) => Curvature::Rounded,
+            (true, false) => Curvature::Exact,
+        };
         let statistics = &iteration.statistics;
         if !self.stored {
             let set = &mut *iteration.set;
             let product = |e: &Matrix<T>| set.hessian_product(e);
-            let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
+            let found =
+                newton::direction(criterion, statistics, group, effort, curvature, product)?;
             iteration.count(found.iterations as f64 * 2.0 / 3.0);
             return Ok(found);
         }
@@ -110,7 +116,7 @@ impl<T: Scalar> Newton<T> {
             self.before_full_step = Some(gradient_norm);
         }
         let product = |e: &Matrix<T>| Ok(hessian.product(e));
-        let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
+        let found = newton::direction(criterion, statistics, group, effort, curvature, product)?;
         iteration.count(if serves_again { 0.0 } else { 2.0 / 3.0 });
         Ok(found)
     }

@@ -89,6 +89,11 @@ impl<T: Scalar> Iteration<'_, '_, T> {
         }
     }
 
+    /// Whether the set stands in single precision.
+    pub fn is_single(&self) -> bool {
+        self.matrices == Matrices::Single
+    }
+
     /// Goes on in single precision, if that is worthwhile.
     pub fn round_to_single(&mut self) {
         let far = self.gradient_norm() > FAR.max(self.precise_below());
@@ -100,7 +105,7 @@ impl<T: Scalar> Iteration<'_, '_, T> {
 
     /// Returns to double precision; whether the set was not there already.
     pub fn leave_single(&mut self) -> Result<bool, Error> {
-        let left = self.matrices == Matrices::Single;
+        let left = self.is_single();
         if left {
             self.renew()?;
         }
@@ -137,7 +142,7 @@ impl<T: Scalar> Iteration<'_, '_, T> {
 
     /// Makes the matrices Dⁱ anew where those that have come here step by step have lost too much on the way.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        if self.matrices == Matrices::Single {
+        if self.is_single() {
             // Not a number is no large one.
             let will_do = self.gradient_norm() > self.precise_below()
                 && self.stalled == 0
