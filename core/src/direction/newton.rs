@@ -78,7 +78,7 @@ pub(crate) fn direction<T: Scalar>(
 ) -> Result<Direction<T>, Error> {
     let gradient = &statistics.gradient;
     let p = gradient.rows();
-    let preconditioner = Preconditioner::new(criterion, &statistics.gamma, group);
+    let mut preconditioner = Preconditioner::new(criterion, &statistics.gamma, group);
     let mut e = Matrix::zeros(p, p);
     let mut residual = group.project(gradient.clone());
     residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
@@ -148,10 +148,17 @@ fn add_curvature<T: Scalar>(
 }
 
 /// The inverses of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of E_ba,
-/// kept well conditioned.
-struct Preconditioner(Vec<InverseBlock>);
+/// kept well conditioned: E = W∘R + V∘Rᴴ.
+struct Preconditioner<T> {
+    /// W, one number for each entry.
+    own: Vec<f64>,
+    /// V.
+    other: Vec<f64>,
+    /// Room for Rᴴ.
+    adjoint: Matrix<T>,
+}
 
-/// The inverse of one of them, a > b.
+/// The inverse of one of them.
 struct InverseBlock {
     /// The weight of R_ab in E_ab, and of R_ba in E_ba.
     ab: f64,
@@ -160,36 +167,39 @@ struct InverseBlock {
     other: f64,
 }
 
-/// All pairs a > b of p components.
-fn pairs(p: usize) -> impl Iterator<Item = (usize, usize)> {
-    (1..p).flat_map(|a| (0..a).map(move |b| (a, b)))
-}
-
-impl Preconditioner {
+impl<T: Scalar> Preconditioner<T> {
     fn new(criterion: Criterion, gamma: &Matrix, group: Group) -> Self {
-        let inverse = |(a, b)| {
-            if group == Group::Rotations {
+        let p = gamma.rows();
+        let mut own = linalg::zeros(p * p);
+        let mut other = linalg::zeros(p * p);
+        for (a, b) in (1..p).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let inverse = if group == Group::Rotations {
                 // Only antisymmetric matrices are met.
                 let curvature = 0.5 * criterion.rotation_curvature(gamma, a, b);
                 let unit = 0.5 * criterion.curvature_unit(gamma, a, b);
                 let own = 1.0 / curvature.max((FLOOR * unit).max(f64::MIN_POSITIVE));
                 let (ab, ba, other) = (own, own, 0.0);
-                return InverseBlock { ab, ba, other };
-            }
-            inverse_block(gamma[(a, b)], gamma[(b, a)])
-        };
-        Self(pairs(gamma.rows()).map(inverse).collect())
+                InverseBlock { ab, ba, other }
+            } else {
+                inverse_block(gamma[(a, b)], gamma[(b, a)])
+            };
+            (own[a * p + b], own[b * p + a]) = (inverse.ab, inverse.ba);
+            (other[a * p + b], other[b * p + a]) = (inverse.other, inverse.other);
+        }
+        Self {
+            own,
+            other,
+            adjoint: Matrix::zeros(p, p),
+        }
     }
 
-    /// Writes a solution, but for its diagonal, which is none.
-    fn solve<T: Scalar>(&self, residual: &Matrix<T>, solution: &mut Matrix<T>) {
-        let p = residual.rows();
-        let (r, z) = (residual.as_slice(), solution.as_mut_slice());
-        for ((a, b), inverse) in pairs(p).zip(&self.0) {
-            let (ab, ba) = (a * p + b, b * p + a);
-            z[ab] = r[ab] * inverse.ab + r[ba].conj() * inverse.other;
-            z[ba] = r[ba] * inverse.ba + r[ab].conj() * inverse.other;
-        }
+    /// Writes a solution, whose diagonal is zero.
+    fn solve(&mut self, residual: &Matrix<T>, solution: &mut Matrix<T>) {
+        residual.write_adjoint(&mut self.adjoint);
+        let weights = self.own.iter().zip(&self.other);
+        let entries = residual.as_slice().iter().zip(self.adjoint.as_slice());
+        let places = solution.as_mut_slice().iter_mut().zip(entries.zip(weights));
+        places.for_each(|(z, ((r, adjoint), (own, other)))| *z = *r * *own + *adjoint * *other);
     }
 }
 

@@ -222,8 +222,35 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     #[must_use]
     pub fn adjoint(&self) -> Self {
-        let columns = self.columns;
-        Self::from_fn(columns, self.rows, |a, b| self.data[b * columns + a].conj())
+        let mut out = Self::zeros(self.columns, self.rows);
+        self.write_adjoint(&mut out);
+        out
+    }
+
+    /// Writes it to a matrix of its shape, in squares that stay in registers.
+    pub(crate) fn write_adjoint(&self, out: &mut Self) {
+        const SIDE: usize = 4;
+        let (rows, columns) = (self.rows, self.columns);
+        assert_eq!((out.rows, out.columns), (columns, rows));
+        let whole = |len: usize| len - len % SIDE;
+        for a in (0..whole(rows)).step_by(SIDE) {
+            for b in (0..whole(columns)).step_by(SIDE) {
+                let mut square = [[T::ZERO; SIDE]; SIDE];
+                for (k, row) in square.iter_mut().enumerate() {
+                    row.copy_from_slice(&self.data[(a + k) * columns + b..][..SIDE]);
+                }
+                for l in 0..SIDE {
+                    let place = &mut out.data[(b + l) * rows + a..][..SIDE];
+                    (0..SIDE).for_each(|k| place[k] = square[k][l].conj());
+                }
+            }
+        }
+        let mut write =
+            |a: usize, b: usize| out.data[b * rows + a] = self.data[a * columns + b].conj();
+        for a in 0..rows {
+            let from = if a < whole(rows) { whole(columns) } else { 0 };
+            (from..columns).for_each(|b| write(a, b));
+        }
     }
 
     /// The matrix with row `a` multiplied by `factors[a]`.

@@ -23,8 +23,8 @@ const PER_DIMENSION: usize = 2;
 /// Every k-th matrix is taken, for k between these, or beyond where that leaves this many matrices, and this many times p:
 /// more would not make a better start.
 const STEPS: (usize, usize) = (4, 8);
-const PLENTY: usize = 1200;
-const PLENTY_PER_DIMENSION: usize = 30;
+const PLENTY: usize = 2400;
+const PLENTY_PER_DIMENSION: usize = 60;
 /// ĝ on the sample: beyond it, the sample's own noise would be fitted.
 const TOLERANCE: f64 = 1e-2;
 
