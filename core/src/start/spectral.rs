@@ -41,7 +41,7 @@ pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result
         mean: &balanced_mean,
         whitener: &whitener,
     };
-    let (rotation, _) = common_rotation(set, Some(whitening), seed)?;
+    let (rotation, _) = common_rotation(set, Some(&whitening), seed)?;
     Ok(linalg::product(&rotation, &whitener))
 }
 
@@ -67,7 +67,7 @@ pub(super) fn rotation<T: Scalar>(
 /// energy of the matrices that they hold, as long as they are not whitened.
 fn common_rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
-    whitening: Option<Whitening<'_, T>>,
+    whitening: Option<&Whitening<'_, T>>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
@@ -87,12 +87,12 @@ fn common_rotation<T: Scalar>(
     // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ are never formed, for
     // ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i, and the combinations are whitened last, together with their first rotation.
     let traces = traces(&probes);
-    if let Some(whitening) = &whitening {
+    if let Some(whitening) = whitening {
         probes = congruent(&probes, &whitening.whitener.adjoint(), scratch);
     }
     let sums = set.correlate(probes.entries())?;
     let mut combinations = Combinations::<T>::from_parts(p, MOST, Recycled::from(&sums[..]));
-    if let Some(whitening) = &whitening {
+    if let Some(whitening) = whitening {
         subtract(&mut combinations, whitening.mean, &traces);
     }
     weigh(&probes, &mut combinations);
