@@ -1,15 +1,11 @@
 //! Threads: how many, and whether they pay.
 //!
-//! The caller's thread works too, and takes what is left to do from the same queue as its helpers, which stay awake
-//! for a moment once it is empty: the next pass over a set follows soon, and waking takes as long as many a pass.
+//! The caller's thread works too, and takes what is left to do from the same queue as its helpers:
+//! it neither sleeps through a pass nor waits for one that wakes late.
 
-use std::cell::Cell;
-use std::hint::spin_loop;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use rayon::{Scope, ThreadPool, ThreadPoolBuilder, Yield};
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
 /// Runs loops over blocks, on one thread or many, always with the same result.
 #[derive(Clone, Debug)]
@@ -23,7 +19,7 @@ pub(crate) enum Workers {
 }
 
 /// Multiply-adds of one pass below which waking a second thread costs more than it brings.
-const WORTHWHILE: usize = 1_000_000;
+const WORTHWHILE: usize = 2_000_000;
 
 /// A set is summed in at most 32 groups: more threads would have nothing to do.
 const MOST: usize = 32;
@@ -87,10 +83,9 @@ impl Workers {
 
     /// Has the work done by the caller and so many helpers. Compiled once, and not for every kind of work.
     fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
-        let busy = AtomicUsize::new(helpers);
         match self {
-            Self::Some(pool, _) => pool.in_place_scope(|scope| spread(scope, &busy, help)),
-            _ => rayon::in_place_scope(|scope| spread(scope, &busy, help)),
+            Self::Some(pool, _) => pool.in_place_scope(|scope| spread(scope, helpers, help)),
+            _ => rayon::in_place_scope(|scope| spread(scope, helpers, help)),
         }
     }
 
@@ -112,47 +107,9 @@ impl Workers {
     }
 }
 
-/// Has as many threads help as `busy` counts, until it counts none.
-fn spread<'a>(scope: &Scope<'a>, busy: &'a AtomicUsize, help: &'a (dyn Fn() + Sync)) {
-    for _ in 0..busy.load(Ordering::Relaxed) {
-        scope.spawn(move |_| {
-            help();
-            stay_awake();
-            busy.fetch_sub(1, Ordering::Release);
-        });
-    }
+fn spread<'a>(scope: &Scope<'a>, helpers: usize, help: &'a (dyn Fn() + Sync)) {
+    (0..helpers).for_each(|_| scope.spawn(move |_| help()));
     help();
-    // The last of the others is about to be done: going to sleep and being woken would take longer.
-    let done = Instant::now();
-    while busy.load(Ordering::Acquire) > 0 && done.elapsed() < AWAKE {
-        spin_loop();
-    }
-}
-
-/// So long a thread that has nothing to do waits for more, before it goes to sleep.
-const AWAKE: Duration = Duration::from_micros(300);
-
-thread_local! {
-    /// Whether this thread waits for more to do, or does what came while it waited.
-    static WAITS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Has this thread of a pool wait for more to do, once it is done with what it does. Whatever else the pool is given
-/// meanwhile is done as well.
-fn stay_awake() {
-    if WAITS.replace(true) {
-        return;
-    }
-    rayon::spawn(|| {
-        let mut since = Instant::now();
-        while since.elapsed() < AWAKE {
-            match rayon::yield_now() {
-                Some(Yield::Executed) => since = Instant::now(),
-                _ => spin_loop(),
-            }
-        }
-        WAITS.set(false);
-    });
 }
 
 /// The one pool that is kept between solves, of as many threads as were ever asked for at once.
@@ -263,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_stay_awake_serve_all_callers() {
+    fn threads_serve_all_callers() {
         let workers = [Some(3), None].map(|count| Workers::for_work(count, usize::MAX));
         let work = |workers: &Workers, k: usize| {
             let items: Vec<usize> = (0..20).collect();

@@ -199,8 +199,6 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
                 }
                 if !rests {
                     turning.push(k);
-                }
-                if !rests {
                     let (a, b) = (left.a, left.b);
                     let corner = [
                         triangle.diagonal(a),
