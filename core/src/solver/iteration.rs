@@ -298,6 +298,10 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         }
         self.statistics = statistics;
         self.loss += change;
+        if here.is_finite() && !self.gradient_norm().is_finite() {
+            self.best = Some((here, old_b));
+            return;
+        }
         if change.abs() > noise {
             self.best = None;
             self.stalled = 0;
@@ -313,12 +317,19 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
         self.stalled = if improved { 0 } else { self.stalled + 1 };
     }
 
+    /// Whether the last step has led to where numbers end, as it may where the loss has no minimum; the point before it is the best.
+    pub fn is_lost(&self) -> bool {
+        self.best.is_some() && !self.gradient_norm().is_finite()
+    }
+
     /// The B to return, its statistics if the set stands at it, and the history: the last point,
     /// unless an earlier one was better.
     pub fn best(self) -> (Matrix<T>, Option<Statistics<T>>, Vec<Record>) {
         let here = self.gradient_norm();
         match self.best {
-            Some((gradient_norm, b)) if gradient_norm < here => (b, None, self.history),
+            Some((gradient_norm, b)) if gradient_norm < here || here.is_nan() => {
+                (b, None, self.history)
+            }
             _ if self.matrices == Matrices::Single => (self.b, None, self.history),
             _ => (self.b, Some(self.statistics), self.history),
         }

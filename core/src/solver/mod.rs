@@ -341,6 +341,9 @@ fn iterate<T: Scalar>(
     loop {
         iteration.refresh()?;
         iteration.confirm()?;
+        if iteration.is_lost() {
+            return Ok(iteration.verdict(Status::NoFurtherDecrease));
+        }
         iteration.record(step);
         iteration.observe();
         if let Some(status) = iteration.status() {
