@@ -87,7 +87,6 @@ fn eliminate<T: Scalar, const W: usize>(
         pivot_row.copy_from_slice(&m[chosen * pieces..][..pieces]);
         m.copy_within(k * pieces..(k + 1) * pieces, chosen * pieces);
         pivot_row[piece][place] = T::ONE;
-
         for x in pivot_row.as_flattened_mut() {
             *x /= pivot;
         }

@@ -14,6 +14,9 @@
 //! [[R, I], [−I, R]]; the second is that of the real and imaginary parts of row a side by side.
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
@@ -423,93 +426,5 @@ unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
-
-    use super::super::ReadAs;
-    use super::super::hessian_times::Times;
-    use super::*;
-
-    /// Row blocks and product of one set, in vectors of one width.
-    fn in_vectors<R: ReadAs<R> + ReadAs<f64>, S: Simd>(
-        simd: S,
-        p: usize,
-        planes: usize,
-    ) -> Vec<f64> {
-        let (lanes, width) = (2 * R::LANES, p.next_multiple_of(R::LANES));
-        let block: Vec<R> = (0..planes * Triangle::new(p).len() * lanes)
-            .map(|k| R::rounded(1.0 + 0.1 * ((k * 7) % 11) as f64))
-            .collect();
-        let weights: Vec<f64> = (0..lanes).map(|i| 0.01 * (1 + i % 3) as f64).collect();
-        let table = |len: usize| vec![R::rounded(f64::NAN); len];
-        let mut hessian = table(hessian_len_in::<R>(p, planes));
-        Accumulate {
-            criterion: Criterion::Likelihood,
-            p,
-            block: &block,
-            weights: &weights,
-            first: 0,
-            hessian: &mut hessian,
-            begins: true,
-            scale: &mut table(width * lanes),
-            first_transposed: &mut table(width * lanes),
-            root_weights: &mut table(lanes),
-            scaled_rows: &mut table(R::LANES * planes * p * lanes),
-            first_sum: &mut table((planes - 1) * 2 * Triangle::new(p).len() * R::LANES),
-        }
-        .with_simd(simd);
-        let size = planes * p;
-        let e: Vec<f64> = (0..width * size)
-            .map(|k| 0.1 * (k % 7) as f64 - 0.2)
-            .collect();
-        let mut product = vec![f64::NAN; e.len()];
-        Times {
-            size,
-            hessian: &hessian,
-            e: &e,
-            out: &mut product,
-        }
-        .with_simd(simd);
-        // Sums in the precision of the row blocks.
-        let rounded: Vec<R> = e.iter().map(|x| R::rounded(*x)).collect();
-        let mut by_rounded = table(e.len());
-        Times {
-            size,
-            hessian: &hessian,
-            e: &rounded,
-            out: &mut by_rounded,
-        }
-        .with_simd(simd);
-        let numbers = hessian.into_iter().chain(by_rounded).map(R::widened);
-        numbers.chain(product).collect()
-    }
-
-    fn assert_all_widths<R: ReadAs<R> + ReadAs<f64>>(tolerance: f64) {
-        let sizes = [1, 2, 3, 5, 8, 9, 12, 17];
-        for (p, planes) in sizes.into_iter().flat_map(|p| [(p, 1), (p, 2)]) {
-            let expected = in_vectors::<R, _>(Scalar, p, planes);
-            assert!(expected.iter().all(|x| x.is_finite()));
-            let others = [
-                in_vectors::<R, _>(Scalar128b, p, planes),
-                in_vectors::<R, _>(Scalar256b, p, planes),
-                in_vectors::<R, _>(Scalar512b, p, planes),
-            ];
-            for numbers in others {
-                for (x, y) in numbers.iter().zip(&expected) {
-                    let close = (x - y).abs() <= tolerance * (1.0 + y.abs());
-                    assert!(close, "p {p}: {x} {y}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_width_of_vectors_gives_the_same_numbers() {
-        assert_all_widths::<f64>(1e-12);
-        assert_all_widths::<f32>(1e-4);
     }
 }

@@ -243,28 +243,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_step_to_where_numbers_end_is_taken_back() {
-        let set = synthetic::noisy(10, 3, 0.1, 1);
-        let settings = Settings::default();
-        let mut working = InMemory::new(&set);
-        let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-        let progress = &mut Progress::new(set.summary(), &mut observer);
-        let start = Beginning::at(Matrix::identity(3));
-        let mut here = Iteration::begin(&mut working, &settings, start, progress).unwrap();
-        let (before, statistics) = (here.b.clone(), here.statistics.clone());
-        for number in [f64::INFINITY, f64::NAN] {
-            let mut beyond = statistics.clone();
-            beyond.gradient[(0, 1)] = number;
-            here.replace(Matrix::zeros(3, 3), beyond, -100.0, 0.0);
-            assert!(here.is_lost());
-            here.replace(before.clone(), statistics.clone(), 100.0, 0.0);
-            assert!(!here.is_lost());
-        }
-        let mut beyond = statistics.clone();
-        beyond.gradient[(0, 1)] = f64::NAN;
-        here.replace(Matrix::zeros(3, 3), beyond, -100.0, 0.0);
-        assert_eq!(here.best().0, before);
-    }
 }
