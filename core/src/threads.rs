@@ -1,21 +1,31 @@
 //! Threads: how many, and whether they pay.
 //!
 //! The caller's thread works too, and takes what is left to do from the same queue as its helpers:
-//! it neither sleeps through a pass nor waits for one that wakes late.
+//! it neither sleeps through a pass nor waits for one that wakes late ([`offers`]).
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod offers;
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
+
+use offers::Board;
 
 /// Runs loops over blocks, on one thread or many, always with the same result.
 #[derive(Clone, Debug)]
 pub(crate) enum Workers {
     /// The caller's thread.
     One,
-    /// The threads of the process.
-    All,
-    /// The caller's thread, and so many helpers of a pool.
-    Some(Arc<ThreadPool>, usize),
+    /// The caller's thread, and so many helpers.
+    Some(Arc<Team>, usize),
+}
+
+/// Threads that help.
+#[derive(Debug)]
+pub(crate) struct Team {
+    /// None for the threads of the process.
+    pool: Option<ThreadPool>,
+    board: Arc<Board>,
 }
 
 /// Multiply-adds of one pass below which waking a second thread costs more than it brings.
@@ -41,10 +51,12 @@ impl Workers {
             Some(0 | 1) => Self::One,
             Some(count) => {
                 let helpers = count.min(MOST) - 1;
-                pool(helpers).map_or(Self::One, |pool| Self::Some(pool, helpers))
+                kept_team(helpers).map_or(Self::One, |team| Self::Some(team, helpers))
             }
-            None if rayon::current_num_threads() > 1 => Self::All,
-            None => Self::One,
+            None => match rayon::current_num_threads().min(MOST) - 1 {
+                0 => Self::One,
+                helpers => Self::Some(Arc::clone(&PROCESS), helpers),
+            },
         }
     }
 
@@ -61,7 +73,6 @@ impl Workers {
     pub fn count(&self) -> usize {
         match self {
             Self::One => 1,
-            Self::All => rayon::current_num_threads().min(MOST),
             Self::Some(_, helpers) => helpers + 1,
         }
     }
@@ -84,8 +95,8 @@ impl Workers {
     /// Has the work done by the caller and so many helpers. Compiled once, and not for every kind of work.
     fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
         match self {
-            Self::Some(pool, _) => pool.in_place_scope(|scope| spread(scope, helpers, help)),
-            _ => rayon::in_place_scope(|scope| spread(scope, helpers, help)),
+            Self::One => help(),
+            Self::Some(team, _) => team.share(helpers, help),
         }
     }
 
@@ -107,23 +118,46 @@ impl Workers {
     }
 }
 
-fn spread<'a>(scope: &Scope<'a>, helpers: usize, help: &'a (dyn Fn() + Sync)) {
-    (0..helpers).for_each(|_| scope.spawn(move |_| help()));
-    help();
+impl Team {
+    fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
+        let threads = self.threads();
+        self.board
+            .share(helpers, threads, help, &|attend| match &self.pool {
+                Some(pool) => pool.spawn(attend),
+                None => rayon::spawn(attend),
+            });
+    }
+
+    fn threads(&self) -> usize {
+        let pool = self.pool.as_ref();
+        pool.map_or_else(rayon::current_num_threads, ThreadPool::current_num_threads)
+    }
 }
 
-/// The one pool that is kept between solves, of as many threads as were ever asked for at once.
-static POOL: Mutex<Option<Arc<ThreadPool>>> = Mutex::new(None);
+/// The threads of the process.
+static PROCESS: LazyLock<Arc<Team>> = LazyLock::new(|| {
+    Arc::new(Team {
+        pool: None,
+        board: Arc::default(),
+    })
+});
 
-/// A pool of at least that many threads; None if the system gives no threads. A larger one replaces
+/// The one team that is kept between solves, of as many threads as were ever asked for at once.
+static KEPT: Mutex<Option<Arc<Team>>> = Mutex::new(None);
+
+/// A team of at least that many threads; None if the system gives no threads. A larger one replaces
 /// the one kept, whose threads end with the last solve that uses them.
-fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
-    let mut kept = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+fn kept_team(threads: usize) -> Option<Arc<Team>> {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     match &*kept {
-        Some(pool) if pool.current_num_threads() >= threads => Some(Arc::clone(pool)),
+        Some(team) if team.threads() >= threads => Some(Arc::clone(team)),
         _ => {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
-            Some(Arc::clone(kept.insert(Arc::new(pool))))
+            let team = Team {
+                pool: Some(pool),
+                board: Arc::default(),
+            };
+            Some(Arc::clone(kept.insert(Arc::new(team))))
         }
     }
 }
@@ -155,16 +189,20 @@ pub fn with_helpers<R>(helpers: Vec<Helper<'_>>, own: impl FnOnce() -> R) -> R {
         return own();
     }
     // More than are kept are those of the process.
-    let pool = (helpers.len() < MOST).then(|| pool(helpers.len()));
-    match pool {
-        Some(Some(pool)) => pool.in_place_scope(|scope| {
+    let team = if helpers.len() < MOST {
+        kept_team(helpers.len())
+    } else {
+        Some(Arc::clone(&PROCESS))
+    };
+    let Some(team) = team else {
+        drop(helpers);
+        return own();
+    };
+    match &team.pool {
+        Some(pool) => pool.in_place_scope(|scope| {
             call(scope, helpers);
             own()
         }),
-        Some(None) => {
-            drop(helpers);
-            own()
-        }
         None => rayon::in_place_scope(|scope| {
             call(scope, helpers);
             own()
@@ -192,7 +230,7 @@ fn call<'a>(scope: &Scope<'a>, helpers: Vec<Helper<'a>>) {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn release_threads() {
-    POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
 #[cfg(test)]
@@ -208,12 +246,7 @@ mod tests {
             workers.each(&mut items, |x| *x += 1);
             assert_eq!(items, (1..=100).collect::<Vec<_>>());
         }
-        let kept = || {
-            POOL.lock()
-                .unwrap()
-                .as_ref()
-                .map(|pool| pool.current_num_threads())
-        };
+        let kept = || KEPT.lock().unwrap().as_ref().map(|team| team.threads());
         assert_eq!(kept(), Some(MOST - 1));
         release_threads();
         assert_eq!(kept(), None);
