@@ -29,7 +29,7 @@ pub(crate) struct Team {
 }
 
 /// Multiply-adds of one pass below which waking a second thread costs more than it brings.
-const WORTHWHILE: usize = 2_000_000;
+const WORTHWHILE: usize = 500_000;
 
 /// A set is summed in at most 32 groups: more threads would have nothing to do.
 const MOST: usize = 32;
