@@ -101,7 +101,6 @@ fn kernels(c: &mut Criterion) {
         let x = Example::<f64>::new(p, lanes);
         let cube = lanes as f64 * (p as f64).powi(3);
         let (mut square, mut cross) = (x.block.clone(), x.block.clone());
-        let mut scratch = Vec::new();
         let mut transform = || {
             let task = Congruence {
                 transform: &x.e,
@@ -110,7 +109,7 @@ fn kernels(c: &mut Criterion) {
                 square: &mut square,
                 cross: Some(&mut cross),
             };
-            congruence(task, &mut scratch);
+            congruence(task);
         };
         share(&format!("transform, p = {p}"), 3.0 * cube, &mut transform);
         let id = |name: &str| format!("{name}, p = {p}, {lanes} matrices");
@@ -118,15 +117,7 @@ fn kernels(c: &mut Criterion) {
 
         let mut rows = vec![0.0; hessian_len(p, 1)];
         let mut hessian = || {
-            accumulate_hessian(
-                Likelihood,
-                p,
-                &x.block,
-                &x.weights,
-                &mut rows,
-                false,
-                &mut scratch,
-            );
+            accumulate_hessian(Likelihood, p, &x.block, &x.weights, &mut rows, false);
         };
         share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
@@ -139,7 +130,7 @@ fn kernels(c: &mut Criterion) {
         let mut sums = MomentSums::<f64>::new(p);
         c.bench_function(&id("statistics"), |b| {
             b.iter(|| {
-                accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums, &mut scratch);
+                accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums);
             });
         });
         let mut moved = x.block.clone();
@@ -168,7 +159,6 @@ fn single_kernels(_: &mut Criterion) {
         let cube = lanes as f64 * (p as f64).powi(3);
         let block: Vec<f32> = x.block.iter().map(|x| f32::rounded(*x)).collect();
         let (mut square, mut cross) = (block.clone(), block.clone());
-        let mut scratch = Vec::new();
         share(&format!("single transform, p = {p}"), 3.0 * cube, || {
             let task = Congruence {
                 transform: &x.e,
@@ -177,12 +167,12 @@ fn single_kernels(_: &mut Criterion) {
                 square: &mut square,
                 cross: Some(&mut cross),
             };
-            congruence(task, &mut scratch);
+            congruence(task);
         });
         let mut rows = vec![0.0; hessian_len_in::<f32>(p, 1)];
         share(&format!("single hessian, p = {p}"), 2.0 * cube, || {
             let (rows, weights) = (&mut rows, &x.weights);
-            accumulate_hessian(Likelihood, p, &block, weights, rows, false, &mut scratch);
+            accumulate_hessian(Likelihood, p, &block, weights, rows, false);
         });
     }
 }
@@ -193,7 +183,6 @@ fn complex_kernels(_: &mut Criterion) {
         let x = Example::<c64>::new(p, lanes);
         let cube = lanes as f64 * (p as f64).powi(3);
         let (mut square, mut cross) = (x.block.clone(), x.block.clone());
-        let mut scratch = Vec::new();
         share(&format!("complex transform, p = {p}"), 12.0 * cube, || {
             let task = Congruence {
                 transform: &x.e,
@@ -202,20 +191,12 @@ fn complex_kernels(_: &mut Criterion) {
                 square: &mut square,
                 cross: Some(&mut cross),
             };
-            congruence(task, &mut scratch);
+            congruence(task);
         });
         let mut rows = vec![0.0; hessian_len(p, 2)];
         share(&format!("complex hessian, p = {p}"), 8.0 * cube, || {
             let (block, weights) = (&x.block, &x.weights);
-            accumulate_hessian(
-                Likelihood,
-                p,
-                block,
-                weights,
-                &mut rows,
-                false,
-                &mut scratch,
-            );
+            accumulate_hessian(Likelihood, p, block, weights, &mut rows, false);
         });
     }
     let (n, p) = (100, 40);

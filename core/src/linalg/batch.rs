@@ -32,6 +32,11 @@ fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
 }
 
 impl<T: Scalar> SymmetricBatch<Recycled, T> {
+    /// So many p×p matrices, to be overwritten.
+    pub fn unwritten(p: usize, lanes: usize) -> Self {
+        Self::from_parts(p, lanes, Recycled::of_len(numbers(p, lanes, T::PLANES)))
+    }
+
     /// So many p×p matrices of zeros.
     pub fn zeros(p: usize, lanes: usize) -> Self {
         Self::from_parts(p, lanes, Recycled::zeros(numbers(p, lanes, T::PLANES)))

@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut, Range};
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 /// At most so many numbers are kept on a thread: 32 MB.
 const MOST_KEPT: usize = 4 << 20;
@@ -16,20 +16,37 @@ thread_local! {
     static KEPT: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Scratch of at most so many numbers is kept on a thread: 1 MB.
-const MOST_SCRATCH: usize = 1 << 17;
+/// Scratch of at most so many numbers is kept on a thread: 4 MB, what transforms of matrices of size 160 take.
+const MOST_SCRATCH: usize = 1 << 19;
 
 thread_local! {
     static SCRATCH: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
 }
 
-/// A vector that grows as needed, and begins as large as the last one on this thread was.
+/// Room to work in, which the next to work on this thread finds in the caches.
 #[derive(Debug)]
 pub struct Scratch(Vec<f64>);
 
 impl Scratch {
     pub fn new() -> Self {
         Self(SCRATCH.try_with(Cell::take).unwrap_or_default())
+    }
+
+    /// So many numbers, whatever they are. The first begins a line of a cache, so that vectors, and pairs of them, lie in
+    /// one line each.
+    pub fn room<R: Pod>(&mut self, len: usize) -> &mut [R] {
+        let doubles = (len * size_of::<R>()).div_ceil(size_of::<f64>());
+        let needed = doubles + ALIGNMENT / size_of::<f64>() - 1;
+        if self.0.len() < needed {
+            self.0.resize(needed, 0.0);
+        }
+        // An address that cannot be told is no reason to fail: only speed depends on it.
+        let from = self
+            .0
+            .as_ptr()
+            .align_offset(ALIGNMENT)
+            .min(needed - doubles);
+        &mut cast_slice_mut(&mut self.0[from..from + doubles])[..len]
     }
 }
 
@@ -45,20 +62,6 @@ impl Drop for Scratch {
             let larger = other.capacity() > numbers.capacity();
             kept.set(if larger { other } else { numbers });
         });
-    }
-}
-
-impl Deref for Scratch {
-    type Target = Vec<f64>;
-
-    fn deref(&self) -> &Vec<f64> {
-        &self.0
-    }
-}
-
-impl DerefMut for Scratch {
-    fn deref_mut(&mut self) -> &mut Vec<f64> {
-        &mut self.0
     }
 }
 
@@ -219,16 +222,25 @@ mod tests {
     #[test]
     fn scratch_is_handed_on_unless_it_is_large() {
         let mut first = Scratch::new();
-        first.resize(1000, 3.0);
-        let place = first.as_ptr();
+        let place = first.room::<f64>(1000).as_ptr();
         // Two at once have memory of their own, and the larger one is kept.
         drop(Scratch::new());
         drop(first);
         let mut second = Scratch::new();
-        assert_eq!((second.as_ptr(), second.len()), (place, 1000));
-        second.resize(MOST_SCRATCH + 1, 0.0);
+        assert_eq!(second.room::<f32>(1001).as_ptr().cast(), place);
+        second.room::<f64>(MOST_SCRATCH + 1);
         drop(second);
-        assert_eq!(Scratch::new().capacity(), 0);
+        assert_eq!(Scratch::new().0.capacity(), 0);
+    }
+
+    #[test]
+    fn scratch_begins_a_line_of_a_cache() {
+        for len in [0, 1, 9, 1000] {
+            let mut scratch = Scratch::new();
+            let room = scratch.room::<f32>(len);
+            assert_eq!(room.len(), len);
+            assert_eq!(room.as_ptr().align_offset(ALIGNMENT), 0);
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl<T: Scalar> Block<T> {
         first: usize,
         options: &SetOptions,
     ) -> Result<Self, Error> {
-        let mut block = Self::identities(p, matrices.len());
+        let mut block = Self::unwritten(p, matrices.len());
         for (group, eight) in matrices.chunks(LANES).enumerate() {
             let at = group * LANES;
             block.gather_eight(eight, at, options.symmetrize, |lane| first + lane)?;
@@ -63,22 +63,32 @@ impl<T: Scalar> Block<T> {
         Ok(block)
     }
 
-    /// A block for so many matrices, of weight zero; its padding is in place.
-    pub fn identities(p: usize, matrices: usize) -> Self {
+    /// A block for so many matrices, of weight zero, to be overwritten with its padding.
+    pub fn unwritten(p: usize, matrices: usize) -> Self {
         let lanes = matrices.next_multiple_of(LANES);
-        let mut batch = SymmetricBatch::zeros(p, lanes);
-        for a in 0..p {
-            batch.diagonal_mut(a)[matrices..].fill(1.0);
-        }
         Self {
-            batch,
+            batch: SymmetricBatch::unwritten(p, lanes),
             weights: vec![0.0; lanes],
             matrices,
         }
     }
 
-    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight. `number` tells
-    /// the number of the matrix in a lane, for errors.
+    /// Writes identities to the lanes behind the matrices.
+    fn pad(&mut self) {
+        let padding = self.matrices..self.lanes();
+        if padding.is_empty() {
+            return;
+        }
+        for row in self.batch.rows_mut() {
+            row[padding.clone()].fill(0.0);
+        }
+        for a in 0..self.size() {
+            self.batch.diagonal_mut(a)[padding.clone()].fill(1.0);
+        }
+    }
+
+    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight, and the padding behind
+    /// those that are the last. `number` tells the number of the matrix in a lane, for errors.
     pub fn gather_eight(
         &mut self,
         eight: &[&[T]],
@@ -116,18 +126,22 @@ impl<T: Scalar> Block<T> {
                 y[l] = matrices[l][b * p + a].conj();
             }
             let (re, im) = seen.means(&x, &y);
-            let place = entry * lanes + at..entry * lanes + at + count;
+            // All eight, which is one instruction.
+            let place = entry * lanes + at..entry * lanes + at + LANES;
             if T::PLANES == 2 {
-                imaginary[place.clone()].copy_from_slice(&im[..count]);
+                imaginary[place.clone()].copy_from_slice(&im);
             }
-            real[place].copy_from_slice(&re[..count]);
+            real[place].copy_from_slice(&re);
+        }
+        if count < LANES {
+            self.pad();
         }
         seen.is_sound(tolerance)
     }
 
     /// F C Fᴴ of every matrix.
-    pub fn reduced(&self, filters: &Matrix<T>, scratch: &mut Vec<f64>) -> Self {
-        let mut batch = SymmetricBatch::zeros(filters.rows(), self.lanes());
+    pub fn reduced(&self, filters: &Matrix<T>) -> Self {
+        let mut batch = SymmetricBatch::unwritten(filters.rows(), self.lanes());
         let task = kernels::Congruence {
             transform: filters,
             input: self.entries(),
@@ -135,7 +149,7 @@ impl<T: Scalar> Block<T> {
             square: batch.entries_mut(),
             cross: None,
         };
-        kernels::congruence(task, scratch);
+        kernels::congruence(task);
         Self {
             batch,
             weights: self.weights.clone(),
@@ -146,13 +160,16 @@ impl<T: Scalar> Block<T> {
     /// A block of p×p matrices picked from others, each from one of their lanes, its weight divided
     /// by `total`.
     pub fn pick(p: usize, places: &[(&Self, usize)], total: f64) -> Self {
-        let mut picked = Self::identities(p, places.len());
-        for (lane, (block, from)) in places.iter().enumerate() {
-            picked.weights[lane] = block.weights[*from] / total;
-            for (row, out) in block.batch.rows().zip(picked.batch.rows_mut()) {
-                out[lane] = row[*from];
+        let mut picked = Self::unwritten(p, places.len());
+        for (weight, (block, from)) in picked.weights.iter_mut().zip(places) {
+            *weight = block.weights[*from] / total;
+        }
+        for (entry, row) in picked.batch.rows_mut().enumerate() {
+            for (out, (block, from)) in row.iter_mut().zip(places) {
+                *out = block.entries()[entry * block.lanes() + from];
             }
         }
+        picked.pad();
         picked
     }
 

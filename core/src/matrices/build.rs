@@ -271,9 +271,8 @@ pub(super) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Op
 
 /// Brings the blocks to the dimensions that these filters find.
 pub(super) fn reduce_blocks<T: Scalar>(blocks: &mut [Block<T>], filters: &Matrix<T>) {
-    let mut scratch = Vec::new();
     for block in blocks {
-        *block = block.reduced(filters, &mut scratch);
+        *block = block.reduced(filters);
     }
 }
 

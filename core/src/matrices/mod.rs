@@ -167,9 +167,9 @@ impl<T: Scalar> MatrixSet<T> {
         let inner = self.summary.to_reduced(b);
         let r = inner.rows();
         let mut out = vec![T::ZERO; self.len() * r * r];
-        let (mut scratch, mut rest) = (Vec::new(), &mut out[..]);
+        let mut rest = &mut out[..];
         for block in &self.blocks {
-            let result = block.reduced(&inner, &mut scratch);
+            let result = block.reduced(&inner);
             let (own, others) = rest.split_at_mut(block.matrices * r * r);
             for (lane, matrix) in own.chunks_exact_mut(r * r).enumerate() {
                 result.batch.unpack(lane, matrix);

@@ -18,7 +18,7 @@ use super::rounds::Few;
 use super::{SplitMix, eigen};
 use crate::Error;
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
-use crate::linalg::{self, Matrix, Recycled, Scalar, Scratch, SymmetricBatch, Triangle};
+use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch, Triangle};
 use crate::matrices::{AT_ONCE, WorkingSet};
 
 /// Combinations at most.
@@ -83,12 +83,11 @@ fn common_rotation<T: Scalar>(
         places.for_each(|(k, x)| *x = if signs >> k & 1 == 0 { 1.0 } else { -1.0 });
     }
     clear_imaginary_diagonal(&mut probes);
-    let scratch = &mut Scratch::new();
     // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ are never formed, for
     // ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i, and the combinations are whitened last, together with their first rotation.
     let traces = traces(&probes);
     if let Some(whitening) = whitening {
-        probes = congruent(&probes, &whitening.whitener.adjoint(), scratch);
+        probes = congruent(&probes, &whitening.whitener.adjoint());
     }
     let sums = set.correlate(probes.entries())?;
     let mut combinations = Combinations::<T>::from_parts(p, MOST, Recycled::from(&sums[..]));
@@ -111,7 +110,7 @@ fn common_rotation<T: Scalar>(
         // They make it diagonal, and there are no others.
         return Ok((vectors, energy));
     }
-    let combinations = congruent(&combinations, &basis, scratch);
+    let combinations = congruent(&combinations, &basis);
     Ok((rotated(&combinations, vectors), energy))
 }
 
@@ -135,12 +134,8 @@ fn rotated<T: Scalar>(matrices: &Combinations<T>, mut rotation: Matrix<T>) -> Ma
 /// Sixteen matrices of equal weight.
 type Combinations<T> = SymmetricBatch<Recycled, T>;
 
-/// M S Mᴴ of each. `scratch` grows as needed and is worth keeping between calls.
-fn congruent<T: Scalar>(
-    batch: &Combinations<T>,
-    m: &Matrix<T>,
-    scratch: &mut Vec<f64>,
-) -> Combinations<T> {
+/// M S Mᴴ of each.
+fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<T> {
     let numbers = Recycled::of_len(batch.entries().len());
     let mut result = Combinations::from_parts(batch.size(), MOST, numbers);
     let task = Congruence {
@@ -150,7 +145,7 @@ fn congruent<T: Scalar>(
         square: result.entries_mut(),
         cross: None,
     };
-    congruence(task, scratch);
+    congruence(task);
     result
 }
 
@@ -321,10 +316,9 @@ mod tests {
                 matrices.diagonal_mut(a)[k] = diagonal[a];
             }
         }
-        let scratch = &mut Vec::new();
-        let mixed = congruent(&matrices, &q.transpose(), scratch);
+        let mixed = congruent(&matrices, &q.transpose());
         let rotation = rotated(&mixed, Matrix::identity(p));
-        let unmixed = congruent(&mixed, &rotation, scratch);
+        let unmixed = congruent(&mixed, &rotation);
         let mut off = 0.0;
         for a in 0..p {
             for b in 0..a {

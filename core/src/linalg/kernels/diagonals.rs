@@ -5,18 +5,17 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, right};
 use super::transform::half_product;
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Scalar};
+use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, Scratch};
 
 /// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
-/// and of E D Eᴴ = F C Fᴴ. `scratch` grows as needed and is worth keeping between calls.
+/// and of E D Eᴴ = F C Fᴴ.
 pub fn line_diagonals<T: Scalar>(
     b: &Matrix<T>,
     f: &Matrix<T>,
     input: &[f64],
     lanes: usize,
     out: &mut [f64],
-    scratch: &mut Vec<f64>,
 ) {
     let p = b.rows();
     assert_eq!((b.columns(), f.rows(), f.columns()), (p, p, p));
@@ -24,7 +23,8 @@ pub fn line_diagonals<T: Scalar>(
     assert_eq!(planes(input, p, lanes), T::PLANES);
     assert_eq!(out.len(), 3 * p * lanes);
     let (b_left, f_left) = (Left::new(b), Left::new(f));
-    let scratch = room(scratch, b_left.scratch_len());
+    let mut scratch = Scratch::new();
+    let scratch = scratch.room(b_left.scratch_len());
     run(Diagonals {
         b: (b_left, &right(b)),
         f: (f_left, &right(f)),

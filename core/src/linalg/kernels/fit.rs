@@ -9,8 +9,8 @@ use super::diagonals::combine;
 use super::hessian::add_planes;
 use super::moments::{MomentSums, dot};
 use super::transform::half_product;
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
+use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// What a fit at one A asks of a block.
 pub struct FitTask<'a, T = f64> {
@@ -27,14 +27,9 @@ pub struct FitTask<'a, T = f64> {
 }
 
 /// Adds one block's share: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ, and their Γ is the lower
-/// triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit. `scratch` grows as needed
-/// and is worth keeping between calls.
+/// triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit.
 #[allow(clippy::needless_pass_by_value)] // its place for the diagonals is written once
-pub fn accumulate_fit<T: Scalar>(
-    task: FitTask<'_, T>,
-    sums: &mut MomentSums<T>,
-    scratch: &mut Vec<f64>,
-) -> f64 {
+pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>) -> f64 {
     let FitTask {
         components,
         inverse,
@@ -51,10 +46,8 @@ pub fn accumulate_fit<T: Scalar>(
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     let left = Left::new(components);
     let sums_len = LANES * T::PLANES * p * p;
-    let scratch = room(
-        scratch,
-        left.scratch_len() + sums_len + 2 * LANES * p + p * lanes,
-    );
+    let mut scratch = Scratch::new();
+    let scratch = scratch.room(left.scratch_len() + sums_len + 2 * LANES * p + p * lanes);
     let (half, rest) = scratch.split_at_mut(left.scratch_len());
     let (products, rest) = rest.split_at_mut(sums_len);
     let (diagonals, weighted) = rest.split_at_mut(2 * LANES * p);
@@ -195,13 +188,15 @@ pub fn accumulate_weighted(
     weights: &[f64],
     fitted: &[f64],
     rows: &mut [f64],
-    scratch: &mut Vec<f64>,
 ) {
     let lanes = weights.len();
     let planes = planes(block, p, lanes);
     assert_eq!(fitted.len(), p * lanes);
     let sum_len = block.len() / lanes * LANES;
-    let (coefficients, sum) = room(scratch, LANES * lanes + sum_len).split_at_mut(LANES * lanes);
+    let mut scratch = Scratch::new();
+    let (coefficients, sum) = scratch
+        .room(LANES * lanes + sum_len)
+        .split_at_mut(LANES * lanes);
     let groups = rows.chunks_exact_mut(Triangle::new(planes * p).len() * LANES);
     for (own, group) in fitted.chunks(LANES * lanes).zip(groups) {
         coefficients.fill(0.0);
@@ -257,7 +252,7 @@ mod tests {
             let components = Matrix::from_fn(p, p, |a, b| number(5 * a + b));
             let inverse = Matrix::from_fn(p, p, |a, b| number(7 + a + 3 * b));
             let mut sums = MomentSums::new(p);
-            let (mut fitted, mut scratch) = (vec![0.0; p * lanes], vec![f64::NAN; 7]);
+            let mut fitted = vec![0.0; p * lanes];
             let task = FitTask {
                 components: &components,
                 inverse: &inverse,
@@ -265,9 +260,9 @@ mod tests {
                 weights: &weights,
                 fitted: &mut fitted,
             };
-            let energy = accumulate_fit(task, &mut sums, &mut scratch);
+            let energy = accumulate_fit(task, &mut sums);
             let mut rows = vec![0.0; hessian_len(p, 1)];
-            accumulate_weighted(p, &block, &weights, &fitted, &mut rows, &mut scratch);
+            accumulate_weighted(p, &block, &weights, &fitted, &mut rows);
 
             let mut expected = MomentSums::new(p);
             let mut total = 0.0;

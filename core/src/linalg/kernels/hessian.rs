@@ -23,9 +23,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::combine::add_products;
 use super::real::width;
-use super::{Real, planes, room, vectors_per_group};
+use super::{Real, planes, vectors_per_group};
 use crate::criterion::Criterion;
-use crate::linalg::Triangle;
+use crate::linalg::{Scratch, Triangle};
 
 /// How many numbers of double precision the row blocks of a p×p problem take, whose matrices have so many planes.
 pub fn hessian_len(p: usize, planes: usize) -> usize {
@@ -38,7 +38,6 @@ pub fn hessian_len_in<R: Real>(p: usize, planes: usize) -> usize {
 }
 
 /// Adds one block's share to `hessian`, or begins with it, whatever was there.
-/// `scratch` grows as needed and is worth keeping between calls.
 pub fn accumulate_hessian<R: Real>(
     criterion: Criterion,
     p: usize,
@@ -46,13 +45,12 @@ pub fn accumulate_hessian<R: Real>(
     weights: &[f64],
     hessian: &mut [R],
     begins: bool,
-    scratch: &mut Vec<f64>,
 ) {
     assert_eq!(
         hessian.len(),
         hessian_len_in::<R>(p, planes(block, p, weights.len()))
     );
-    accumulate_groups(criterion, p, block, weights, 0, hessian, begins, scratch);
+    accumulate_groups(criterion, p, block, weights, 0, hessian, begins);
 }
 
 /// The same for some groups of row blocks only, from number `first` on: as many as `hessian` has.
@@ -65,7 +63,6 @@ pub fn accumulate_groups<R: Real>(
     first: usize,
     hessian: &mut [R],
     begins: bool,
-    scratch: &mut Vec<f64>,
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(R::LANES));
     assert_eq!(lanes % R::LANES, 0);
@@ -80,7 +77,8 @@ pub fn accumulate_groups<R: Real>(
         block.len() / lanes * R::LANES
     };
     let tables_len = lanes * (2 * width + 1 + R::LANES * planes * p);
-    let scratch = room(scratch, first_sum_len + tables_len);
+    let mut scratch = Scratch::new();
+    let scratch = scratch.room(first_sum_len + tables_len);
     let (first_sum, rest) = scratch.split_at_mut(first_sum_len);
     let (scale, rest) = rest.split_at_mut(width * lanes);
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);

@@ -117,23 +117,5 @@ fn vectors_per_row<R: Real, S: Simd>(lanes: usize) -> usize {
     lanes / R::LANES * vectors_per_group::<R, S>()
 }
 
-/// So many numbers of `scratch`, which grows as needed: they are what they were when last used. The first
-/// begins a line of a cache, so that vectors, and pairs of them, lie in one line each.
-fn room<R: Real>(scratch: &mut Vec<f64>, len: usize) -> &mut [R] {
-    let doubles = (len * size_of::<R>()).div_ceil(size_of::<f64>());
-    &mut bytemuck::cast_slice_mut(room_of_doubles(scratch, doubles))[..len]
-}
-
-fn room_of_doubles(scratch: &mut Vec<f64>, len: usize) -> &mut [f64] {
-    const LINE: usize = 64;
-    let needed = len + LINE / size_of::<f64>() - 1;
-    if scratch.len() < needed {
-        scratch.resize(needed, 0.0);
-    }
-    // An address that cannot be told is no reason to fail: only speed depends on it.
-    let from = scratch.as_ptr().align_offset(LINE).min(needed - len);
-    &mut scratch[from..from + len]
-}
-
 /// Blocks of double precision hold a multiple of this many matrices.
 pub const LANES: usize = 8;

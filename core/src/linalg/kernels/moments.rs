@@ -3,9 +3,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Real, planes, room, vectors_per_row};
+use super::{Real, planes, vectors_per_row};
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
@@ -38,19 +38,19 @@ fn add<T: Scalar>(mine: &mut Matrix<T>, theirs: &Matrix<T>) {
     }
 }
 
-/// Adds one block's share. `scratch` grows as needed and is worth keeping between calls.
+/// Adds one block's share.
 pub fn accumulate_moments<T: Scalar, R: Real>(
     criterion: Criterion,
     p: usize,
     block: &[R],
     weights: &[f64],
     sums: &mut MomentSums<T>,
-    scratch: &mut Vec<f64>,
 ) {
     let lanes = weights.len();
     assert_eq!(lanes % R::LANES, 0);
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
+    let mut scratch = Scratch::new();
     run(Moments {
         criterion,
         p,
@@ -60,7 +60,7 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
         weights,
         gradient: reals_mut(sums.gradient.as_mut_slice()),
         gamma: sums.gamma.as_mut_slice(),
-        first_weights: room(scratch, p * lanes),
+        first_weights: scratch.room(p * lanes),
     });
 }
 

@@ -4,9 +4,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::Left;
 use super::transform::half_product;
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
 use crate::criterion::Criterion;
-use crate::linalg::{Matrix, Scalar, Triangle, reals_mut};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
 /// Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the criterion, 2p³ flops
@@ -17,7 +17,6 @@ pub fn accumulate_product<T: Scalar>(
     block: &[f64],
     weights: &[f64],
     sums: &mut Matrix<T>,
-    scratch: &mut Vec<f64>,
 ) {
     let (p, lanes) = (e.rows(), weights.len());
     assert_eq!(lanes % LANES, 0);
@@ -25,7 +24,8 @@ pub fn accumulate_product<T: Scalar>(
     assert_eq!(e.columns(), p);
     assert_eq!((sums.rows(), sums.columns()), (p, p));
     let left = Left::new(e);
-    let scratch = room(scratch, left.scratch_len() + 2 * p * lanes);
+    let mut scratch = Scratch::new();
+    let scratch = scratch.room(left.scratch_len() + 2 * p * lanes);
     let (tables, half) = scratch.split_at_mut(2 * p * lanes);
     let (first, second) = tables.split_at_mut(p * lanes);
     run(Product {

@@ -8,8 +8,8 @@ use super::diagonals::combine;
 use super::fit::add_rows;
 use super::moments::{MomentSums, dot};
 use super::transform::half_product;
-use super::{LANES, planes, room, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, reals_mut};
+use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, Scratch, reals_mut};
 
 /// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order in which [`accumulate_response`] reads them.
 pub fn fit_products<T: Scalar>(
@@ -84,11 +84,7 @@ pub struct ResponseTask<'a, T = f64> {
 
 /// Adds one block's share, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ), qⁱ_a = Re e_aᴴ Cⁱ a_a: row a of the sums'
 /// gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
-pub fn accumulate_response<T: Scalar>(
-    task: &ResponseTask<'_, T>,
-    sums: &mut MomentSums<T>,
-    scratch: &mut Vec<f64>,
-) {
+pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut MomentSums<T>) {
     let (p, lanes) = (task.change.rows(), task.weights.len());
     assert_eq!(lanes % LANES, 0);
     assert_eq!(task.change.columns(), p);
@@ -98,7 +94,8 @@ pub fn accumulate_response<T: Scalar>(
     assert_eq!(task.products.len(), T::PLANES * p * p * lanes);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let scratch = room(scratch, LANES * p * (T::PLANES * p + 4) + p * lanes);
+    let mut scratch = Scratch::new();
+    let scratch = scratch.room(LANES * p * (T::PLANES * p + 4) + p * lanes);
     let (totals, rest) = scratch.split_at_mut(LANES * T::PLANES * p * p);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
     let (differences, weighted) = rest.split_at_mut(2 * LANES * p);

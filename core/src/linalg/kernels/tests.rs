@@ -149,7 +149,7 @@ fn congruences<T: Scalar>() {
                 square: &mut result,
                 cross: (rows == p).then_some(&mut cross[..]),
             };
-            congruence(task, &mut Vec::new());
+            congruence(task);
             let halves: Vec<Matrix<T>> = matrices.iter().map(|d| product(&transform, d)).collect();
             let whole = halves.iter().map(|half| product_adjoint(half, &transform));
             assert_block(rows, &result, lanes, &whole.collect::<Vec<_>>());
@@ -169,14 +169,7 @@ fn moments<T: Scalar>() {
         let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
         let mut sums = MomentSums::<T>::new(p);
-        accumulate_moments(
-            Criterion::Likelihood,
-            p,
-            &entries,
-            &w,
-            &mut sums,
-            &mut Vec::new(),
-        );
+        accumulate_moments(Criterion::Likelihood, p, &entries, &w, &mut sums);
         for a in 0..p {
             for b in 0..p {
                 let sum = |f: &dyn Fn(&Matrix<T>) -> T| -> T {
@@ -247,7 +240,7 @@ fn quadratics<T: Scalar>() {
             square: &mut squared,
             cross: Some(&mut cross),
         };
-        congruence(task, &mut Vec::new());
+        congruence(task);
         let alpha = 0.7;
         let mut m = Matrix::from_fn(p, p, |a, b| e[(a, b)] * alpha);
         (0..p).for_each(|a| m[(a, a)] += T::ONE);
@@ -294,7 +287,7 @@ fn line<T: Scalar>() {
         let e = Matrix::from_fn(p, p, |a, c| scalar::<T>(9 + a * p + c) * 0.1);
         let f = product(&e, &b);
         let mut out = vec![0.0; 3 * p * lanes];
-        line_diagonals(&b, &f, &entries, lanes, &mut out, &mut Vec::new());
+        line_diagonals(&b, &f, &entries, lanes, &mut out);
         for (i, matrix) in matrices.iter().enumerate() {
             let d = product_adjoint(&product(&b, matrix), &b);
             let (cross, square) = (product(&e, &d), product_adjoint(&product(&e, &d), &e));
@@ -316,7 +309,7 @@ fn line<T: Scalar>() {
                     square: out,
                     cross,
                 };
-                congruence(task, &mut Vec::new());
+                congruence(task);
             };
         congruent(&b, &entries, &mut d, None);
         congruent(&e, &d, &mut square, Some(&mut cross));

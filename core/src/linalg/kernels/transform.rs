@@ -7,8 +7,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
 use super::small_transform::{self, Slice};
-use super::{LANES, Real, planes, room, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Triangle};
+use super::{LANES, Real, planes, vectors_per_row};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
 
 /// A congruence of one block, and where its results go.
 pub struct Congruence<'a, T = f64, R = f64> {
@@ -38,8 +38,8 @@ fn entries_of_scratch(r: usize, p: usize, planes: usize) -> usize {
     }
 }
 
-/// Computes a congruence. `scratch` grows as needed and is worth keeping between calls.
-pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>, scratch: &mut Vec<f64>) {
+/// Computes a congruence.
+pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     let (r, p) = (task.transform.rows(), task.transform.columns());
     assert_eq!(task.lanes % R::LANES, 0);
     assert_eq!(planes(task.input, p, task.lanes), T::PLANES);
@@ -49,7 +49,8 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>, scratch: &mut 
     }
     let left = Left::new(task.transform);
     let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
-    let scratch = room(scratch, scratch_len);
+    let mut scratch = Scratch::new();
+    let scratch = scratch.room(scratch_len);
     run(Sliced {
         left,
         right: &right(task.transform),

@@ -76,7 +76,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         self.each(Work::Products, |group| {
             group.single.clear();
             for block in &mut group.blocks {
-                block.reset(b, &mut group.scratch);
+                block.reset(b);
             }
         });
         Ok(self.diagonal_sum())
@@ -142,8 +142,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
                 let mut sums = Matrix::zeros(p, p);
                 for block in &group.blocks {
                     let (entries, weights) = (block.entries(), block.weights());
-                    let scratch = &mut group.scratch;
-                    kernels::accumulate_product(criterion, e, entries, weights, &mut sums, scratch);
+                    kernels::accumulate_product(criterion, e, entries, weights, &mut sums);
                 }
                 sums
             },
@@ -163,14 +162,14 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
             |group| {
                 let mut sums = (vec![0.0; p], vec![0.0; p]);
                 for block in &mut group.single {
-                    block.probe(e, &mut sums, &mut group.scratch);
+                    block.probe(e, &mut sums);
                 }
                 if !group.single.is_empty() {
                     return sums;
                 }
                 for block in &mut group.blocks {
                     let original = Arc::clone(&block.original);
-                    let line = block.probe(e, &mut group.scratch);
+                    let line = block.probe(e);
                     for a in 0..p {
                         let weights = &original.weights;
                         sums.0[a] += linalg::dot(line.cross.diagonal(a), weights);

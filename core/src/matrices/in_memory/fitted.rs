@@ -37,8 +37,7 @@ impl<T: Scalar> Group<T> {
         rows.fill(0.0);
         for block in &self.blocks {
             let (entries, weights) = (block.original.entries(), block.weights());
-            let scratch = &mut self.scratch;
-            kernels::accumulate_weighted(p, entries, weights, &block.diagonals, rows, scratch);
+            kernels::accumulate_weighted(p, entries, weights, &block.diagonals, rows);
         }
     }
 }
@@ -55,7 +54,7 @@ impl<T: Scalar> InMemory<T> {
                 for block in &mut group.blocks {
                     block.diagonals.resize(p * block.original.lanes(), 0.0);
                     let task = fit.task(&block.original, &mut block.diagonals);
-                    energy += kernels::accumulate_fit(task, &mut sums, &mut group.scratch);
+                    energy += kernels::accumulate_fit(task, &mut sums);
                 }
                 (energy, sums)
             },
@@ -84,10 +83,9 @@ impl<T: Scalar> InMemory<T> {
             |group| {
                 let mut sums = MomentSums::<T>::new(p);
                 for block in &mut group.blocks {
-                    let scratch = &mut group.scratch;
-                    block.reset(&b, scratch);
+                    block.reset(&b);
                     let (entries, weights) = (block.entries(), block.weights());
-                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums, scratch);
+                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums);
                 }
                 sums
             },
@@ -122,7 +120,7 @@ impl<T: Scalar> InMemory<T> {
                 for block in &group.blocks {
                     let (products, diagonals) = (&block.products, &block.diagonals);
                     let task = fit.response(&change, products, block.weights(), diagonals);
-                    kernels::accumulate_response(&task, &mut sums, &mut group.scratch);
+                    kernels::accumulate_response(&task, &mut sums);
                 }
                 sums
             },

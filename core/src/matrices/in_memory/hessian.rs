@@ -81,8 +81,7 @@ impl<T: Scalar> InMemory<T> {
         self.by_groups::<R>(hessian, |group, rows| {
             let blocks = R::blocks(&group.blocks, &group.single);
             for (k, (entries, weights)) in blocks.into_iter().enumerate() {
-                let scratch = &mut group.scratch;
-                kernels::accumulate_hessian(criterion, p, entries, weights, rows, k == 0, scratch);
+                kernels::accumulate_hessian(criterion, p, entries, weights, rows, k == 0);
             }
         });
     }
@@ -157,19 +156,15 @@ impl<T: Scalar> InMemory<T> {
         };
         let share = groups.div_ceil(tasks);
         let len = rows.len() / groups * share;
-        self.hessian_scratch.resize_with(tasks, Vec::new);
-        let tasks = rows.chunks_mut(len).zip(&mut self.hessian_scratch);
-        let mut tasks: Vec<_> = tasks.enumerate().collect();
+        let mut tasks: Vec<_> = rows.chunks_mut(len).enumerate().collect();
         let blocks = self.groups.iter();
         let blocks: Vec<_> = blocks
             .flat_map(|group| R::blocks(&group.blocks, &group.single))
             .collect();
-        workers.each(&mut tasks, |(task, (rows, scratch))| {
+        workers.each(&mut tasks, |(task, rows)| {
             for (k, (entries, weights)) in blocks.iter().enumerate() {
                 let (first, begins) = (*task * share, k == 0);
-                kernels::accumulate_groups(
-                    criterion, p, entries, weights, first, rows, begins, scratch,
-                );
+                kernels::accumulate_groups(criterion, p, entries, weights, first, rows, begins);
             }
         });
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Steps};
-use crate::linalg::{Matrix, Recycled, Scalar, Scratch, SymmetricBatch};
+use crate::linalg::{Matrix, Recycled, Scalar, SymmetricBatch};
 use crate::matrices::build::{self, weighted_mean};
 use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
 use crate::statistics::Statistics;
@@ -41,7 +41,6 @@ pub struct InMemory<T = f64> {
     groups: Vec<Group<T>>,
     workers: Workers,
     /// For Hessians that are shared out by their row blocks.
-    hessian_scratch: Vec<Vec<f64>>,
     /// For least squares: the fit where the set stands.
     fitted: Option<Fitted<T>>,
     /// For steps of pairs: the components they are among, and the steps taken.
@@ -53,8 +52,7 @@ struct Group<T> {
     blocks: Vec<TransformedBlock<T>>,
     /// The matrices where the solver stands, if in single precision.
     single: Vec<SingleBlock<T>>,
-    // Kept from pass to pass, so that none allocates.
-    scratch: Scratch,
+    /// Kept from pass to pass, so that none allocates.
     hessian: Recycled,
 }
 
@@ -97,8 +95,7 @@ impl<T: Scalar> TransformedBlock<T> {
 
     /// Room for as many numbers as the block has.
     fn room(original: &Block<T>) -> SymmetricBatch<Recycled, T> {
-        let numbers = Recycled::of_len(original.entries().len());
-        SymmetricBatch::from_parts(original.size(), original.lanes(), numbers)
+        SymmetricBatch::unwritten(original.size(), original.lanes())
     }
 
     fn weights(&self) -> &[f64] {
@@ -116,7 +113,7 @@ impl<T: Scalar> TransformedBlock<T> {
     }
 
     /// D ← B C Bᴴ.
-    fn reset(&mut self, b: &Matrix<T>, scratch: &mut Vec<f64>) {
+    fn reset(&mut self, b: &Matrix<T>) {
         let original = &*self.original;
         let d = self.transformed.get_or_insert_with(|| Self::room(original));
         let task = kernels::Congruence {
@@ -126,11 +123,11 @@ impl<T: Scalar> TransformedBlock<T> {
             square: d.entries_mut(),
             cross: None,
         };
-        kernels::congruence(task, scratch);
+        kernels::congruence(task);
     }
 
     /// Prepares D(α) for all α along `e`.
-    fn probe(&mut self, e: &Matrix<T>, scratch: &mut Vec<f64>) -> &LineTables<T> {
+    fn probe(&mut self, e: &Matrix<T>) -> &LineTables<T> {
         let original = &*self.original;
         let line = self.line.get_or_insert_with(|| LineTables {
             cross: Self::room(original),
@@ -147,7 +144,7 @@ impl<T: Scalar> TransformedBlock<T> {
             square: line.square.entries_mut(),
             cross: Some(line.cross.entries_mut()),
         };
-        kernels::congruence(task, scratch);
+        kernels::congruence(task);
         line
     }
 
@@ -221,7 +218,6 @@ impl<T: Scalar> InMemory<T> {
             Group {
                 blocks: blocks.collect(),
                 single: Vec::new(),
-                scratch: Scratch::new(),
                 hessian: Recycled::default(),
             }
         });
@@ -230,7 +226,6 @@ impl<T: Scalar> InMemory<T> {
             summary,
             constants,
             workers,
-            hessian_scratch: Vec::new(),
             fitted: None,
             selected: Vec::new(),
             steps: Steps::default(),
@@ -279,10 +274,10 @@ impl<T: Scalar> InMemory<T> {
         if total <= 0.0 {
             return None;
         }
-        let blocks = places
-            .chunks(Block::<T>::capacity(p))
-            .map(|places| Block::pick(p, places, total));
-        let blocks: Vec<Arc<Block<T>>> = blocks.map(Arc::new).collect();
+        let places_of_blocks: Vec<_> = places.chunks(Block::<T>::capacity(p)).collect();
+        let pick = |_, places: &&[_]| Arc::new(Block::pick(p, places, total));
+        let workers = self.workers.if_worthwhile(places.len() * p * p);
+        let blocks = workers.map(&places_of_blocks, pick);
         let summary = Summary {
             criterion: self.summary.criterion,
             len: places.len(),
@@ -368,7 +363,7 @@ impl<T: Scalar> InMemory<T> {
                     if let Some((alpha, scale)) = advance {
                         block.advance(alpha, scale);
                     }
-                    block.add_moments(criterion, &mut sums, &mut group.scratch);
+                    block.add_moments(criterion, &mut sums);
                 }
                 if !group.single.is_empty() {
                     return sums;
@@ -378,8 +373,7 @@ impl<T: Scalar> InMemory<T> {
                         block.advance(alpha, scale);
                     }
                     let (entries, weights) = (block.entries(), block.weights());
-                    let scratch = &mut group.scratch;
-                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums, scratch);
+                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums);
                 }
                 sums
             },

@@ -92,12 +92,7 @@ impl<T: Scalar> SingleBlock<T> {
     }
 
     /// Prepares D(α) for all α along `e`; adds up how the powers change.
-    pub fn probe(
-        &mut self,
-        e: &Matrix<T>,
-        sums: &mut (Vec<f64>, Vec<f64>),
-        scratch: &mut Vec<f64>,
-    ) {
+    pub fn probe(&mut self, e: &Matrix<T>, sums: &mut (Vec<f64>, Vec<f64>)) {
         let len = self.entries().len();
         let (cross, square) = self
             .line
@@ -110,7 +105,7 @@ impl<T: Scalar> SingleBlock<T> {
             square: square.numbers_mut(),
             cross: Some(cross.numbers_mut()),
         };
-        kernels::congruence(task, scratch);
+        kernels::congruence(task);
         let triangle = Triangle::new(self.p);
         let weigh = |numbers: &[f32], a: usize| {
             let row = &numbers[triangle.diagonal(a) * lanes..][..lanes];
@@ -140,14 +135,9 @@ impl<T: Scalar> SingleBlock<T> {
     }
 
     /// Adds the block's share of gradient and Γ.
-    pub fn add_moments(
-        &self,
-        criterion: Criterion,
-        sums: &mut MomentSums<T>,
-        scratch: &mut Vec<f64>,
-    ) {
+    pub fn add_moments(&self, criterion: Criterion, sums: &mut MomentSums<T>) {
         let (p, weights) = (self.p, &self.weights);
-        kernels::accumulate_moments(criterion, p, self.entries(), weights, sums, scratch);
+        kernels::accumulate_moments(criterion, p, self.entries(), weights, sums);
     }
 }
 

@@ -104,8 +104,8 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         let mut product = self.sum_transformed(
             || Matrix::zeros(p, p),
             |sums, block, workspace| {
-                let (entries, scratch) = workspace.entries_and_scratch();
-                kernels::accumulate_product(criterion, e, entries, &block.weights, sums, scratch);
+                let entries = &workspace.entries;
+                kernels::accumulate_product(criterion, e, entries, &block.weights, sums);
             },
             |total, sums| linalg::add_multiple(total.as_mut_slice(), 1.0, sums.as_slice()),
         )?;

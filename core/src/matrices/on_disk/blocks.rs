@@ -177,7 +177,7 @@ impl<T: Scalar> Blocks<T> {
 
     /// Block k, its matrices still to be gathered.
     pub fn begin(&self, k: usize) -> Block<T> {
-        let mut block = Block::identities(self.file.size(), self.matrices(k));
+        let mut block = Block::unwritten(self.file.size(), self.matrices(k));
         let first = k * self.recipe.capacity;
         for lane in 0..block.matrices {
             block.weights[lane] = self.recipe.weight(first + lane);
@@ -206,12 +206,7 @@ impl<T: Scalar> Blocks<T> {
     }
 
     /// What the matrices of the whole block k are once they are shrunk and reduced.
-    pub fn complete(
-        &self,
-        k: usize,
-        mut block: Block<T>,
-        scratch: &mut Vec<f64>,
-    ) -> Result<Block<T>, Error> {
+    pub fn complete(&self, k: usize, mut block: Block<T>) -> Result<Block<T>, Error> {
         block.shrink(self.recipe.shrinkage);
         if let Some(mean) = &self.recipe.semidefinite
             && let Some(lane) = negative_lane(&block, mean)
@@ -220,7 +215,7 @@ impl<T: Scalar> Blocks<T> {
             return Err(Indefinite::new(&block, lane, matrix).error_for_reduced());
         }
         Ok(match &self.recipe.filters {
-            Some(filters) => block.reduced(filters, scratch),
+            Some(filters) => block.reduced(filters),
             None => block,
         })
     }

@@ -31,10 +31,10 @@ impl<T: Scalar> OnDisk<'_, T> {
             |sums, block, workspace| {
                 sums.diagonal_sum += fit_block(&fit, block, &mut sums.moments, workspace);
                 if len > 0 {
-                    let (fitted, scratch) = (&workspace.diagonals, &mut workspace.scratch);
+                    let fitted = &workspace.diagonals;
                     let (entries, weights) = (block.entries(), &block.weights);
                     let rows = &mut sums.hessian;
-                    kernels::accumulate_weighted(p, entries, weights, fitted, rows, scratch);
+                    kernels::accumulate_weighted(p, entries, weights, fitted, rows);
                 }
             },
             PointSums::add,
@@ -57,7 +57,7 @@ impl<T: Scalar> OnDisk<'_, T> {
                 kernels::fit_products(&fit.components, entries, lanes, &mut products);
                 let diagonals = &workspace.diagonals;
                 let task = fit.response(&change, &products, &block.weights, diagonals);
-                kernels::accumulate_response(&task, sums, &mut workspace.scratch);
+                kernels::accumulate_response(&task, sums);
                 workspace.products = products;
             },
             MomentSums::add,
@@ -72,8 +72,8 @@ impl<T: Scalar> OnDisk<'_, T> {
         let sums = self.sum_transformed(
             || MomentSums::<T>::new(p),
             |sums, block, workspace| {
-                let (entries, scratch) = workspace.entries_and_scratch();
-                kernels::accumulate_moments(criterion, p, entries, &block.weights, sums, scratch);
+                let entries = &workspace.entries;
+                kernels::accumulate_moments(criterion, p, entries, &block.weights, sums);
             },
             MomentSums::add,
         )?;
@@ -139,7 +139,7 @@ fn fit_block<T: Scalar>(
     sums: &mut MomentSums<T>,
     workspace: &mut Workspace,
 ) -> f64 {
-    let (fitted, scratch) = (&mut workspace.diagonals, &mut workspace.scratch);
+    let fitted = &mut workspace.diagonals;
     fitted.resize(block.size() * block.lanes(), 0.0);
-    kernels::accumulate_fit(fit.task(block, fitted), sums, scratch)
+    kernels::accumulate_fit(fit.task(block, fitted), sums)
 }

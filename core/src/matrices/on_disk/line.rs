@@ -143,8 +143,8 @@ impl<T: Scalar> OnDisk<'_, T> {
 fn diagonals<T: Scalar>(b: &Matrix<T>, f: &Matrix<T>, block: &Block<T>, workspace: &mut Workspace) {
     let lanes = block.lanes();
     workspace.diagonals.resize(3 * b.rows() * lanes, 0.0);
-    let (out, scratch) = (&mut workspace.diagonals, &mut workspace.scratch);
-    kernels::line_diagonals(b, f, block.entries(), lanes, out, scratch);
+    let out = &mut workspace.diagonals;
+    kernels::line_diagonals(b, f, block.entries(), lanes, out);
 }
 
 /// Makes a table of the diagonals: for the likelihood their ratios to Dⁱ_aa, two per matrix and

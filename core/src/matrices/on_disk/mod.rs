@@ -178,21 +178,12 @@ impl<T: Scalar> OnDisk<'_, T> {
             },
             |sums, block, workspace| {
                 let weights = &block.weights;
-                let (entries, scratch) = workspace.entries_and_scratch();
+                let entries = &workspace.entries;
                 sums.diagonal_sum += kernels::diagonal_sum(criterion, p, entries, weights);
-                kernels::accumulate_moments(
-                    criterion,
-                    p,
-                    entries,
-                    weights,
-                    &mut sums.moments,
-                    scratch,
-                );
+                kernels::accumulate_moments(criterion, p, entries, weights, &mut sums.moments);
                 if len > 0 {
                     let rows = &mut sums.hessian;
-                    kernels::accumulate_hessian(
-                        criterion, p, entries, weights, rows, false, scratch,
-                    );
+                    kernels::accumulate_hessian(criterion, p, entries, weights, rows, false);
                 }
             },
             PointSums::add,
@@ -220,13 +211,12 @@ impl<T: Scalar> OnDisk<'_, T> {
 /// Leaves B C Bᴴ in the workspace.
 fn transform<T: Scalar>(b: &Matrix<T>, block: &Block<T>, workspace: &mut Workspace) {
     workspace.resize::<T>(block.size(), block.lanes());
-    let (square, scratch) = workspace.entries_and_scratch();
     let task = kernels::Congruence {
         transform: b,
         input: block.entries(),
         lanes: block.lanes(),
-        square,
+        square: &mut workspace.entries,
         cross: None,
     };
-    kernels::congruence(task, scratch);
+    kernels::congruence(task);
 }

@@ -84,13 +84,11 @@ pub struct Workspace {
     /// The size and the number of lanes of the block.
     shape: (usize, usize),
     /// D of the block.
-    entries: Vec<f64>,
+    pub entries: Vec<f64>,
     /// The diagonals along a line, or those of a fit.
     pub diagonals: Vec<f64>,
     /// Cⁱ A of the block.
     pub products: Vec<f64>,
-    /// For the kernels.
-    pub scratch: Vec<f64>,
 }
 
 impl Workspace {
@@ -104,11 +102,6 @@ impl Workspace {
     /// D of the block.
     pub fn d<T: Scalar>(&self) -> SymmetricBatch<&[f64], T> {
         SymmetricBatch::from_parts(self.shape.0, self.shape.1, &self.entries[..])
-    }
-
-    /// The entries of D, and room for the kernels.
-    pub fn entries_and_scratch(&mut self) -> (&mut [f64], &mut Vec<f64>) {
-        (&mut self.entries, &mut self.scratch)
     }
 }
 
@@ -359,7 +352,7 @@ impl<T: Scalar> Shared<'_, T> {
             // The reader may have gone, with nothing left to read.
             drop(free.send(rows));
         }
-        let block = self.blocks.complete(k, gathering, &mut workspace.scratch)?;
+        let block = self.blocks.complete(k, gathering)?;
         work(Some(self.blocks.keep(k, block).get()), workspace);
         Ok(())
     }
