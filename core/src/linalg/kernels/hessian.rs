@@ -160,19 +160,14 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
         }
         let u = R::vectors::<S>(self.first_transposed);
         // A slice of Z for each vector of the group's a's that are.
-        let slice = size * lanes * width::<R, S>();
+        let side_by_side = components_per_vector::<R, S>();
+        let slice = size * lanes * side_by_side;
         for (g, group) in groups.enumerate() {
             let g = self.first + g;
-            let used = (self.p - g * R::LANES)
-                .div_ceil(width::<R, S>())
-                .min(halves);
-            for (half, z) in self
-                .scaled_rows
-                .chunks_exact_mut(slice)
-                .take(used)
-                .enumerate()
-            {
-                let v = g * halves + half;
+            let used = (self.p - g * R::LANES).min(R::LANES).div_ceil(side_by_side);
+            let slices = self.scaled_rows.chunks_exact_mut(slice).take(used);
+            for (k, z) in slices.enumerate() {
+                let v = g * (R::LANES / side_by_side) + k;
                 scale_rows::<R, S>(self.p, self.block, self.scale, lanes, v, z);
             }
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
@@ -192,15 +187,9 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                     let sums = &mut group[entries.start * halves..entries.end * halves];
                     add_products::<R, S>(simd, block, lanes, u, sums, self.begins);
                 }
-                for (half, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
-                    subtract_squares::<R, S>(
-                        simd,
-                        size,
-                        rows.clone(),
-                        R::vectors::<S>(z),
-                        group,
-                        half,
-                    );
+                for (k, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
+                    let (z, at) = (R::vectors::<S>(z), k * side_by_side);
+                    subtract_squares::<R, S>(simd, size, rows.clone(), z, group, at);
                 }
             }
         }
@@ -239,8 +228,20 @@ pub(super) fn add_planes<R: Real, S: Simd>(
     }
 }
 
-/// Z = √(−v_ia) D_ab for vector v of the a's, as z[(b, i, l)], a = v·width + l; if D is complex, first
-/// its real parts for all b, then the imaginary ones.
+/// How many matrices stand side by side for each component in a vector of Z: two, if it holds so many numbers. Fewer components
+/// then fill it, and pairs of numbers are turned in half the time.
+#[inline(always)]
+const fn matrices_per_vector<R: Real, S: Simd>() -> usize {
+    if width::<R, S>() > 1 { 2 } else { 1 }
+}
+
+#[inline(always)]
+const fn components_per_vector<R: Real, S: Simd>() -> usize {
+    width::<R, S>() / matrices_per_vector::<R, S>()
+}
+
+/// Z = √(−v_ia) D_ab for vector v of the a's, as z[(b, j, l, k)], a = v·L + l and i = K·j + k for L components and K matrices per vector;
+/// if D is complex, first its real parts for all b, then the imaginary ones.
 #[inline(always)]
 fn scale_rows<R: Real, S: Simd>(
     p: usize,
@@ -250,31 +251,38 @@ fn scale_rows<R: Real, S: Simd>(
     v: usize,
     z: &mut [R],
 ) {
-    let (z, imaginary) = z.split_at_mut(p * lanes * width::<R, S>());
+    let (z, imaginary) = z.split_at_mut(p * lanes * components_per_vector::<R, S>());
     let (block, imaginary_block) = block.split_at(Triangle::new(p).len() * lanes);
     match width::<R, S>() {
-        16 => scale_rows_by::<R, 16, 4, false>(p, block, scale, lanes, v, z),
-        8 => scale_rows_by::<R, 8, 4, false>(p, block, scale, lanes, v, z),
-        4 => scale_rows_by::<R, 4, 4, false>(p, block, scale, lanes, v, z),
-        2 => scale_rows_by::<R, 2, 2, false>(p, block, scale, lanes, v, z),
-        _ => scale_rows_by::<R, 1, 1, false>(p, block, scale, lanes, v, z),
+        16 => scale_rows_by::<R, 2, 8, 4, false>(p, block, scale, lanes, v, z),
+        8 => scale_rows_by::<R, 2, 4, 4, false>(p, block, scale, lanes, v, z),
+        4 => scale_rows_by::<R, 2, 2, 2, false>(p, block, scale, lanes, v, z),
+        2 => scale_rows_by::<R, 2, 1, 1, false>(p, block, scale, lanes, v, z),
+        _ => scale_rows_by::<R, 1, 1, 1, false>(p, block, scale, lanes, v, z),
     }
     if !imaginary.is_empty() {
         let (block, z) = (imaginary_block, imaginary);
         match width::<R, S>() {
-            16 => scale_rows_by::<R, 16, 4, true>(p, block, scale, lanes, v, z),
-            8 => scale_rows_by::<R, 8, 4, true>(p, block, scale, lanes, v, z),
-            4 => scale_rows_by::<R, 4, 4, true>(p, block, scale, lanes, v, z),
-            2 => scale_rows_by::<R, 2, 2, true>(p, block, scale, lanes, v, z),
-            _ => scale_rows_by::<R, 1, 1, true>(p, block, scale, lanes, v, z),
+            16 => scale_rows_by::<R, 2, 8, 4, true>(p, block, scale, lanes, v, z),
+            8 => scale_rows_by::<R, 2, 4, 4, true>(p, block, scale, lanes, v, z),
+            4 => scale_rows_by::<R, 2, 2, 2, true>(p, block, scale, lanes, v, z),
+            2 => scale_rows_by::<R, 2, 1, 1, true>(p, block, scale, lanes, v, z),
+            _ => scale_rows_by::<R, 1, 1, 1, true>(p, block, scale, lanes, v, z),
         }
     }
 }
 
 /// The same for one plane; entries (a, b), a < b, of an imaginary one have the sign opposite to (b, a). Squares of U×U
-/// numbers are turned at a time: of larger ones a compiler makes no vectors.
+/// times K numbers are turned at a time: of larger ones a compiler makes no vectors.
 #[inline(always)]
-fn scale_rows_by<'a, R: Real, const L: usize, const U: usize, const IMAGINARY: bool>(
+fn scale_rows_by<
+    'a,
+    R: Real,
+    const K: usize,
+    const L: usize,
+    const U: usize,
+    const IMAGINARY: bool,
+>(
     p: usize,
     block: &'a [R],
     scale: &'a [R],
@@ -283,36 +291,41 @@ fn scale_rows_by<'a, R: Real, const L: usize, const U: usize, const IMAGINARY: b
     z: &mut [R],
 ) {
     let (triangle, minus) = (Triangle::new(p), R::rounded(-1.0));
-    let row_of = |numbers: &'a [R], row: usize| numbers[row * lanes..][..lanes].as_chunks().0;
+    let row_of = |numbers: &'a [R], row: usize| {
+        let (pieces, _) = numbers[row * lanes..][..lanes].as_chunks::<K>();
+        pieces.as_chunks::<U>().0
+    };
     // Rows beyond p read those of the last component; their factors are zero.
     let component = |l: usize| (v * L + l).min(p - 1);
     for (b, z) in z.chunks_exact_mut(lanes * L).enumerate() {
-        let (places, _) = z.as_chunks_mut::<U>();
+        let (places, _) = z.as_chunks_mut::<K>().0.as_chunks_mut::<U>();
         for from in (0..L).step_by(U) {
-            let mut rows: [&[[R; U]]; U] = [&[]; U];
-            let mut factors: [&[[R; U]]; U] = [&[]; U];
+            let mut rows: [&[[[R; K]; U]]; U] = [&[]; U];
+            let mut factors: [&[[[R; K]; U]]; U] = [&[]; U];
             for l in 0..U {
                 rows[l] = row_of(block, triangle.index(component(from + l), b));
                 factors[l] = row_of(scale, v * L + from + l);
             }
-            for i in 0..lanes / U {
-                let mut scaled = [[R::zeroed(); U]; U];
+            for i in 0..lanes / (K * U) {
+                let mut scaled = [[[R::zeroed(); K]; U]; U];
                 for l in 0..U {
-                    // SAFETY: the rows were cut to `lanes` numbers, lanes / U pieces each.
+                    // SAFETY: the rows were cut to `lanes` numbers, lanes / (K·U) pieces each.
                     let (row, factor) =
                         unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
-                    for k in 0..U {
-                        scaled[l][k] = row[k] * factor[k];
-                        if IMAGINARY && v * L + from + l < b {
-                            scaled[l][k] = minus * scaled[l][k];
+                    for j in 0..U {
+                        for k in 0..K {
+                            scaled[l][j][k] = row[j][k] * factor[j][k];
+                            if IMAGINARY && v * L + from + l < b {
+                                scaled[l][j][k] = minus * scaled[l][j][k];
+                            }
                         }
                     }
                 }
-                for k in 0..U {
-                    // SAFETY: i·U + k < lanes and `from` < L: among the lanes·L / U pieces of `z`.
-                    let place = unsafe { places.get_unchecked_mut(((i * U + k) * L + from) / U) };
+                for j in 0..U {
+                    // SAFETY: i·U + j < lanes / K and `from` < L: among the lanes·L / (K·U) pieces of `z`.
+                    let place = unsafe { places.get_unchecked_mut(((i * U + j) * L + from) / U) };
                     for l in 0..U {
-                        place[l] = scaled[l][k];
+                        place[l] = scaled[l][j];
                     }
                 }
             }
@@ -320,7 +333,8 @@ fn scale_rows_by<'a, R: Real, const L: usize, const U: usize, const IMAGINARY: b
     }
 }
 
-/// The second sum, for one vector of a's and some rows b: hessian[bc] −= Σ_i z[b, i] z[c, i].
+/// The second sum, for one vector of a's, which begin at place `at` of the group, and some rows b:
+/// hessian[bc] −= Σ_i z[b, i] z[c, i].
 #[inline(always)]
 fn subtract_squares<R: Real, S: Simd>(
     simd: S,
@@ -328,13 +342,14 @@ fn subtract_squares<R: Real, S: Simd>(
     wanted: Range<usize>,
     z: &[R::Vector<S>],
     hessian: &mut [R::Vector<S>],
-    half: usize,
+    at: usize,
 ) {
     let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let depth = z.len() / p;
     assert_eq!(z.len(), p * depth);
     assert_eq!(hessian.len(), triangle.len() * halves);
-    assert!(half < halves && wanted.end <= p);
+    assert!(at + components_per_vector::<R, S>() <= R::LANES && wanted.end <= p);
+    let hessian: *mut R = hessian.as_mut_ptr().cast();
     let mut b = wanted.start;
     while b < wanted.end {
         let rows = (wanted.end - b).min(4);
@@ -348,7 +363,7 @@ fn subtract_squares<R: Real, S: Simd>(
             macro_rules! inner {
                 ($r:literal, $c:literal) => {
                     // SAFETY: b + $r ≤ p and c + $c ≤ b + $r, so these rows exist in `z`, and the
-                    // pairs below the diagonal in `hessian`; half < halves.
+                    // pairs below the diagonal in `hessian`; there is room for a vector's a's from `at` on.
                     unsafe {
                         inner::<R, S, $r, $c>(
                             simd,
@@ -356,7 +371,7 @@ fn subtract_squares<R: Real, S: Simd>(
                             depth,
                             triangle,
                             (b, c),
-                            hessian.as_mut_ptr().add(half),
+                            hessian.add(at),
                         )
                     }
                 };
@@ -384,8 +399,8 @@ fn subtract_squares<R: Real, S: Simd>(
 /// The share of the pairs of rows b..b+ROWS with rows c..c+COLUMNS: a tile of sums kept in registers.
 ///
 /// # Safety
-/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `depth` vectors, `hessian` a vector for each of these
-/// pairs that is in the triangle, at every (LANES / width)th place.
+/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `depth` vectors, `hessian` as many numbers as a vector has components, for
+/// each of these pairs that is in the triangle, at every LANESth place.
 #[inline(always)]
 unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     simd: S,
@@ -393,9 +408,8 @@ unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     depth: usize,
     triangle: Triangle,
     (b, c): (usize, usize),
-    hessian: *mut R::Vector<S>,
+    hessian: *mut R,
 ) {
-    let halves = vectors_per_group::<R, S>();
     // SAFETY: the caller promises rows b and c of `z`.
     let (left, right) = unsafe { (z.add(b * depth), z.add(c * depth)) };
     let mut sums = [[R::splat(simd, R::zeroed()); COLUMNS]; ROWS];
@@ -419,8 +433,8 @@ unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
             if whole || c + k <= b + r {
                 // SAFETY: c + k ≤ b + r: the pair is in the triangle.
                 unsafe {
-                    let out = hessian.add((triangle.row(b + r).start + c + k) * halves);
-                    *out = R::minus(simd, *out, sums[r][k]);
+                    let out = hessian.add((triangle.row(b + r).start + c + k) * R::LANES);
+                    R::subtract_pairs::<S>(sums[r][k], out);
                 }
             }
         }

@@ -1,13 +1,13 @@
 //! The two precisions in which the numbers of a block are kept.
 #![allow(unsafe_code)]
 
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, SubAssign};
 
 use bytemuck::Pod;
 use pulp::Simd;
 
 /// A real number as blocks hold it: `f64`, or `f32` where seven digits will do, in vectors that hold twice as many.
-pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + Send + Sync {
+pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + SubAssign + Send + Sync {
     /// Blocks hold a multiple of this many matrices, which every vector width divides.
     const LANES: usize;
     /// Some neighbouring numbers.
@@ -40,6 +40,11 @@ pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + Send + Sync {
     ) -> Self::Vector<S>;
     /// The sum of a vector's numbers.
     fn sum<S: Simd>(simd: S, x: Self::Vector<S>) -> f64;
+    /// Subtracts the sum of each two neighbours of a vector from the number in their place among so many pairs; of a vector of one, itself.
+    ///
+    /// # Safety
+    /// `place` must be that of as many numbers as a vector has pairs.
+    unsafe fn subtract_pairs<S: Simd>(x: Self::Vector<S>, place: *mut Self);
 }
 
 /// Numbers that can be read as those of another precision, or their own.
@@ -103,6 +108,31 @@ macro_rules! operations {
         #[inline(always)]
         fn sum<S: Simd>(simd: S, x: S::$vectors) -> f64 {
             simd.$reduce_sum(x).widened()
+        }
+
+        #[inline(always)]
+        unsafe fn subtract_pairs<S: Simd>(x: S::$vectors, place: *mut Self) {
+            macro_rules! subtract {
+                ($pairs:literal) => {{
+                    let x: [[Self; 2]; $pairs] = bytemuck::cast(x);
+                    // SAFETY: the caller promises as many numbers as there are pairs.
+                    let place = unsafe { &mut *place.cast::<[Self; $pairs]>() };
+                    for l in 0..$pairs {
+                        place[l] -= x[l][0] + x[l][1];
+                    }
+                }};
+            }
+            match width::<Self, S>() {
+                16 => subtract!(8),
+                8 => subtract!(4),
+                4 => subtract!(2),
+                2 => subtract!(1),
+                _ => {
+                    let [x]: [Self; 1] = bytemuck::cast(x);
+                    // SAFETY: the caller promises a number.
+                    unsafe { *place -= x };
+                }
+            }
         }
     };
 }
