@@ -68,7 +68,8 @@ impl WithSimd for CombineMany<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let u = vectors::<S>(self.coefficients);
         let out = vectors_mut::<S>(self.out);
-        add_products(simd, self.block, self.lanes, u, out, false);
+        let depth = self.lanes;
+        add_products(simd, self.block, self.lanes, depth, u, out, false);
     }
 }
 
@@ -205,13 +206,14 @@ fn correlate_slice<S: Simd, const W: usize>(
     };
 }
 
-/// out[row, g, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block and all groups g of LANES
-/// columns of u; if that `begins` the sums, whatever was in them.
+/// out[row, g, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block, all groups g of LANES
+/// columns of u, and the first i, as many as `depth`; if that `begins` the sums, whatever was in them.
 #[inline(always)]
 pub(super) fn add_products<R: Real, S: Simd>(
     simd: S,
     block: &[R],
     lanes: usize,
+    depth: usize,
     u: &[R::Vector<S>],
     out: &mut [R::Vector<S>],
     begins: bool,
@@ -221,6 +223,7 @@ pub(super) fn add_products<R: Real, S: Simd>(
     assert_eq!(block.len(), rows * lanes);
     assert_eq!(u.len(), groups * lanes * halves);
     assert_eq!(out.len(), groups * rows * halves);
+    assert!(depth <= lanes);
     let mut row = 0;
     while row < rows {
         let tile = match rows - row {
@@ -235,13 +238,14 @@ pub(super) fn add_products<R: Real, S: Simd>(
             macro_rules! outer {
                 ($r:literal) => {
                     // SAFETY: row + $r ≤ rows, so these rows exist in `block`, and in `out`, where each has
-                    // `groups` groups; group g of `u` has `lanes` times `halves` vectors. The lengths of
-                    // all three are asserted above.
+                    // `groups` groups; group g of `u` has `lanes` times `halves` vectors, and depth ≤ lanes.
+                    // The lengths of all three are asserted above.
                     unsafe {
                         outer::<R, S, $r>(
                             simd,
                             block.as_ptr().add(row * lanes),
                             lanes,
+                            depth,
                             u.as_ptr().add(g * lanes * halves),
                             out.as_mut_ptr().add((row * groups + g) * halves),
                             groups * halves,
@@ -267,13 +271,15 @@ pub(super) fn add_products<R: Real, S: Simd>(
 /// out[r, l] (+)= Σ_i rows[r, i] u[i, l], a tile of ROWS groups kept in registers.
 ///
 /// # Safety
-/// `rows` must have ROWS rows of `lanes` numbers, `u` `lanes` groups, `out` ROWS groups, `stride` vectors from
+/// `rows` must have ROWS rows of `lanes` numbers, at least `depth`, `u` as many groups, `out` ROWS groups, `stride` vectors from
 /// each to the next.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     simd: S,
     rows: *const R,
     lanes: usize,
+    depth: usize,
     u: *const R::Vector<S>,
     out: *mut R::Vector<S>,
     stride: usize,
@@ -285,11 +291,11 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     while half < halves {
         let second = (half + 1).min(halves - 1);
         let mut sums = [[R::splat(simd, R::zeroed()); 2]; ROWS];
-        for i in 0..lanes {
-            // SAFETY: i < lanes and half ≤ second < halves: within the promised groups of `u`.
+        for i in 0..depth {
+            // SAFETY: i < depth and half ≤ second < halves: within the promised groups of `u`.
             let (left, right) = unsafe { (*u.add(i * halves + half), *u.add(i * halves + second)) };
             for r in 0..ROWS {
-                // SAFETY: r < ROWS and i < lanes: within the promised rows.
+                // SAFETY: r < ROWS and i < depth: within the promised rows.
                 let entry = R::splat(simd, unsafe { *rows.add(r * lanes + i) });
                 sums[r][0] = R::mul_add(simd, entry, left, sums[r][0]);
                 if halves > 1 {

@@ -158,6 +158,9 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 places.for_each(|u| *u = R::zeroed());
             }
         }
+        // What only fills the last vectors of a row adds nothing.
+        let depth = self.weights.iter().rposition(|w| *w != 0.0);
+        let depth = depth.map_or(0, |last| last + 1);
         let u = R::vectors::<S>(self.first_transposed);
         // A slice of Z for each vector of the group's a's that are.
         let side_by_side = components_per_vector::<R, S>();
@@ -168,13 +171,13 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
             let slices = self.scaled_rows.chunks_exact_mut(slice).take(used);
             for (k, z) in slices.enumerate() {
                 let v = g * (R::LANES / side_by_side) + k;
-                scale_rows::<R, S>(self.p, self.block, self.scale, lanes, v, z);
+                scale_rows::<R, S>(self.p, self.block, self.scale, (lanes, depth), v, z);
             }
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
             let u = &u[g * lanes * halves..][..lanes * halves];
             if planes == 2 {
                 let sum = R::vectors_mut::<S>(self.first_sum);
-                add_products::<R, S>(simd, self.block, lanes, u, sum, true);
+                add_products::<R, S>(simd, self.block, lanes, depth, u, sum, true);
                 add_planes::<R, S>(simd, self.p, sum, group, self.begins);
             }
             let whole = Triangle::new(size);
@@ -185,11 +188,11 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                     let entries = whole.row(from).start..whole.row(rows.end - 1).end;
                     let block = &self.block[entries.start * lanes..entries.end * lanes];
                     let sums = &mut group[entries.start * halves..entries.end * halves];
-                    add_products::<R, S>(simd, block, lanes, u, sums, self.begins);
+                    add_products::<R, S>(simd, block, lanes, depth, u, sums, self.begins);
                 }
                 for (k, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
                     let (z, at) = (R::vectors::<S>(z), k * side_by_side);
-                    subtract_squares::<R, S>(simd, size, rows.clone(), z, group, at);
+                    subtract_squares::<R, S>(simd, size, rows.clone(), (z, depth), group, at);
                 }
             }
         }
@@ -240,34 +243,34 @@ const fn components_per_vector<R: Real, S: Simd>() -> usize {
     width::<R, S>() / matrices_per_vector::<R, S>()
 }
 
-/// Z = √(−v_ia) D_ab for vector v of the a's, as z[(b, j, l, k)], a = v·L + l and i = K·j + k for L components and K matrices per vector;
+/// Z = √(−v_ia) D_ab of the first matrices, as many as `depth` or a few more, for vector v of the a's, as z[(b, j, l, k)], a = v·L + l and i = K·j + k for L components and K matrices per vector;
 /// if D is complex, first its real parts for all b, then the imaginary ones.
 #[inline(always)]
 fn scale_rows<R: Real, S: Simd>(
     p: usize,
     block: &[R],
     scale: &[R],
-    lanes: usize,
+    (lanes, depth): (usize, usize),
     v: usize,
     z: &mut [R],
 ) {
     let (z, imaginary) = z.split_at_mut(p * lanes * components_per_vector::<R, S>());
     let (block, imaginary_block) = block.split_at(Triangle::new(p).len() * lanes);
     match width::<R, S>() {
-        16 => scale_rows_by::<R, 2, 8, 4, false>(p, block, scale, lanes, v, z),
-        8 => scale_rows_by::<R, 2, 4, 4, false>(p, block, scale, lanes, v, z),
-        4 => scale_rows_by::<R, 2, 2, 2, false>(p, block, scale, lanes, v, z),
-        2 => scale_rows_by::<R, 2, 1, 1, false>(p, block, scale, lanes, v, z),
-        _ => scale_rows_by::<R, 1, 1, 1, false>(p, block, scale, lanes, v, z),
+        16 => scale_rows_by::<R, 2, 8, 4, false>(p, block, scale, (lanes, depth), v, z),
+        8 => scale_rows_by::<R, 2, 4, 4, false>(p, block, scale, (lanes, depth), v, z),
+        4 => scale_rows_by::<R, 2, 2, 2, false>(p, block, scale, (lanes, depth), v, z),
+        2 => scale_rows_by::<R, 2, 1, 1, false>(p, block, scale, (lanes, depth), v, z),
+        _ => scale_rows_by::<R, 1, 1, 1, false>(p, block, scale, (lanes, depth), v, z),
     }
     if !imaginary.is_empty() {
         let (block, z) = (imaginary_block, imaginary);
         match width::<R, S>() {
-            16 => scale_rows_by::<R, 2, 8, 4, true>(p, block, scale, lanes, v, z),
-            8 => scale_rows_by::<R, 2, 4, 4, true>(p, block, scale, lanes, v, z),
-            4 => scale_rows_by::<R, 2, 2, 2, true>(p, block, scale, lanes, v, z),
-            2 => scale_rows_by::<R, 2, 1, 1, true>(p, block, scale, lanes, v, z),
-            _ => scale_rows_by::<R, 1, 1, 1, true>(p, block, scale, lanes, v, z),
+            16 => scale_rows_by::<R, 2, 8, 4, true>(p, block, scale, (lanes, depth), v, z),
+            8 => scale_rows_by::<R, 2, 4, 4, true>(p, block, scale, (lanes, depth), v, z),
+            4 => scale_rows_by::<R, 2, 2, 2, true>(p, block, scale, (lanes, depth), v, z),
+            2 => scale_rows_by::<R, 2, 1, 1, true>(p, block, scale, (lanes, depth), v, z),
+            _ => scale_rows_by::<R, 1, 1, 1, true>(p, block, scale, (lanes, depth), v, z),
         }
     }
 }
@@ -286,11 +289,12 @@ fn scale_rows_by<
     p: usize,
     block: &'a [R],
     scale: &'a [R],
-    lanes: usize,
+    (lanes, depth): (usize, usize),
     v: usize,
     z: &mut [R],
 ) {
     let (triangle, minus) = (Triangle::new(p), R::rounded(-1.0));
+    assert!(depth <= lanes && lanes.is_multiple_of(K * U));
     let row_of = |numbers: &'a [R], row: usize| {
         let (pieces, _) = numbers[row * lanes..][..lanes].as_chunks::<K>();
         pieces.as_chunks::<U>().0
@@ -306,10 +310,10 @@ fn scale_rows_by<
                 rows[l] = row_of(block, triangle.index(component(from + l), b));
                 factors[l] = row_of(scale, v * L + from + l);
             }
-            for i in 0..lanes / (K * U) {
+            for i in 0..depth.div_ceil(K * U) {
                 let mut scaled = [[[R::zeroed(); K]; U]; U];
                 for l in 0..U {
-                    // SAFETY: the rows were cut to `lanes` numbers, lanes / (K·U) pieces each.
+                    // SAFETY: the rows were cut to `lanes` numbers, lanes / (K·U) pieces each, and depth ≤ lanes.
                     let (row, factor) =
                         unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
                     for j in 0..U {
@@ -334,19 +338,19 @@ fn scale_rows_by<
 }
 
 /// The second sum, for one vector of a's, which begin at place `at` of the group, and some rows b:
-/// hessian[bc] −= Σ_i z[b, i] z[c, i].
+/// hessian[bc] −= Σ_i z[b, i] z[c, i], of the first i, as many as `depth`.
 #[inline(always)]
 fn subtract_squares<R: Real, S: Simd>(
     simd: S,
     p: usize,
     wanted: Range<usize>,
-    z: &[R::Vector<S>],
+    (z, depth): (&[R::Vector<S>], usize),
     hessian: &mut [R::Vector<S>],
     at: usize,
 ) {
     let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
-    let depth = z.len() / p;
-    assert_eq!(z.len(), p * depth);
+    let (stride, depth) = (z.len() / p, depth.div_ceil(matrices_per_vector::<R, S>()));
+    assert!(z.len() == p * stride && depth <= stride);
     assert_eq!(hessian.len(), triangle.len() * halves);
     assert!(at + components_per_vector::<R, S>() <= R::LANES && wanted.end <= p);
     let hessian: *mut R = hessian.as_mut_ptr().cast();
@@ -368,7 +372,7 @@ fn subtract_squares<R: Real, S: Simd>(
                         inner::<R, S, $r, $c>(
                             simd,
                             z.as_ptr(),
-                            depth,
+                            (stride, depth),
                             triangle,
                             (b, c),
                             hessian.add(at),
@@ -399,29 +403,29 @@ fn subtract_squares<R: Real, S: Simd>(
 /// The share of the pairs of rows b..b+ROWS with rows c..c+COLUMNS: a tile of sums kept in registers.
 ///
 /// # Safety
-/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `depth` vectors, `hessian` as many numbers as a vector has components, for
+/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `stride` vectors, at least `depth`, `hessian` as many numbers as a vector has components, for
 /// each of these pairs that is in the triangle, at every LANESth place.
 #[inline(always)]
 unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     simd: S,
     z: *const R::Vector<S>,
-    depth: usize,
+    (stride, depth): (usize, usize),
     triangle: Triangle,
     (b, c): (usize, usize),
     hessian: *mut R,
 ) {
     // SAFETY: the caller promises rows b and c of `z`.
-    let (left, right) = unsafe { (z.add(b * depth), z.add(c * depth)) };
+    let (left, right) = unsafe { (z.add(b * stride), z.add(c * stride)) };
     let mut sums = [[R::splat(simd, R::zeroed()); COLUMNS]; ROWS];
     for i in 0..depth {
         let mut columns = [R::splat(simd, R::zeroed()); COLUMNS];
         for k in 0..COLUMNS {
             // SAFETY: k < COLUMNS and i < depth: vector i of row c + k.
-            columns[k] = unsafe { *right.add(k * depth + i) };
+            columns[k] = unsafe { *right.add(k * stride + i) };
         }
         for r in 0..ROWS {
             // SAFETY: r < ROWS and i < depth: vector i of row b + r.
-            let row = unsafe { *left.add(r * depth + i) };
+            let row = unsafe { *left.add(r * stride + i) };
             for k in 0..COLUMNS {
                 sums[r][k] = R::mul_add(simd, row, columns[k], sums[r][k]);
             }
