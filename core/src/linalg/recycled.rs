@@ -2,18 +2,61 @@
 //!
 //! The system gives fresh memory page by page, at the price of an interruption each: for sets of a
 //! few megabytes that takes as long as a pass over them. So what a solve gives back is kept for the
-//! next on the same thread, up to a bound.
+//! next, up to a bound: small pieces on the thread that gave them back, large ones for all threads.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
-/// At most so many numbers are kept on a thread: 32 MB.
-const MOST_KEPT: usize = 4 << 20;
+/// Pieces of memory that are not in use.
+struct Store {
+    pieces: Vec<Vec<f64>>,
+    /// How many numbers they have room for.
+    total: usize,
+    /// How many at most.
+    most: usize,
+}
+
+impl Store {
+    const fn new(most: usize) -> Self {
+        Self {
+            pieces: Vec::new(),
+            total: 0,
+            most,
+        }
+    }
+
+    /// The smallest piece that has room for so many numbers, unless most of it would lie idle.
+    fn take(&mut self, needed: usize) -> Option<Vec<f64>> {
+        let fits = |piece: &Vec<f64>| (needed..=2 * needed).contains(&piece.capacity());
+        let candidates = (0..self.pieces.len()).filter(|&k| fits(&self.pieces[k]));
+        let best = candidates.min_by_key(|&k| self.pieces[k].capacity())?;
+        let piece = self.pieces.swap_remove(best);
+        self.total -= piece.capacity();
+        Some(piece)
+    }
+
+    /// Keeps a piece, or gives it back if there are enough.
+    fn keep(&mut self, piece: Vec<f64>) {
+        if piece.capacity() > 0 && self.total + piece.capacity() <= self.most {
+            self.total += piece.capacity();
+            self.pieces.push(piece);
+        }
+    }
+}
+
+/// Pieces of so many numbers and more, 64 kB, are kept for all threads: a set is given back by its owner, whose helpers ask for
+/// the next one's.
+const LARGE: usize = 1 << 13;
+
+/// At most 64 MB.
+static LARGE_ONES: Mutex<Store> = Mutex::new(Store::new(8 << 20));
 
 thread_local! {
-    static KEPT: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+    /// At most 8 MB.
+    static SMALL_ONES: RefCell<Store> = const { RefCell::new(Store::new(1 << 20)) };
 }
 
 /// Scratch of at most so many numbers is kept on a thread: 4 MB, what transforms of matrices of size 160 take.
@@ -96,13 +139,12 @@ impl Recycled {
     /// That many numbers, and whether they have been used; they are zeros if not.
     fn take(len: usize) -> (Self, bool) {
         let needed = len + ALIGNMENT / size_of::<f64>() - 1;
-        let kept = KEPT.with_borrow_mut(|kept| {
-            // The smallest that is large enough, unless most of it would lie idle.
-            let fits = |memory: &Vec<f64>| (needed..=2 * needed).contains(&memory.capacity());
-            let candidates = (0..kept.len()).filter(|&k| fits(&kept[k]));
-            let best = candidates.min_by_key(|&k| kept[k].capacity())?;
-            Some(kept.swap_remove(best))
-        });
+        let kept = if needed < LARGE {
+            SMALL_ONES.with_borrow_mut(|store| store.take(needed))
+        } else {
+            let mut store = LARGE_ONES.lock().unwrap_or_else(PoisonError::into_inner);
+            store.take(needed)
+        };
         let used = kept.is_some();
         let memory = match kept {
             Some(mut memory) => {
@@ -141,15 +183,14 @@ impl Clone for Recycled {
 
 impl Drop for Recycled {
     fn drop(&mut self) {
-        let numbers = std::mem::take(&mut self.memory);
-        // No keeping while the thread ends.
-        let _ = KEPT.try_with(|kept| {
-            let mut kept = kept.borrow_mut();
-            let total: usize = kept.iter().map(Vec::capacity).sum();
-            if numbers.capacity() > 0 && total + numbers.capacity() <= MOST_KEPT {
-                kept.push(numbers);
-            }
-        });
+        let memory = std::mem::take(&mut self.memory);
+        if memory.capacity() < LARGE {
+            // No keeping while the thread ends.
+            let _ = SMALL_ONES.try_with(|store| store.borrow_mut().keep(memory));
+        } else {
+            let mut store = LARGE_ONES.lock().unwrap_or_else(PoisonError::into_inner);
+            store.keep(memory);
+        }
     }
 }
 
@@ -254,10 +295,26 @@ mod tests {
     }
 
     #[test]
-    fn large_memory_is_given_back() {
-        let big = Recycled::of_len(MOST_KEPT + 1);
-        drop(big);
-        let kept: usize = KEPT.with_borrow(|kept| kept.iter().map(Vec::capacity).sum());
-        assert!(kept <= MOST_KEPT);
+    fn no_more_is_kept_than_agreed() {
+        let mut store = Store::new(1000);
+        for len in [600, 300, 200, 100] {
+            store.keep(Vec::with_capacity(len));
+        }
+        let kept = |store: &Store| store.pieces.iter().map(Vec::capacity).sum::<usize>();
+        assert_eq!((kept(&store), store.total), (1000, 1000));
+        // The smallest that is large enough, and none that is much larger.
+        assert!(store.take(99).is_some_and(|piece| piece.capacity() == 100));
+        assert!(store.take(99).is_none());
+        assert!(store.take(250).is_some_and(|piece| piece.capacity() == 300));
+        assert_eq!((kept(&store), store.total), (600, 600));
+    }
+
+    #[test]
+    fn large_pieces_are_handed_on_to_other_threads() {
+        // Of a size that no other test has.
+        let piece = Recycled::of_len(3 * LARGE + 5);
+        let place = piece.as_ptr() as usize;
+        std::thread::spawn(move || drop(piece)).join().unwrap();
+        assert_eq!(Recycled::of_len(3 * LARGE + 5).as_ptr() as usize, place);
     }
 }
