@@ -20,8 +20,8 @@ pub fn deal<T: Scalar>(blocks: usize, lanes: usize, dimension: usize) -> Vec<Ran
     let bytes = 8 * T::PLANES * Triangle::new(dimension).len() * lanes;
     let hessian_bytes = Hessian::<T>::bytes(dimension);
     let affordable = bytes.max(64 << 20) / hessian_bytes;
-    // Each has two blocks or more, once there are some for a few threads.
-    let wanted = blocks.div_ceil(2).clamp(blocks.min(4), GROUPS);
+    // Each has two blocks or more, once there are some for a few threads, which are mostly two, four or eight.
+    let wanted = (blocks / 2 / 4 * 4).clamp(blocks.min(4), GROUPS);
     let groups = affordable.clamp(1, wanted);
     let edge = |g: usize| g * blocks / groups;
     (0..groups).map(|g| edge(g)..edge(g + 1)).collect()

@@ -239,16 +239,17 @@ impl<T: Scalar> InMemory<T> {
 
     /// Whether no component has so much less power than another, in any matrix, that the digits of single precision
     /// would not do.
-    fn is_narrow(&self) -> bool {
+    fn is_narrow(&mut self) -> bool {
         let p = self.dimension();
-        self.groups.iter().all(|group| {
+        let work = |group: &mut Group<T>| {
             if group.single.is_empty() {
                 let mut blocks = group.blocks.iter();
                 blocks.all(|block| single::will_do(p, block.entries(), block.original.lanes()))
             } else {
                 group.single.iter().all(SingleBlock::will_do)
             }
-        })
+        };
+        self.sum(Work::Diagonals, work, |all, group| *all &= *group)
     }
 
     pub(super) fn dimension(&self) -> usize {
@@ -276,7 +277,8 @@ impl<T: Scalar> InMemory<T> {
         }
         let places_of_blocks: Vec<_> = places.chunks(Block::<T>::capacity(p)).collect();
         let pick = |_, places: &&[_]| Arc::new(Block::pick(p, places, total));
-        let workers = self.workers.if_worthwhile(places.len() * p * p);
+        let cost = Work::Entries.multiply_adds(places.len(), p, T::PLANES);
+        let workers = self.workers.if_worthwhile(cost);
         let blocks = workers.map(&places_of_blocks, pick);
         let summary = Summary {
             criterion: self.summary.criterion,
