@@ -40,7 +40,6 @@ pub struct InMemory<T = f64> {
     constants: Arc<[f64]>,
     groups: Vec<Group<T>>,
     workers: Workers,
-    /// For Hessians that are shared out by their row blocks.
     /// For least squares: the fit where the set stands.
     fitted: Option<Fitted<T>>,
     /// For steps of pairs: the components they are among, and the steps taken.
