@@ -208,7 +208,8 @@ fn together<T: Scalar>(
                             }
                         };
                         let progress = &mut trunk.branch(start, &mut tell);
-                        let (mut twin, chosen) = (set.twin(), choose(set, start));
+                        let mut twin = set.twin();
+                        let chosen = choose(&twin, start);
                         let outcome = solve_start(&mut twin, chosen, settings, best, progress);
                         solved.push((start, outcome));
                     }
