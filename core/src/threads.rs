@@ -23,9 +23,18 @@ pub(crate) enum Workers {
 /// Threads that help.
 #[derive(Debug)]
 pub(crate) struct Team {
-    /// None for the threads of the process.
-    pool: Option<ThreadPool>,
+    members: Members,
     board: Arc<Board>,
+}
+
+#[derive(Debug)]
+enum Members {
+    /// The threads of the process.
+    Process,
+    /// Those kept between solves.
+    Kept(ThreadPool),
+    /// Whoever comes ([`Workers::volunteer`]).
+    Volunteers,
 }
 
 /// Multiply-adds of one pass below which waking a second thread costs more than it brings.
@@ -66,6 +75,18 @@ impl Workers {
             &Self::One
         } else {
             self
+        }
+    }
+
+    /// The caller's thread, and others, so many at most, that volunteer.
+    pub fn with_volunteers(most: usize) -> Self {
+        Self::Some(Team::of(Members::Volunteers), most)
+    }
+
+    /// Has this thread help others that share these volunteers, as long as there may be `more` to do.
+    pub fn volunteer(&self, more: &dyn Fn() -> bool) {
+        if let Self::Some(team, _) = self {
+            team.board.volunteer(more);
         }
     }
 
@@ -119,28 +140,33 @@ impl Workers {
 }
 
 impl Team {
-    fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
-        let threads = self.threads();
-        self.board
-            .share(helpers, threads, help, &|attend| match &self.pool {
-                Some(pool) => pool.spawn(attend),
-                None => rayon::spawn(attend),
-            });
+    fn of(members: Members) -> Arc<Self> {
+        let board = Arc::default();
+        Arc::new(Self { members, board })
     }
 
+    fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
+        let threads = self.threads();
+        let call = |attend: Box<dyn FnOnce() + Send>| match &self.members {
+            Members::Process => rayon::spawn(attend),
+            Members::Kept(pool) => pool.spawn(attend),
+            Members::Volunteers => {}
+        };
+        self.board.share(helpers, threads, help, &call);
+    }
+
+    /// How many threads can be called.
     fn threads(&self) -> usize {
-        let pool = self.pool.as_ref();
-        pool.map_or_else(rayon::current_num_threads, ThreadPool::current_num_threads)
+        match &self.members {
+            Members::Process => rayon::current_num_threads(),
+            Members::Kept(pool) => pool.current_num_threads(),
+            Members::Volunteers => 0,
+        }
     }
 }
 
 /// The threads of the process.
-static PROCESS: LazyLock<Arc<Team>> = LazyLock::new(|| {
-    Arc::new(Team {
-        pool: None,
-        board: Arc::default(),
-    })
-});
+static PROCESS: LazyLock<Arc<Team>> = LazyLock::new(|| Team::of(Members::Process));
 
 /// The one team that is kept between solves, of as many threads as were ever asked for at once.
 static KEPT: Mutex<Option<Arc<Team>>> = Mutex::new(None);
@@ -153,11 +179,8 @@ fn kept_team(threads: usize) -> Option<Arc<Team>> {
         Some(team) if team.threads() >= threads => Some(Arc::clone(team)),
         _ => {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
-            let team = Team {
-                pool: Some(pool),
-                board: Arc::default(),
-            };
-            Some(Arc::clone(kept.insert(Arc::new(team))))
+            let team = Team::of(Members::Kept(pool));
+            Some(Arc::clone(kept.insert(team)))
         }
     }
 }
@@ -198,12 +221,12 @@ pub fn with_helpers<R>(helpers: Vec<Helper<'_>>, own: impl FnOnce() -> R) -> R {
         drop(helpers);
         return own();
     };
-    match &team.pool {
-        Some(pool) => pool.in_place_scope(|scope| {
+    match &team.members {
+        Members::Kept(pool) => pool.in_place_scope(|scope| {
             call(scope, helpers);
             own()
         }),
-        None => rayon::in_place_scope(|scope| {
+        _ => rayon::in_place_scope(|scope| {
             call(scope, helpers);
             own()
         }),

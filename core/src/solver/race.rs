@@ -10,7 +10,7 @@
 //! depend on how many are under way at a time.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,6 +23,7 @@ use crate::matrices::{InMemory, WorkingSet};
 use crate::report::{Record, Status};
 use crate::settings::{Method, Settings};
 use crate::start::{self, SplitMix};
+use crate::threads::Workers;
 use crate::{Criterion, Error};
 
 /// So many starts begin at the same point. More would use more threads, and know less of each other.
@@ -168,11 +169,21 @@ fn one_by_one<T: Scalar>(
     Ok((outcomes, false))
 }
 
+/// One of those that are counted; its end is the end of it.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What a start tells the observer, B in the channels.
 type Told<T> = (Record, Matrix<T>);
 
-/// Each on a thread and a set of its own, while the caller's tells the observer what they say, one start after the
-/// other: the observer hears the same as if they were solved one by one, and can stop them at any time.
+/// Each on a thread and a set of its own, with the help of threads that have none to solve, while the caller's tells
+/// the observer what they say, one start after the other: the observer hears the same as if they were solved one by
+/// one, and can stop them at any time.
 fn together<T: Scalar>(
     set: &InMemory<T>,
     settings: &Settings,
@@ -182,19 +193,22 @@ fn together<T: Scalar>(
 ) -> Result<(Vec<Outcome<T>>, bool), Error> {
     let stop = &AtomicBool::new(false);
     let (tellers, heard): (Vec<_>, Vec<_>) = starts.clone().map(|_| channel::<Told<T>>()).unzip();
-    let threads = set.solves_at_once().min(starts.len());
+    let threads = set.solves_at_once().min(2 * starts.len());
+    let underway = &AtomicUsize::new(starts.len());
+    let workers = Workers::with_volunteers(threads - 1);
     // Held by the threads alone: once they have ended, however they did, no one waits for what is left.
     let queue = Arc::new(Mutex::new(starts.zip(tellers)));
     let branches: Vec<_> = (0..threads).map(|_| progress.trunk()).collect();
     let results = std::thread::scope(|scope| {
-        let workers: Vec<_> = branches
+        let solvers: Vec<_> = branches
             .into_iter()
             .map(|trunk| {
-                let queue = Arc::clone(&queue);
+                let (queue, workers) = (Arc::clone(&queue), workers.clone());
                 scope.spawn(move || {
                     let mut solved = Vec::new();
                     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     while let Some((start, teller)) = next() {
+                        let _done = Counted(underway);
                         if stop.load(Ordering::Relaxed) {
                             continue;
                         }
@@ -208,11 +222,13 @@ fn together<T: Scalar>(
                             }
                         };
                         let progress = &mut trunk.branch(start, &mut tell);
-                        let mut twin = set.twin();
+                        let mut twin = set.twin(workers.clone());
                         let chosen = choose(&twin, start);
                         let outcome = solve_start(&mut twin, chosen, settings, best, progress);
                         solved.push((start, outcome));
                     }
+                    drop(queue);
+                    workers.volunteer(&|| underway.load(Ordering::Relaxed) > 0);
                     solved
                 })
             })
@@ -223,12 +239,12 @@ fn together<T: Scalar>(
                 stop.store(true, Ordering::Relaxed);
             }
         }
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<_>>| {
-            worker
+        let join = |solver: std::thread::ScopedJoinHandle<'_, Vec<_>>| {
+            solver
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        let mut results: Vec<_> = workers.into_iter().flat_map(join).collect();
+        let mut results: Vec<_> = solvers.into_iter().flat_map(join).collect();
         // In their order, whoever solved them.
         results.sort_by_key(|(start, _)| *start);
         results

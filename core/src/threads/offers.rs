@@ -137,17 +137,44 @@ impl Board {
     fn attend(&self) {
         let mut since = Instant::now();
         loop {
-            if self.open.load(Ordering::Relaxed) > 0
-                && let Some(offer) = self.accept()
-            {
-                offer.help();
-                self.leave(&offer);
+            if self.help_with_one() {
                 since = Instant::now();
             } else if since.elapsed() >= AWAKE && self.go() {
                 return;
             }
             spin_loop();
         }
+    }
+
+    /// Helps with all that is offered, uncalled, as long as there may be `more`.
+    pub fn volunteer(&self, more: &dyn Fn() -> bool) {
+        let mut posted = self.posted();
+        (posted.called, posted.free) = (posted.called + 1, posted.free + 1);
+        drop(posted);
+        let mut since = Instant::now();
+        while more() {
+            if self.help_with_one() {
+                since = Instant::now();
+            } else if since.elapsed() >= AWAKE {
+                thread::sleep(AWAKE);
+            }
+            spin_loop();
+        }
+        let mut posted = self.posted();
+        (posted.called, posted.free) = (posted.called - 1, posted.free - 1);
+    }
+
+    /// Helps with what is offered first, if anything is.
+    fn help_with_one(&self) -> bool {
+        if self.open.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let Some(offer) = self.accept() else {
+            return false;
+        };
+        offer.help();
+        self.leave(&offer);
+        true
     }
 
     /// An offer to help with.
@@ -256,6 +283,30 @@ mod tests {
         for thread in threads.into_inner().unwrap() {
             thread.join().unwrap();
         }
+        let posted = board.posted();
+        assert_eq!((posted.called, posted.free), (0, 0));
+    }
+
+    #[test]
+    fn volunteers_help_until_there_is_no_more() {
+        let (board, helped) = (Arc::new(Board::default()), AtomicUsize::new(0));
+        let over = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| board.volunteer(&|| !over.load(Ordering::Relaxed)));
+            let owner = thread::current().id();
+            let help = || {
+                if thread::current().id() != owner {
+                    helped.fetch_add(1, Ordering::Relaxed);
+                }
+                while helped.load(Ordering::Relaxed) == 0 {
+                    spin_loop();
+                }
+            };
+            // No one is called.
+            board.share(1, 0, &help, &|_| unreachable!());
+            over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(helped.into_inner(), 1);
         let posted = board.posted();
         assert_eq!((posted.called, posted.free), (0, 0));
     }

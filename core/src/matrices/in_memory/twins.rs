@@ -11,11 +11,11 @@ use crate::threads::Workers;
 const LARGE: usize = 100_000_000;
 
 impl<T: Scalar> InMemory<T> {
-    /// Another working set of the same matrices, nowhere yet, for one thread.
-    pub(crate) fn twin(&self) -> Self {
+    /// Another working set of the same matrices, nowhere yet, for threads of its own.
+    pub(crate) fn twin(&self, workers: Workers) -> Self {
         let blocks: Vec<_> = self.blocks().map(|b| Arc::clone(&b.original)).collect();
         let constants = Arc::clone(&self.constants);
-        Self::of_blocks(&blocks, self.summary.clone(), constants, Workers::One)
+        Self::of_blocks(&blocks, self.summary.clone(), constants, workers)
     }
 
     /// How many solves of the set are best under way at a time, each on one thread.
