@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
@@ -38,12 +38,14 @@ impl Store {
         Some(piece)
     }
 
-    /// Keeps a piece, or gives it back if there are enough.
-    fn keep(&mut self, piece: Vec<f64>) {
-        if piece.capacity() > 0 && self.total + piece.capacity() <= self.most {
-            self.total += piece.capacity();
-            self.pieces.push(piece);
+    /// Keeps a piece, or returns it if there are enough.
+    fn keep(&mut self, piece: Vec<f64>) -> Option<Vec<f64>> {
+        if piece.capacity() == 0 || self.total + piece.capacity() > self.most {
+            return Some(piece);
         }
+        self.total += piece.capacity();
+        self.pieces.push(piece);
+        None
     }
 }
 
@@ -51,7 +53,7 @@ impl Store {
 /// the next one's.
 const LARGE: usize = 1 << 13;
 
-/// At most 64 MB.
+/// At most 64 MB. No one waits for it: it may have been someone's when a process was forked, and is then no one's.
 static LARGE_ONES: Mutex<Store> = Mutex::new(Store::new(8 << 20));
 
 thread_local! {
@@ -142,8 +144,10 @@ impl Recycled {
         let kept = if needed < LARGE {
             SMALL_ONES.with_borrow_mut(|store| store.take(needed))
         } else {
-            let mut store = LARGE_ONES.lock().unwrap_or_else(PoisonError::into_inner);
-            store.take(needed)
+            LARGE_ONES
+                .try_lock()
+                .ok()
+                .and_then(|mut store| store.take(needed))
         };
         let used = kept.is_some();
         let memory = match kept {
@@ -188,8 +192,12 @@ impl Drop for Recycled {
             // No keeping while the thread ends.
             let _ = SMALL_ONES.try_with(|store| store.borrow_mut().keep(memory));
         } else {
-            let mut store = LARGE_ONES.lock().unwrap_or_else(PoisonError::into_inner);
-            store.keep(memory);
+            let left = match LARGE_ONES.try_lock() {
+                Ok(mut store) => store.keep(memory),
+                Err(_) => Some(memory),
+            };
+            // Large pieces take long to give back: not while others look for one.
+            drop(left);
         }
     }
 }
@@ -298,7 +306,8 @@ mod tests {
     fn no_more_is_kept_than_agreed() {
         let mut store = Store::new(1000);
         for len in [600, 300, 200, 100] {
-            store.keep(Vec::with_capacity(len));
+            let left = store.keep(Vec::with_capacity(len));
+            assert_eq!(left.is_some(), len == 200);
         }
         let kept = |store: &Store| store.pieces.iter().map(Vec::capacity).sum::<usize>();
         assert_eq!((kept(&store), store.total), (1000, 1000));
@@ -311,10 +320,13 @@ mod tests {
 
     #[test]
     fn large_pieces_are_handed_on_to_other_threads() {
-        // Of a size that no other test has.
-        let piece = Recycled::of_len(3 * LARGE + 5);
-        let place = piece.as_ptr() as usize;
-        std::thread::spawn(move || drop(piece)).join().unwrap();
-        assert_eq!(Recycled::of_len(3 * LARGE + 5).as_ptr() as usize, place);
+        // Unless another test has taken it first.
+        let is_handed_on = |_| {
+            let piece = Recycled::of_len(3 * LARGE);
+            let place = piece.as_ptr() as usize;
+            std::thread::spawn(move || drop(piece)).join().unwrap();
+            Recycled::of_len(3 * LARGE).as_ptr() as usize == place
+        };
+        assert!((0..100).any(is_handed_on));
     }
 }
