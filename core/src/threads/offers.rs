@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// So long a thread that has nothing to do waits for more, before it goes to sleep.
 const AWAKE: Duration = Duration::from_micros(300);
 
+/// So long a thread attends to a board at a time, before it looks for what else there is to do in its pool.
+const TURN: Duration = Duration::from_millis(10);
+
 /// Where work is offered to a team of threads.
 #[derive(Debug, Default)]
 pub struct Board {
@@ -48,7 +51,7 @@ struct Offer {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Does what is left to do, and returns when nothing is. To be called while the offer stands or someone helps.
+/// Does what is left to do, and returns when nothing is. To be called by those who are counted as helping, while they are.
 struct Help(*const (dyn Fn() + Sync));
 
 // SAFETY: what it points to is `Sync`, and called by reference only.
@@ -102,10 +105,12 @@ impl Board {
 
     /// Puts an offer up; how many threads are to be called to it.
     fn post(&self, offer: &Arc<Offer>, helpers: usize, team: usize) -> usize {
+        debug_assert!(helpers > 0);
         let mut posted = self.posted();
         posted.offers.push((Arc::clone(offer), helpers));
         self.open.store(posted.offers.len(), Ordering::Relaxed);
-        let missing = helpers.saturating_sub(posted.free);
+        let wanted: usize = posted.offers.iter().map(|(_, wanted)| wanted).sum();
+        let missing = wanted.saturating_sub(posted.free);
         let missing = missing.min(team.saturating_sub(posted.called));
         posted.called += missing;
         posted.free += missing;
@@ -133,13 +138,18 @@ impl Board {
         self.open.store(posted.offers.len(), Ordering::Relaxed);
     }
 
-    /// Helps with all that is offered, until nothing has been for a moment.
+    /// Helps with all that is offered, until nothing has been for a moment, or others have waited for long.
     fn attend(&self) {
-        let mut since = Instant::now();
+        let came = Instant::now();
+        let mut since = came;
         loop {
             if self.help_with_one() {
                 since = Instant::now();
-            } else if since.elapsed() >= AWAKE && self.go() {
+            } else if since.elapsed() >= AWAKE && self.go(false) {
+                return;
+            }
+            if since.duration_since(came) >= TURN {
+                self.go(true);
                 return;
             }
             spin_loop();
@@ -203,10 +213,10 @@ impl Board {
         }
     }
 
-    /// Stops attending to the board, unless there is an offer.
-    fn go(&self) -> bool {
+    /// Stops attending to the board, unless there is an offer, or even then: whoever offers work next calls again.
+    fn go(&self, even_then: bool) -> bool {
         let mut posted = self.posted();
-        let goes = posted.offers.is_empty();
+        let goes = even_then || posted.offers.is_empty();
         if goes {
             posted.free -= 1;
             posted.called -= 1;
@@ -225,7 +235,13 @@ impl Offer {
         // SAFETY: whoever is counted in `helping` was so while the offer stood, and the owner waits for them.
         let help = unsafe { &*self.help.0 };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(help)) {
-            *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.is_none() {
+                *first = Some(panic);
+            } else {
+                // Whatever it is, to drop it may panic, too.
+                std::mem::forget(panic);
+            }
         }
     }
 }
@@ -251,7 +267,7 @@ mod tests {
     #[test]
     fn threads_that_do_not_come_are_not_waited_for() {
         let (board, called) = (Arc::new(Board::default()), RefCell::new(Vec::new()));
-        // Those called are called once, and no more than are wanted.
+        // Those called are called once, and no more than are wanted: others have not come yet.
         for _ in 0..3 {
             count(&board, &|attend| called.borrow_mut().push(attend));
             assert_eq!(called.borrow().len(), 3);

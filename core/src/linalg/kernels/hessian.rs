@@ -99,7 +99,7 @@ pub fn accumulate_groups<R: Real>(
     });
 }
 
-/// From this size on, both sums are made for a few rows of the triangles at a time: for larger ones a group of
+/// From this size on, the sums (of complex matrices the second) are made for a few rows of the triangles at a time: for larger ones a group of
 /// row blocks would be more than the second level cache holds.
 const LARGE: usize = 48;
 /// How many rows, a multiple of those of a tile.
@@ -162,7 +162,7 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
         let depth = self.weights.iter().rposition(|w| *w != 0.0);
         let depth = depth.map_or(0, |last| last + 1);
         let u = R::vectors::<S>(self.first_transposed);
-        // A slice of Z for each vector of the group's a's that are.
+        // A slice of Z for each vector of the group's a's, as far as they are below p.
         let side_by_side = components_per_vector::<R, S>();
         let slice = size * lanes * side_by_side;
         for (g, group) in groups.enumerate() {

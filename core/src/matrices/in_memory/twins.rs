@@ -18,7 +18,7 @@ impl<T: Scalar> InMemory<T> {
         Self::of_blocks(&blocks, self.summary.clone(), constants, workers)
     }
 
-    /// How many solves of the set are best under way at a time, each on one thread.
+    /// How many threads are best used by several solves of the set, a thread for each, and not within one.
     pub(crate) fn solves_at_once(&self) -> usize {
         let (n, p) = (self.summary.len, self.dimension());
         let pass = T::PLANES * T::PLANES * n * p * p * p;

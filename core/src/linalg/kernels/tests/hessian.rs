@@ -14,9 +14,12 @@ fn regrouped<R: Real>(entries: usize, numbers: &[R]) -> Vec<R> {
 }
 
 pub(super) fn hessians<T: Scalar>() {
-    for (p, lanes) in SIZES {
+    // All matrices count, all but the last ones, an odd number, or none.
+    let depths = |(p, lanes): (usize, usize)| [lanes, lanes - 3, 0].map(|depth| (p, lanes, depth));
+    for (p, lanes, depth) in SIZES.into_iter().flat_map(depths) {
         let (entries, matrices) = block::<T>(p, lanes);
-        let w = weights(lanes);
+        let mut w = weights(lanes);
+        w[depth..].fill(0.0);
         let mut hessian = vec![0.0; hessian_len(p, T::PLANES)];
         accumulate_hessian(Criterion::Likelihood, p, &entries, &w, &mut hessian, true);
         // Row a of the product with e: Σ_i w_i [ e_a D / D_aa − 2 Re⟨d_a, e_a⟩ d_a / D_aa² ].
