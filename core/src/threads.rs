@@ -37,7 +37,7 @@ enum Members {
     Volunteers,
 }
 
-/// Multiply-adds of one pass below which waking a second thread costs more than it brings.
+/// Multiply-adds of one pass below which a second thread costs more than it brings, even if it is awake.
 const WORTHWHILE: usize = 500_000;
 
 /// A set is summed in at most 32 groups: more threads would have nothing to do.

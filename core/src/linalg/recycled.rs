@@ -61,8 +61,8 @@ thread_local! {
     static SMALL_ONES: RefCell<Store> = const { RefCell::new(Store::new(1 << 20)) };
 }
 
-/// Scratch of at most so many numbers is kept on a thread: 4 MB, what transforms of matrices of size 160 take.
-const MOST_SCRATCH: usize = 1 << 19;
+/// Scratch of at most so many numbers is kept on a thread: 32 MB, what transforms of matrices of size 480 take.
+const MOST_SCRATCH: usize = 1 << 22;
 
 thread_local! {
     static SCRATCH: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };

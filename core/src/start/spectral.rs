@@ -136,8 +136,7 @@ type Combinations<T> = SymmetricBatch<Recycled, T>;
 
 /// M S Mᴴ of each.
 fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<T> {
-    let numbers = Recycled::of_len(batch.entries().len());
-    let mut result = Combinations::from_parts(batch.size(), MOST, numbers);
+    let mut result = Combinations::unwritten(batch.size(), MOST);
     let task = Congruence {
         transform: m,
         input: batch.entries(),

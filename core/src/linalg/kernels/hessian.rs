@@ -54,7 +54,6 @@ pub fn accumulate_hessian<R: Real>(
 }
 
 /// The same for some groups of row blocks only, from number `first` on: as many as `hessian` has.
-#[allow(clippy::too_many_arguments)] // those of the function above, and one more
 pub fn accumulate_groups<R: Real>(
     criterion: Criterion,
     p: usize,
