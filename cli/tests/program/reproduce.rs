@@ -61,7 +61,7 @@ fn golden_values_of_a_and_b() {
     }
     // Newton's path is free to improve. On one set it is luck to which of its minima, 0.73 to 0.76, a start leads: the
     // library's tests hold the mean over seeds to that of the paper's method.
-    for (solver, highest) in [("newton", 0.76), ("newton-whitener", 0.7425)] {
+    for (solver, highest) in [("newton", 0.76), ("newton-whitener", 0.76)] {
         let row = row(place, "b", solver);
         assert!(median(&row, "loss") < highest, "{row}");
         assert!(median(&row, "gradient_norm") < 1e-9, "{row}");

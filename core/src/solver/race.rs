@@ -34,11 +34,11 @@ const LEFT_OUT: f64 = 1000.0;
 /// Of fewer matrices each counts too much.
 const FEWEST: usize = 30;
 /// ĝ on the chosen matrices, where the next minimum has been found.
-const CHOSEN_TOLERANCE: f64 = 2.5e-2;
+const CHOSEN_TOLERANCE: f64 = 7e-3;
 /// ĝ at which losses are compared: what is left to gain is then less than what minima differ by.
 const LOOSE: f64 = 2e-3;
 /// What is left to gain, in decrements: while ĝ is large it is less than that, and then it hardly matters.
-const REACH: f64 = 2.5;
+const REACH: f64 = 4.0;
 
 /// Whether further starts are raced.
 pub(super) fn applies<T: Scalar>(set: &dyn WorkingSet<T>, settings: &Settings) -> bool {

@@ -14,7 +14,9 @@
 //! The rows that begin at the spectral start were recorded anew when that was given sixteen combinations of its set. Of 84 of Newton's
 //! method 56 end at the same minimum as before, 15 at a lower and 13 at a higher one. Nineteen were recorded anew when it whitened these
 //! once instead of twice, which changes their last digits in single precision: one minimum of the magnetometers differs by 1.5e-4, the other
-//! losses by 2e-7 at most, most of them where an iteration limit ends the solve.
+//! losses by 2e-7 at most, most of them where an iteration limit ends the solve. All 106 of Newton's method that take more than a few
+//! iterations were recorded anew when its steps were given bounds entry by entry: 90 end at the same minimum, 7 at a lower and 9 at a higher
+//! one, after 920 iterations in all instead of 1240.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
