@@ -294,6 +294,22 @@ impl Criterion {
         }
     }
 
+    /// The same for the adjoint of the product.
+    pub(crate) fn add_determinant_to_adjoint<T: Scalar>(
+        self,
+        product: &mut Matrix<T>,
+        e: &Matrix<T>,
+    ) {
+        match self {
+            Self::LeastSquares => return,
+            Self::Likelihood => {
+                linalg::add_multiple(product.as_mut_slice(), 1.0, e.as_slice());
+            }
+            Self::Frobenius => {}
+        }
+        (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
+    }
+
     /// What is compared with the tolerance: ĝ = ‖G‖_F / √p or, over rotations, that of the antisymmetric
     /// part; for least squares √(Σ_ab |G_ab|² / (Γ_bb Σ_i w_i ‖Cⁱ‖²)). In the gauge, and for the latter two in
     /// units of the set's energy, it is free of units and of n.

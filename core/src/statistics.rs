@@ -241,7 +241,7 @@ impl<T: Scalar> Hessian<T> {
     pub fn product(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = self.p;
         assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
-        let mut product = if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
+        if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
             self.small_product(e)
         } else if self.current == Current::Rows && self.rows.len() < MANY {
             self.in_groups::<f64, LANES>(e, Self::multiply_rows)
@@ -250,14 +250,13 @@ impl<T: Scalar> Hessian<T> {
             self.in_groups::<f32, { f32::LANES }>(e, Self::multiply_single::<f32>)
         } else {
             self.in_groups::<f64, { f32::LANES }>(e, Self::multiply_single::<f64>)
-        };
-        self.criterion.add_determinant(&mut product, e);
-        product
+        }
     }
 }
 
 impl<T: Scalar> Hessian<T> {
-    /// The rows M^a e_a, by products of `operand` with row blocks in groups of L, whose sums are of the precision of N.
+    /// The same by products of `operand` with row blocks in groups of L, whose sums are of the precision of N. A group has the layout
+    /// of the adjoint's columns, so that the whole product is made as its adjoint.
     fn in_groups<N: Real, const L: usize>(
         &mut self,
         e: &Matrix<T>,
@@ -268,27 +267,39 @@ impl<T: Scalar> Hessian<T> {
         if self.operand.len() != doubles {
             (self.operand, self.result) = (Recycled::zeros(doubles), Recycled::zeros(doubles));
         }
-        let mut product = Matrix::zeros(p, p);
+        let mut adjoint = e.adjoint();
         let (operand, _) = cast_slice_mut::<f64, N>(&mut self.operand).as_chunks_mut::<L>();
-        let panels = operand.chunks_exact_mut(T::PLANES * p);
-        for (rows, panel) in e.as_slice().chunks(p * L).zip(panels) {
-            rows_to_panel(rows, panel);
-        }
+        kernels::dispatch(
+            #[inline(always)]
+            || {
+                let panels = operand.chunks_exact_mut(T::PLANES * p);
+                for (group, panel) in panels.enumerate() {
+                    columns_to_panel(&adjoint, group * L, panel);
+                }
+            },
+        );
         multiply(self);
         let (result, _) = cast_slice::<f64, N>(&self.result).as_chunks::<L>();
-        let panels = result.chunks_exact(T::PLANES * p);
-        for (rows, panel) in product.as_mut_slice().chunks_mut(p * L).zip(panels) {
-            panel_to_rows(panel, rows);
-        }
-        product
+        kernels::dispatch(
+            #[inline(always)]
+            || {
+                let panels = result.chunks_exact(T::PLANES * p);
+                for (group, panel) in panels.enumerate() {
+                    panel_to_columns(panel, &mut adjoint, group * L);
+                }
+            },
+        );
+        self.criterion.add_determinant_to_adjoint(&mut adjoint, e);
+        adjoint.adjoint()
     }
 
     /// The same for one group of row blocks of real matrices: to lay out operands for the kernel would take longer.
     fn small_product(&self, e: &Matrix<T>) -> Matrix<T> {
         let mut product = Matrix::zeros(self.p, self.p);
         let (rows, _) = self.rows.as_chunks();
-        let (e, out) = (reals(e.as_slice()), reals_mut(product.as_mut_slice()));
-        linalg::multiply_row_blocks(self.p, rows, e, out);
+        let out = reals_mut(product.as_mut_slice());
+        linalg::multiply_row_blocks(self.p, rows, reals(e.as_slice()), out);
+        self.criterion.add_determinant(&mut product, e);
         product
     }
 
@@ -343,30 +354,41 @@ fn round_rows(entries: usize, rows: &[f64], single: &mut [f32]) {
     }
 }
 
-/// Up to L rows side by side, as the row blocks are: their real parts, then the imaginary ones.
-fn rows_to_panel<T: Scalar, N: Real, const L: usize>(rows: &[T], panel: &mut [[N; L]]) {
-    let p = panel.len() / T::PLANES;
+/// Up to L columns of an adjoint, from one on, as the row blocks are: their real parts, then the imaginary ones.
+#[inline(always)]
+fn columns_to_panel<T: Scalar, N: Real, const L: usize>(
+    adjoint: &Matrix<T>,
+    from: usize,
+    panel: &mut [[N; L]],
+) {
+    let p = adjoint.rows();
     let (real, imaginary) = panel.split_at_mut(p);
-    for (l, row) in rows.chunks_exact(p).enumerate() {
-        for (place, x) in real.iter_mut().zip(row) {
-            place[l] = N::rounded(x.real());
-        }
-        for (place, x) in imaginary.iter_mut().zip(row) {
-            place[l] = N::rounded(x.imaginary());
-        }
+    for (b, place) in real.iter_mut().enumerate() {
+        let numbers = place.iter_mut().zip(&adjoint.row(b)[from..]);
+        numbers.for_each(|(place, x)| *place = N::rounded(x.real()));
+    }
+    for (b, place) in imaginary.iter_mut().enumerate() {
+        let numbers = place.iter_mut().zip(&adjoint.row(b)[from..]);
+        numbers.for_each(|(place, x)| *place = N::rounded(-x.imaginary()));
     }
 }
 
-fn panel_to_rows<T: Scalar, N: Real, const L: usize>(panel: &[[N; L]], rows: &mut [T]) {
-    let p = panel.len() / T::PLANES;
-    for (l, row) in rows.chunks_exact_mut(p).enumerate() {
-        for (b, x) in row.iter_mut().enumerate() {
-            let imaginary = if T::PLANES == 2 {
-                panel[p + b][l].widened()
-            } else {
-                0.0
-            };
-            *x = T::from_parts(panel[b][l].widened(), imaginary);
+#[inline(always)]
+fn panel_to_columns<T: Scalar, N: Real, const L: usize>(
+    panel: &[[N; L]],
+    adjoint: &mut Matrix<T>,
+    from: usize,
+) {
+    let p = adjoint.rows();
+    for b in 0..p {
+        let row = &mut adjoint.row_mut(b)[from..];
+        if T::PLANES == 1 {
+            let places = row.iter_mut().zip(&panel[b]);
+            places.for_each(|(place, x)| *place = T::from_parts(x.widened(), 0.0));
+        } else {
+            let parts = panel[b].iter().zip(&panel[p + b]);
+            let places = row.iter_mut().zip(parts);
+            places.for_each(|(place, (x, y))| *place = T::from_parts(x.widened(), -y.widened()));
         }
     }
 }

@@ -5,7 +5,7 @@ mod operators;
 #[cfg(test)]
 mod tests;
 
-use super::Scalar;
+use super::{Scalar, kernels};
 
 /// A dense matrix of `f64`, or of another [`Scalar`], stored row after row.
 ///
@@ -227,11 +227,24 @@ impl<T: Scalar> Matrix<T> {
         out
     }
 
-    /// Writes it to a matrix of its shape, in squares that stay in registers.
+    /// Writes it to a matrix of its shape.
     pub(crate) fn write_adjoint(&self, out: &mut Self) {
+        assert_eq!((out.rows, out.columns), (self.columns, self.rows));
+        if self.data.len() <= super::SHORT {
+            self.write_adjoint_in_squares(out);
+        } else {
+            kernels::dispatch(
+                #[inline(always)]
+                || self.write_adjoint_in_squares(out),
+            );
+        }
+    }
+
+    /// In squares that stay in registers.
+    #[inline(always)]
+    fn write_adjoint_in_squares(&self, out: &mut Self) {
         const SIDE: usize = 4;
         let (rows, columns) = (self.rows, self.columns);
-        assert_eq!((out.rows, out.columns), (columns, rows));
         let whole = |len: usize| len - len % SIDE;
         for a in (0..whole(rows)).step_by(SIDE) {
             for b in (0..whole(columns)).step_by(SIDE) {
