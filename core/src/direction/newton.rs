@@ -67,8 +67,8 @@ pub(crate) enum Curvature {
 }
 
 /// Solves H E = −G as well as `effort` says, within [`Bounds`]: where a step meets them, the search begins anew among the entries that
-/// are not held. Along a direction of negative curvature a step is as long as if the curvature were positive; if that meets no bound, the
-/// search ends. `product` multiplies by the Hessian in the chart I + E; `curvature` is the term that makes it that of exp(E).
+/// are not held. Along a direction of negative curvature a step is as long as if the curvature were positive; if that takes no entry close
+/// to its bound, the search ends. `product` multiplies by the Hessian in the chart I + E; `curvature` is the term that makes it that of exp(E).
 pub(crate) fn direction<T: Scalar>(
     criterion: Criterion,
     statistics: &Statistics<T>,
