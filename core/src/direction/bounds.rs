@@ -39,7 +39,7 @@ impl Bounds {
     }
 
     /// Holds all entries that are close to their bounds, each with the one across the diagonal, to which it is coupled most; whether
-    /// there were any.
+    /// there were any that had not been held before.
     pub fn hold<T: Scalar>(&mut self, e: &Matrix<T>) -> bool {
         let p = e.rows();
         let mut held = false;

@@ -17,8 +17,8 @@ use crate::statistics::Statistics;
 
 /// Eigenvalues of 2×2 blocks are lifted to this share of the other one.
 const FLOOR: f64 = 0.01;
-/// Once entries are held at their bounds, this share of the iterations will do: the others are to come along, no more.
-const SHARE_OF_BOUNDED: usize = 3;
+/// Once entries are held at their bounds, one in so many of the iterations will do: the others are to come along, no more.
+const FEWER_WHEN_HELD: usize = 3;
 
 /// A direction and how it was found.
 pub(crate) struct Direction<T> {
@@ -112,7 +112,7 @@ pub(crate) fn direction<T: Scalar>(
             if !bounds.hold(&e) {
                 break;
             }
-            most = effort.most / SHARE_OF_BOUNDED;
+            most = effort.most / FEWER_WHEN_HELD;
         }
         linalg::add_multiple(residual.as_mut_slice(), -step, hq.as_slice());
         bounds.clear_held(&mut residual);
