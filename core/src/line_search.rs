@@ -198,8 +198,7 @@ impl Determinant {
             };
         }
         let p = e.rows();
-        let mut m = e.clone();
-        m.as_mut_slice().iter_mut().for_each(|x| *x = *x * alpha);
+        let mut m = e.scaled(alpha);
         (0..p).for_each(|a| m[(a, a)] += T::ONE);
         let (log_det, inverse) = linalg::log_det_and_inverse(&m);
         if log_det == f64::NEG_INFINITY {

@@ -26,6 +26,16 @@ pub(crate) struct Direction<T> {
     pub e: Matrix<T>,
     /// The conjugate gradient iterations.
     pub iterations: usize,
+    /// ⟨G, E⟩, and ½⟨E, H E⟩.
+    slope: f64,
+    bend: f64,
+}
+
+impl<T> Direction<T> {
+    /// The change of the loss that the quadratic model predicts for a share of E.
+    pub fn predicted(&self, share: f64) -> f64 {
+        share * (self.slope + share * self.bend)
+    }
 }
 
 /// What distinguishes steps over all invertible B from steps over rotations.
@@ -91,6 +101,8 @@ pub(crate) fn direction<T: Scalar>(
     // The square of q in the preconditioner's norm.
     let mut length = rz;
     let mut bounds = Bounds::default();
+    // The quadratic model at E.
+    let mut model = 0.0;
     let (mut iterations, mut most) = (0, effort.most);
     while iterations < most {
         iterations += 1;
@@ -107,6 +119,7 @@ pub(crate) fn direction<T: Scalar>(
         let room = Bounds::room(&e, &q, wanted);
         let step = room.unwrap_or(wanted);
         linalg::add_multiple(e.as_mut_slice(), step, q.as_slice());
+        model += step * (0.5 * step * bend - rz);
         let anew = negative || room.is_some();
         if anew {
             if !bounds.hold(&e) {
@@ -134,10 +147,16 @@ pub(crate) fn direction<T: Scalar>(
         length = rz + beta * beta * length;
     }
     // The model has fallen at every step. If E does not descend all the same, its curvature is negative, and −E descends.
-    if e.dot(gradient) > 0.0 {
+    let slope = e.dot(gradient);
+    if slope > 0.0 {
         e.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
     }
-    Ok(Direction { e, iterations })
+    Ok(Direction {
+        e,
+        iterations,
+        slope: -slope.abs(),
+        bend: model - slope,
+    })
 }
 
 /// F with I + F = exp(E) to second order.
@@ -399,7 +418,14 @@ mod tests {
                 left_out,
                 product,
             );
-            let e = found.unwrap().e;
+            let found = found.unwrap();
+            let e = &found.e;
+            let (slope, bend) = (e.dot(&statistics.gradient), e.dot(&product(e).unwrap()));
+            for share in [0.3, 1.0] {
+                let model = share * slope + 0.5 * share * share * bend;
+                let size = slope.abs() + bend.abs();
+                assert!((found.predicted(share) - model).abs() < 1e-9 * size);
+            }
             assert!(e.dot(&statistics.gradient) < 0.0);
             let largest = e.as_slice().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
             assert!(largest <= 0.2 + 1e-12, "{largest}");

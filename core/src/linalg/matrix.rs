@@ -289,6 +289,14 @@ impl<T: Scalar> Matrix<T> {
         self
     }
 
+    /// The matrix times a number.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
+        let mut scaled = self.clone();
+        let entries = scaled.as_mut_slice().iter_mut();
+        entries.for_each(|x| *x = *x * factor);
+        scaled
+    }
+
     /// The real part of the inner product Σ_ab self_ab · conj(other_ab); of real matrices, all of it.
     ///
     /// ```

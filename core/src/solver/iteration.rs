@@ -79,6 +79,32 @@ impl Step {
     }
 }
 
+/// How a step along a direction E went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// The share of E that was probed, and how much of E was taken along it.
+    pub probed: f64,
+    pub length: f64,
+    /// The change of the loss, and what of it may be rounding.
+    pub change: f64,
+    pub noise: f64,
+}
+
+impl Taken {
+    /// All of E, without a look at the loss.
+    pub const UNSEARCHED: Self = Self {
+        probed: 1.0,
+        length: 1.0,
+        change: 0.0,
+        noise: 0.0,
+    };
+
+    /// Whether the change of the loss is more than rounding.
+    pub fn is_seen(&self) -> bool {
+        self.change.abs() > self.noise
+    }
+}
+
 /// A solve under way.
 pub(super) struct Iteration<'a, 'o, T: Scalar> {
     pub set: &'a mut dyn WorkingSet<T>,

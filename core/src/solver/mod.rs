@@ -10,6 +10,7 @@ mod pham;
 mod progress;
 mod quasi_newton;
 mod race;
+mod radius;
 mod rotation;
 
 use std::ops::ControlFlow;

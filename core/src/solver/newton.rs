@@ -1,6 +1,7 @@
 //! Newton's method: truncated conjugate gradients on the exact Hessian, and an exact line search.
 
-use super::iteration::{Iteration, Step};
+use super::iteration::{Iteration, Step, Taken};
+use super::radius::Radius;
 use super::{Stepper, rotation};
 use crate::Error;
 use crate::direction::newton::{self, Curvature, Direction, Effort, Group};
@@ -43,6 +44,7 @@ pub(super) struct Newton<T> {
     may_round: bool,
     /// ĝ before the last step, if that was a full one with a Hessian of its own.
     before_full_step: Option<f64>,
+    radius: Radius,
 }
 
 impl<T: Scalar> Newton<T> {
@@ -56,6 +58,7 @@ impl<T: Scalar> Newton<T> {
             hessian: None,
             may_round: stored,
             before_full_step: None,
+            radius: Radius::default(),
         }
     }
 
@@ -128,19 +131,31 @@ impl<T: Scalar> Stepper<T> for Newton<T> {
             iteration.round_to_single();
         }
         let last = self.arrives(iteration.gradient_norm(), iteration.settings.tolerance);
-        let Direction { e, iterations } = self.direction(iteration)?;
-        let length = if iteration.settings.orthogonal {
+        let direction = self.direction(iteration)?;
+        let share = self.radius.share_of(&direction.e);
+        let e = direction.e.scaled(share);
+        let taken = if iteration.settings.orthogonal {
             rotation::rotate(iteration, &e)?
-        } else if last && iteration.leap(&newton::retract(&e))? {
-            Some(1.0)
+        } else if last && share == 1.0 && iteration.leap(&newton::retract(&e))? {
+            Some(Taken::UNSEARCHED)
         } else {
             follow(iteration, e)?
         };
+        if let Some(taken) = taken.filter(Taken::is_seen) {
+            let summary = iteration.set.summary();
+            let predicted =
+                direction.predicted(share * taken.length) * summary.criterion.loss_unit(summary);
+            let probed = share * taken.probed;
+            let length = probed * direction.e.norm();
+            self.radius
+                .learn(length, probed == 1.0, taken.change / predicted);
+        }
+        let length = taken.map(|taken| share * taken.length);
         if length.is_none_or(|length| (length - 1.0).abs() >= 1e-3) {
             self.before_full_step = None;
         }
         Ok(length.map(|length| Step {
-            cg_iterations: iterations,
+            cg_iterations: direction.iterations,
             ..Step::new(StepKind::Newton, length)
         }))
     }
@@ -160,11 +175,12 @@ fn passes_are_cheaper(n: usize, p: usize) -> bool {
     n <= 4 && p >= 64
 }
 
-/// Follows exp(E), to second order, to a minimizer along it; returns the length of the step.
+/// Follows exp(E), to second order, to a minimizer along it.
 fn follow<T: Scalar>(
     iteration: &mut Iteration<'_, '_, T>,
     mut e: Matrix<T>,
-) -> Result<Option<f64>, Error> {
+) -> Result<Option<Taken>, Error> {
+    let mut probed = 1.0;
     for _ in 0..MAX_HALVINGS {
         let f = newton::retract(&e);
         if f.dot(&iteration.statistics.gradient) < 0.0 {
@@ -176,10 +192,16 @@ fn follow<T: Scalar>(
                 && trial.alpha >= SHORTEST
             {
                 iteration.advance(&f, &probe, trial, noise)?;
-                return Ok(Some(trial.alpha));
+                return Ok(Some(Taken {
+                    probed,
+                    length: probed * trial.alpha,
+                    change: trial.change,
+                    noise,
+                }));
             }
         }
-        e.as_mut_slice().iter_mut().for_each(|x| *x = *x * 0.5);
+        e = e.scaled(0.5);
+        probed *= 0.5;
     }
     Ok(None)
 }

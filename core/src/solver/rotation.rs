@@ -1,19 +1,18 @@
 //! Steps that keep B orthogonal (unitary): B ← exp(αE) B with E antisymmetric (antihermitian).
 
-use super::iteration::Iteration;
+use super::iteration::{Iteration, Taken};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 
-/// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; returns α, or None if it never does.
+/// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; None if it never does.
 pub(super) fn rotate<T: Scalar>(
     iteration: &mut Iteration<'_, '_, T>,
     e: &Matrix<T>,
-) -> Result<Option<f64>, Error> {
+) -> Result<Option<Taken>, Error> {
     let p = e.rows();
     let mut alpha = 1.0;
     for _ in 0..iteration.settings.max_halvings.max(1) {
-        let scaled = Matrix::from_fn(p, p, |a, b| e[(a, b)] * alpha);
-        let mut change = linalg::unitary_exponential(&scaled);
+        let mut change = linalg::unitary_exponential(&e.scaled(alpha));
         (0..p).for_each(|a| change[(a, a)] -= T::ONE);
         // I + change is the rotation: one full step along `change` makes it.
         let probe = iteration.set.probe(&change)?;
@@ -22,7 +21,12 @@ pub(super) fn rotate<T: Scalar>(
         let noise = line.noise;
         if let Some(trial) = line.backtrack(1)? {
             iteration.advance(&change, &probe, trial, noise)?;
-            return Ok(Some(alpha));
+            return Ok(Some(Taken {
+                probed: alpha,
+                length: alpha,
+                change: trial.change,
+                noise,
+            }));
         }
         alpha *= 0.5;
     }

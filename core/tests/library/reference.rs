@@ -6,17 +6,18 @@
 //! `magnetometers` and `gradiometers` are experiment (c). The ways are `memory`, `disk` and
 //! `workers`: the two halves of the set as two parts of one chunk and one thread each.
 //!
-//! Where a row does not hold, the test prints the row that would. On the MEG sets some ways are so long that rounding
-//! decides where they lead, and so does the width of a processor's vectors, in which sums are taken: `orthogonal`
-//! everywhere (Newton's method took 38, 42, 43 and 55 iterations to losses that differ by 0.1 %), and Newton's method from
-//! memory, where it begins in single precision. Of these rows the status holds, and the loss about.
+//! Where a row does not hold, the test prints the row that would. The spectral start has seven digits, the last of which depend on the
+//! width of a processor's vectors, in which sums are taken. So where an iteration limit ends a solve, its loss holds to six digits. On the MEG
+//! sets some ways are so long that rounding decides where they lead: `orthogonal` everywhere (Newton's method took 38, 42, 43 and 55
+//! iterations to losses that differ by 0.1 %), and Newton's method. Of these rows the status holds, and the loss about.
 //!
 //! The rows that begin at the spectral start were recorded anew when that was given sixteen combinations of its set. Of 84 of Newton's
 //! method 56 end at the same minimum as before, 15 at a lower and 13 at a higher one. Nineteen were recorded anew when it whitened these
 //! once instead of twice, which changes their last digits in single precision: one minimum of the magnetometers differs by 1.5e-4, the other
 //! losses by 2e-7 at most, most of them where an iteration limit ends the solve. All 106 of Newton's method that take more than a few
 //! iterations were recorded anew when its steps were given bounds entry by entry: 90 end at the same minimum, 7 at a lower and 9 at a higher
-//! one, after 920 iterations in all instead of 1240.
+//! one, after 920 iterations in all instead of 1240. Seven were recorded anew when it began to remember how long steps may be: five end at
+//! the same minimum, two at a lower one.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,7 +27,7 @@ use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::working::{Chunk, diagonalize_working};
 use codiag::{
     Diagonalization, Matrix, MatrixSet, Memory, Method, OnDisk, Record, SetOptions, Settings,
-    diagonalize,
+    Status, diagonalize,
 };
 
 use crate::on_disk::Npy;
@@ -36,6 +37,8 @@ const P: usize = 40;
 
 /// Relative, of losses.
 const TOLERANCE: f64 = 1e-10;
+/// The same where an iteration limit ends a solve, whose start has fewer digits.
+const AT_A_LIMIT: f64 = 1e-6;
 /// The same where rounding decides which minimum is found.
 const ABOUT: f64 = 2e-3;
 /// Losses below this are rounding: those of the set that can be diagonalized exactly.
@@ -63,12 +66,17 @@ impl Row {
     fn agrees(&self, other: &Self, key: &str) -> bool {
         let off = (self.loss - other.loss).abs();
         let meg = key.contains("meters");
-        if meg && (key.ends_with("true") || key.ends_with("memory,newton,false")) {
+        if meg && (key.ends_with("true") || key.ends_with(",newton,false")) {
             return self.status == other.status && off <= ABOUT * other.loss;
         }
+        let tolerance = if self.status == Status::IterationLimit.name() {
+            AT_A_LIMIT
+        } else {
+            TOLERANCE
+        };
         self.status == other.status
             && self.iterations == other.iterations
-            && off <= ZERO.max(TOLERANCE * other.loss.abs())
+            && off <= ZERO.max(tolerance * other.loss.abs())
     }
 }
 
