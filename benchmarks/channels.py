@@ -61,7 +61,7 @@ def main():
             begin = time.perf_counter()
             found = codiag.diagonalize(turned, tol=1e-6, threads=options.threads)
             seconds = time.perf_counter() - begin
-            runs.append((found.history[-1].passes, seconds, found.loss))
+            runs.append((found.history["passes"][-1], seconds, found.loss))
         passes, seconds, losses = zip(*runs, strict=True)
         print(
             f"n = {n}, p = {p}, {options.orders} orders: passes {spread(passes)},"

@@ -398,7 +398,7 @@ typedef struct codiag_record {
      */
     int kind;
     /**
-     * Its length; the largest sine of the angles of a sweep of rotations; 0 for the start.
+     * Its length, the share of its direction that was taken; the largest sine of the angles of a sweep of rotations; 0 for the start.
      */
     double step;
     /**

@@ -33,7 +33,7 @@ pub struct codiag_record {
     pub decrement: f64,
     /// The kind of step that led here, a codiag_step.
     pub kind: c_int,
-    /// Its length; the largest sine of the angles of a sweep of rotations; 0 for the start.
+    /// Its length, the share of its direction that was taken; the largest sine of the angles of a sweep of rotations; 0 for the start.
     pub step: f64,
     /// The conjugate gradient iterations it took.
     pub cg_iterations: usize,

@@ -50,7 +50,7 @@ class Record(NamedTuple):
     kind: str
     """The step that led here: "start", "quasi-newton", "newton" or "sweep"."""
     step: float
-    """Its length."""
+    """Its length: the share of its direction that was taken."""
     cg_iterations: int
     """The conjugate gradient iterations it took."""
     passes: float

@@ -26,15 +26,16 @@ pub(crate) struct Direction<T> {
     pub e: Matrix<T>,
     /// The conjugate gradient iterations.
     pub iterations: usize,
-    /// ⟨G, E⟩, and ½⟨E, H E⟩.
+    /// ⟨G, E⟩.
     slope: f64,
+    /// ⟨E, H E⟩.
     bend: f64,
 }
 
 impl<T> Direction<T> {
     /// The change of the loss that the quadratic model predicts for a share of E.
-    pub fn predicted(&self, share: f64) -> f64 {
-        share * (self.slope + share * self.bend)
+    pub fn predicted_change(&self, share: f64) -> f64 {
+        share * (self.slope + 0.5 * share * self.bend)
     }
 }
 
@@ -155,7 +156,7 @@ pub(crate) fn direction<T: Scalar>(
         e,
         iterations,
         slope: -slope.abs(),
-        bend: model - slope,
+        bend: 2.0 * (model - slope),
     })
 }
 
@@ -424,7 +425,7 @@ mod tests {
             for share in [0.3, 1.0] {
                 let model = share * slope + 0.5 * share * share * bend;
                 let size = slope.abs() + bend.abs();
-                assert!((found.predicted(share) - model).abs() < 1e-9 * size);
+                assert!((found.predicted_change(share) - model).abs() < 1e-9 * size);
             }
             assert!(e.dot(&statistics.gradient) < 0.0);
             let largest = e.as_slice().iter().fold(0.0_f64, |m, x| m.max(x.abs()));

@@ -49,7 +49,7 @@ impl<T> Beginning<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub kind: StepKind,
-    /// α.
+    /// The share of the direction that was taken.
     pub length: f64,
     pub cg_iterations: usize,
     /// The decrease that the step itself predicted, where a method knows better than the quadratic
@@ -79,30 +79,27 @@ impl Step {
     }
 }
 
-/// How a step along a direction E went.
+/// How far a search along a direction E went.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    /// The share of E that was probed, and how much of E was taken along it.
+pub(super) struct Stride {
+    /// The share of E that was probed.
     pub probed: f64,
-    pub length: f64,
-    /// The change of the loss, and what of it may be rounding.
+    /// The share of E that was taken.
+    pub taken: f64,
+    /// The change of the loss.
     pub change: f64,
+    /// What of it may be rounding.
     pub noise: f64,
 }
 
-impl Taken {
+impl Stride {
     /// All of E, without a look at the loss.
     pub const UNSEARCHED: Self = Self {
         probed: 1.0,
-        length: 1.0,
+        taken: 1.0,
         change: 0.0,
-        noise: 0.0,
+        noise: f64::INFINITY,
     };
-
-    /// Whether the change of the loss is more than rounding.
-    pub fn is_seen(&self) -> bool {
-        self.change.abs() > self.noise
-    }
 }
 
 /// A solve under way.

@@ -1,6 +1,6 @@
 //! Newton's method: truncated conjugate gradients on the exact Hessian, and an exact line search.
 
-use super::iteration::{Iteration, Step, Taken};
+use super::iteration::{Iteration, Step, Stride};
 use super::radius::Radius;
 use super::{Stepper, rotation};
 use crate::Error;
@@ -31,7 +31,9 @@ const SECOND_USE: f64 = 0.1;
 const SURE: f64 = 0.1;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
 const SHORTEST: f64 = 0.1;
-/// How often.
+/// A predicted change of the loss of so many times its rounding can be told from what came of it.
+const TOLD: f64 = 10.0;
+/// How often half the direction is tried.
 const MAX_HALVINGS: usize = 40;
 
 /// Newton's method.
@@ -76,6 +78,25 @@ impl<T: Scalar> Newton<T> {
         self.before_full_step.is_some_and(|before| {
             gradient_norm * (gradient_norm / before).powi(2) <= SURE * tolerance
         })
+    }
+
+    /// Learns from a stride along a share of E how far the next ones may go.
+    fn learn(
+        &mut self,
+        iteration: &Iteration<'_, '_, T>,
+        direction: &Direction<T>,
+        share: f64,
+        stride: Stride,
+    ) {
+        let summary = iteration.set.summary();
+        let unit = summary.criterion.loss_unit(summary);
+        let predicted = unit * direction.predicted_change(share * stride.taken);
+        if predicted.abs() > TOLD * stride.noise {
+            let probed = share * stride.probed;
+            let length = probed * direction.e.norm();
+            self.radius
+                .learn(length, probed == 1.0, stride.change, predicted);
+        }
     }
 
     /// The direction from here; without room for the Hessian, each product is a pass over the set.
@@ -134,23 +155,17 @@ impl<T: Scalar> Stepper<T> for Newton<T> {
         let direction = self.direction(iteration)?;
         let share = self.radius.share_of(&direction.e);
         let e = direction.e.scaled(share);
-        let taken = if iteration.settings.orthogonal {
+        let stride = if iteration.settings.orthogonal {
             rotation::rotate(iteration, &e)?
         } else if last && share == 1.0 && iteration.leap(&newton::retract(&e))? {
-            Some(Taken::UNSEARCHED)
+            Some(Stride::UNSEARCHED)
         } else {
             follow(iteration, e)?
         };
-        if let Some(taken) = taken.filter(Taken::is_seen) {
-            let summary = iteration.set.summary();
-            let predicted =
-                direction.predicted(share * taken.length) * summary.criterion.loss_unit(summary);
-            let probed = share * taken.probed;
-            let length = probed * direction.e.norm();
-            self.radius
-                .learn(length, probed == 1.0, taken.change / predicted);
+        if let Some(stride) = stride {
+            self.learn(iteration, &direction, share, stride);
         }
-        let length = taken.map(|taken| share * taken.length);
+        let length = stride.map(|stride| share * stride.taken);
         if length.is_none_or(|length| (length - 1.0).abs() >= 1e-3) {
             self.before_full_step = None;
         }
@@ -179,7 +194,7 @@ fn passes_are_cheaper(n: usize, p: usize) -> bool {
 fn follow<T: Scalar>(
     iteration: &mut Iteration<'_, '_, T>,
     mut e: Matrix<T>,
-) -> Result<Option<Taken>, Error> {
+) -> Result<Option<Stride>, Error> {
     let mut probed = 1.0;
     for _ in 0..MAX_HALVINGS {
         let f = newton::retract(&e);
@@ -192,9 +207,9 @@ fn follow<T: Scalar>(
                 && trial.alpha >= SHORTEST
             {
                 iteration.advance(&f, &probe, trial, noise)?;
-                return Ok(Some(Taken {
+                return Ok(Some(Stride {
                     probed,
-                    length: probed * trial.alpha,
+                    taken: probed * trial.alpha,
                     change: trial.change,
                     noise,
                 }));
@@ -204,4 +219,47 @@ fn follow<T: Scalar>(
         probed *= 0.5;
     }
     Ok(None)
+}
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::matrices::InMemory;
+    use crate::{Criterion, Evaluation, MatrixSet, SetOptions, linalg, synthetic};
+
+    #[test]
+    fn short_steps_over_rotations_bring_what_the_model_predicts() {
+        let (n, p) = (30, 6);
+        for criterion in [Criterion::Likelihood, Criterion::Frobenius] {
+            let options = SetOptions::default().criterion(criterion);
+            let data = match criterion {
+                Criterion::Frobenius => synthetic::indefinite(n, p, 0.3, 2).0,
+                _ => synthetic::Synthetic::new(n, p, 0.3, 2).data,
+            };
+            let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+            let mut working = InMemory::new(&set);
+            working.reset(&Matrix::identity(p)).unwrap();
+            let statistics = working.statistics().unwrap();
+            let mut hessian = Hessian::unset(criterion, p);
+            working.hessian(&mut hessian).unwrap();
+            let effort = Effort {
+                forcing: 0.1,
+                most: 20,
+            };
+            let product = |e: &Matrix| Ok(hessian.product(e));
+            let (rotations, exact) = (Group::Rotations, Curvature::Exact);
+            let found =
+                newton::direction(criterion, &statistics, rotations, effort, exact, product);
+            let found = found.unwrap();
+            let loss = |share: f64| {
+                let b = linalg::unitary_exponential(&found.e.scaled(share));
+                Evaluation::at(&set, &b).unwrap().loss
+            };
+            let unit = criterion.loss_unit(set.summary());
+            for share in [1e-3, 1e-2] {
+                let ratio = (loss(share) - loss(0.0)) / (unit * found.predicted_change(share));
+                assert!((ratio - 1.0).abs() < 2.0 * share, "{criterion:?}: {ratio}");
+            }
+        }
+    }
 }

@@ -17,7 +17,7 @@ impl<T: Scalar> Stepper<T> for QuasiNewton {
             let criterion = iteration.set.summary().criterion;
             let floor = iteration.settings.lambda_min;
             let e = quasi_newton::rotation(criterion, &iteration.statistics, floor);
-            rotation::rotate(iteration, &e)?.map(|taken| taken.length)
+            rotation::rotate(iteration, &e)?.map(|stride| stride.taken)
         } else {
             shear(iteration)?
         };

@@ -7,7 +7,7 @@
 
 use crate::linalg::{Matrix, Scalar};
 
-/// Below this share of what was predicted the model does not hold as far as the step went; above that one it holds beyond.
+/// Below this share of the predicted decrease the model does not hold as far as was probed; above that one it holds beyond.
 const POOR: f64 = 0.4;
 const GOOD: f64 = 0.8;
 /// The length of the next steps is then that of this one, times so much.
@@ -35,16 +35,15 @@ impl Radius {
         }
     }
 
-    /// Learns from a step of a length, whether that was as far as E went, and the share of the predicted decrease that it brought.
-    pub fn learn(&mut self, length: f64, whole: bool, decrease: f64) {
-        if decrease < POOR {
+    /// Learns from the change of the loss along what was probed, of a length, and the change that the model predicted; `whole` if that was all of
+    /// E, and not cut short.
+    pub fn learn(&mut self, length: f64, whole: bool, change: f64, predicted: f64) {
+        // Beyond twice its minimizer the model predicts a rise, and the loss has fallen all the same: as good as can be.
+        if change > POOR * predicted {
             self.0 = SHORTER * length;
         } else if !whole {
-            self.0 = if decrease > GOOD {
-                LONGER * length
-            } else {
-                length
-            };
+            let good = change < GOOD * predicted;
+            self.0 = if good { LONGER * length } else { length };
         }
     }
 }
@@ -57,19 +56,21 @@ mod tests {
     fn steps_are_as_long_as_the_model_holds() {
         let e = Matrix::from_rows(2, 2, vec![0.0, 3.0, 4.0, 0.0]);
         let mut radius = Radius::default();
-        let mut after = |length, whole, decrease| {
-            radius.learn(length, whole, decrease);
+        let mut after = |length, whole, change, predicted| {
+            radius.learn(length, whole, change, predicted);
             radius.share_of(&e) * e.norm()
         };
         // What went well as a whole says nothing of longer steps.
-        assert_eq!(after(5.0, true, 0.9), 5.0);
-        assert_eq!(after(2.0, true, 0.5), 5.0);
+        assert_eq!(after(5.0, true, -0.9, -1.0), 5.0);
+        assert_eq!(after(2.0, true, -0.5, -1.0), 5.0);
         // A step that was halved until it went down.
-        assert!((after(2.0, false, 0.6) - 2.0).abs() < 1e-12);
-        // One that was cut short, and went well; and one that did not, however it came about.
-        assert!((after(2.0, false, 0.9) - 3.0).abs() < 1e-12);
-        assert!((after(3.0, false, -0.1) - 2.1).abs() < 1e-12);
-        assert!((after(1.0, true, 0.3) - 0.7).abs() < 1e-12);
+        assert!((after(2.0, false, -0.6, -1.0) - 2.0).abs() < 1e-12);
+        // One that was cut short and went well, as the model says or better than that.
+        assert!((after(2.0, false, -0.9, -1.0) - 3.0).abs() < 1e-12);
+        assert!((after(2.2, false, -0.1, 0.2) - 3.3).abs() < 1e-12);
+        // One that did not, cut short or not.
+        assert!((after(3.0, false, -0.1, -1.0) - 2.1).abs() < 1e-12);
+        assert!((after(1.0, true, -0.3, -1.0) - 0.7).abs() < 1e-12);
         // Shorter ones are left alone.
         let short = Matrix::from_rows(1, 1, vec![0.5]);
         assert_eq!(radius.share_of(&short), 1.0);

@@ -1,6 +1,6 @@
 //! Steps that keep B orthogonal (unitary): B ← exp(αE) B with E antisymmetric (antihermitian).
 
-use super::iteration::{Iteration, Taken};
+use super::iteration::{Iteration, Stride};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 
@@ -8,7 +8,7 @@ use crate::linalg::{self, Matrix, Scalar};
 pub(super) fn rotate<T: Scalar>(
     iteration: &mut Iteration<'_, '_, T>,
     e: &Matrix<T>,
-) -> Result<Option<Taken>, Error> {
+) -> Result<Option<Stride>, Error> {
     let p = e.rows();
     let mut alpha = 1.0;
     for _ in 0..iteration.settings.max_halvings.max(1) {
@@ -21,9 +21,9 @@ pub(super) fn rotate<T: Scalar>(
         let noise = line.noise;
         if let Some(trial) = line.backtrack(1)? {
             iteration.advance(&change, &probe, trial, noise)?;
-            return Ok(Some(Taken {
+            return Ok(Some(Stride {
                 probed: alpha,
-                length: alpha,
+                taken: alpha,
                 change: trial.change,
                 noise,
             }));

@@ -16,8 +16,8 @@
 //! once instead of twice, which changes their last digits in single precision: one minimum of the magnetometers differs by 1.5e-4, the other
 //! losses by 2e-7 at most, most of them where an iteration limit ends the solve. All 106 of Newton's method that take more than a few
 //! iterations were recorded anew when its steps were given bounds entry by entry: 90 end at the same minimum, 7 at a lower and 9 at a higher
-//! one, after 920 iterations in all instead of 1240. Seven were recorded anew when it began to remember how long steps may be: five end at
-//! the same minimum, two at a lower one.
+//! one, after 920 iterations in all instead of 1240. Four, of the MEG sets, were recorded anew when it began to remember how long steps may
+//! be: two end at the same minimum, two at a lower one.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
