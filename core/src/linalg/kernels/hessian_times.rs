@@ -57,12 +57,18 @@ impl<M: ReadAs<N>, N: Real> WithSimd for Times<'_, M, N> {
                     (0..p).for_each(|b| times_rows::<S, M, N, 1, 16>(simd, triangle, m, e, out, b));
                     continue;
                 }
-                // Two rows at a time, which share what they read and write.
-                for b in (0..p - p % 2).step_by(2) {
-                    times_rows::<S, M, N, 2, 4>(simd, triangle, m, e, out, b);
+                // A few rows at a time, which share what they read and write.
+                let mut b = 0;
+                while halves <= 2 && b + 4 <= p {
+                    times_rows::<S, M, N, 4, 2>(simd, triangle, m, e, out, b);
+                    b += 4;
                 }
-                if p % 2 == 1 {
-                    times_rows::<S, M, N, 1, 4>(simd, triangle, m, e, out, p - 1);
+                while b + 2 <= p {
+                    times_rows::<S, M, N, 2, 4>(simd, triangle, m, e, out, b);
+                    b += 2;
+                }
+                if b < p {
+                    times_rows::<S, M, N, 1, 4>(simd, triangle, m, e, out, b);
                 }
             }
         }
