@@ -277,34 +277,11 @@ impl Criterion {
     }
 
     /// Adds what the determinant adds to the product of the Hessian with E, and clears the diagonal,
-    /// along which nothing is asked.
+    /// along which nothing is asked. To the adjoint of the product the same is added of that of E.
     pub(crate) fn add_determinant<T: Scalar>(self, product: &mut Matrix<T>, e: &Matrix<T>) {
-        if self == Self::LeastSquares {
-            return;
-        }
-        let p = e.rows();
-        for a in 0..p {
-            let row = product.row_mut(a);
-            if self == Self::Likelihood {
-                let column = &e.as_slice()[a..];
-                let entries = row.iter_mut().enumerate();
-                entries.for_each(|(b, x)| *x += column[b * p].conj());
-            }
-            row[a] = T::ZERO;
-        }
-    }
-
-    /// The same for the adjoint of the product.
-    pub(crate) fn add_determinant_to_adjoint<T: Scalar>(
-        self,
-        product: &mut Matrix<T>,
-        e: &Matrix<T>,
-    ) {
         match self {
             Self::LeastSquares => return,
-            Self::Likelihood => {
-                linalg::add_multiple(product.as_mut_slice(), 1.0, e.as_slice());
-            }
+            Self::Likelihood => e.add_adjoint(product),
             Self::Frobenius => {}
         }
         (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);

@@ -79,7 +79,8 @@ pub(crate) enum Curvature {
 
 /// Solves H E = −G as well as `effort` says, within [`Bounds`]: where a step meets them, the search begins anew among the entries that
 /// are not held. Along a direction of negative curvature a step is as long as if the curvature were positive; if that takes no entry close
-/// to its bound, the search ends. `product` multiplies by the Hessian in the chart I + E; `curvature` is the term that makes it that of exp(E).
+/// to its bound, the search ends. `product` multiplies by the Hessian in the chart I + E, and is given and gives adjoints, the layout of its row
+/// blocks; so all matrices here but the result are adjoints. `curvature` is the term that makes the Hessian that of exp(E).
 pub(crate) fn direction<T: Scalar>(
     criterion: Criterion,
     statistics: &Statistics<T>,
@@ -88,7 +89,7 @@ pub(crate) fn direction<T: Scalar>(
     curvature: Curvature,
     mut product: impl FnMut(&Matrix<T>) -> Result<Matrix<T>, Error>,
 ) -> Result<Direction<T>, Error> {
-    let gradient = &statistics.gradient;
+    let gradient = &statistics.gradient.adjoint();
     let p = gradient.rows();
     let mut preconditioner = Preconditioner::new(criterion, &statistics.gamma, group);
     let mut e = Matrix::zeros(p, p);
@@ -153,7 +154,7 @@ pub(crate) fn direction<T: Scalar>(
         e.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
     }
     Ok(Direction {
-        e,
+        e: e.adjoint(),
         iterations,
         slope: -slope.abs(),
         bend: 2.0 * (model - slope),
@@ -169,7 +170,7 @@ pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     f
 }
 
-/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal, unless it is left out.
+/// Adds ½(G Eᴴ + Eᴴ G), off the diagonal, unless it is left out. (Its adjoint is the same of Gᴴ and Eᴴ.)
 fn add_curvature<T: Scalar>(
     product: &mut Matrix<T>,
     gradient: &Matrix<T>,
@@ -185,13 +186,13 @@ fn add_curvature<T: Scalar>(
 }
 
 /// The inverses of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of E_ba,
-/// kept well conditioned: E = W∘R + V∘Rᴴ.
+/// kept well conditioned, for adjoints: Eᴴ = W∘Rᴴ + V∘R.
 struct Preconditioner<T> {
     /// W, one number for each entry.
     own: Vec<f64>,
     /// V.
     other: Vec<f64>,
-    /// Room for Rᴴ.
+    /// Room for R.
     adjoint: Matrix<T>,
 }
 
@@ -220,7 +221,7 @@ impl<T: Scalar> Preconditioner<T> {
             } else {
                 inverse_block(gamma[(a, b)], gamma[(b, a)])
             };
-            (own[a * p + b], own[b * p + a]) = (inverse.ab, inverse.ba);
+            (own[b * p + a], own[a * p + b]) = (inverse.ab, inverse.ba);
             (other[a * p + b], other[b * p + a]) = (inverse.other, inverse.other);
         }
         Self {
@@ -330,7 +331,8 @@ mod tests {
         };
         let mut e = Matrix::zeros(2, 2);
         Preconditioner::new(Criterion::Likelihood, &s.gamma, Group::Linear)
-            .solve(&gradient, &mut e);
+            .solve(&gradient.adjoint(), &mut e);
+        let e = e.adjoint();
         assert!((3.0 * e[(0, 1)] + e[(1, 0)] - 0.7).abs() < 1e-14);
         assert!((e[(0, 1)] + 1.5 * e[(1, 0)] + 0.3).abs() < 1e-14);
     }
@@ -376,7 +378,7 @@ mod tests {
             Group::Linear,
             effort(1e-10),
             Curvature::LeftOut,
-            |e| Ok(hessian.product(e)),
+            |e| Ok(hessian.adjoint_product(e)),
         );
         let product = hessian.product(&found.unwrap().e);
         for (x, g) in product.as_slice().iter().zip(s.gradient.as_slice()) {
@@ -407,7 +409,7 @@ mod tests {
                     terms.map(|(j, x)| (half[(i, j)] + half[(j, i)]) * x).sum()
                 };
                 let off = |a, b| if a == b { 0.0 } else { sum(a * p + b) };
-                Ok(Matrix::from_fn(p, p, off))
+                Matrix::from_fn(p, p, off)
             };
             let (likelihood, linear) = (Criterion::Likelihood, Group::Linear);
             let left_out = Curvature::LeftOut;
@@ -417,11 +419,11 @@ mod tests {
                 linear,
                 effort(0.1),
                 left_out,
-                product,
+                |e| Ok(product(&e.adjoint()).adjoint()),
             );
             let found = found.unwrap();
             let e = &found.e;
-            let (slope, bend) = (e.dot(&statistics.gradient), e.dot(&product(e).unwrap()));
+            let (slope, bend) = (e.dot(&statistics.gradient), e.dot(&product(e)));
             for share in [0.3, 1.0] {
                 let model = share * slope + 0.5 * share * share * bend;
                 let size = slope.abs() + bend.abs();

@@ -229,20 +229,31 @@ impl<T: Scalar> Matrix<T> {
 
     /// Writes it to a matrix of its shape.
     pub(crate) fn write_adjoint(&self, out: &mut Self) {
+        self.to_adjoint(out, |place, x| *place = x);
+    }
+
+    /// Adds it to a matrix of its shape.
+    pub(crate) fn add_adjoint(&self, out: &mut Self) {
+        self.to_adjoint(out, |place, x| *place += x);
+    }
+
+    /// Hands every entry of the adjoint to a function, with its place in `out`.
+    #[inline(always)]
+    fn to_adjoint(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
         assert_eq!((out.rows, out.columns), (self.columns, self.rows));
         if self.data.len() <= super::SHORT {
-            self.write_adjoint_in_squares(out);
+            self.to_adjoint_in_squares(out, put);
         } else {
             kernels::dispatch(
                 #[inline(always)]
-                || self.write_adjoint_in_squares(out),
+                || self.to_adjoint_in_squares(out, &put),
             );
         }
     }
 
     /// In squares that stay in registers.
     #[inline(always)]
-    fn write_adjoint_in_squares(&self, out: &mut Self) {
+    fn to_adjoint_in_squares(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
         const SIDE: usize = 4;
         let (rows, columns) = (self.rows, self.columns);
         let whole = |len: usize| len - len % SIDE;
@@ -254,15 +265,19 @@ impl<T: Scalar> Matrix<T> {
                 }
                 for l in 0..SIDE {
                     let place = &mut out.data[(b + l) * rows + a..][..SIDE];
-                    (0..SIDE).for_each(|k| place[k] = square[k][l].conj());
+                    (0..SIDE).for_each(|k| put(&mut place[k], square[k][l].conj()));
                 }
             }
         }
-        let mut write =
-            |a: usize, b: usize| out.data[b * rows + a] = self.data[a * columns + b].conj();
+        let mut one = |a: usize, b: usize| {
+            put(
+                &mut out.data[b * rows + a],
+                self.data[a * columns + b].conj(),
+            );
+        };
         for a in 0..rows {
             let from = if a < whole(rows) { whole(columns) } else { 0 };
-            (from..columns).for_each(|b| write(a, b));
+            (from..columns).for_each(|b| one(a, b));
         }
     }
 

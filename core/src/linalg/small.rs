@@ -50,8 +50,8 @@ fn add_rows<T: Scalar, const W: usize>(out: &mut [T], left: &[T], right: &[T], i
     }
 }
 
-/// Rows M^a e_a of at most [`LANES`] real row blocks of the Hessian, as one group of them is laid out: to lay out operands
-/// for the kernel would take longer.
+/// Rows M^a e_a of at most [`LANES`] real row blocks of the Hessian, as one group of them is laid out, the transpose of E and of the
+/// result being given and written: to lay out operands for the kernel would take longer.
 pub fn multiply_row_blocks(p: usize, rows: &[[f64; LANES]], e: &[f64], out: &mut [f64]) {
     if p <= LANES / 2 {
         multiply_narrow::<{ LANES / 2 }>(p, rows, e, out);
@@ -65,8 +65,10 @@ fn multiply_narrow<const L: usize>(p: usize, rows: &[[f64; LANES]], e: &[f64], o
     assert!(p <= L && L <= LANES);
     // Number (b, a) is e_ab, and Σ_c M^a_bc e_ac likewise.
     let (mut operand, mut result) = ([[0.0; L]; L], [[0.0; L]; L]);
-    for (a, row) in e.chunks_exact(p).enumerate() {
-        row.iter().enumerate().for_each(|(b, x)| operand[b][a] = *x);
+    for (row, numbers) in operand.iter_mut().zip(e.chunks_exact(p)) {
+        row.iter_mut()
+            .zip(numbers)
+            .for_each(|(place, x)| *place = *x);
     }
     for (m, (b, c)) in rows.iter().zip(Triangle::new(p).pairs()) {
         let (x, y) = (operand[b], operand[c]);
@@ -79,10 +81,11 @@ fn multiply_narrow<const L: usize>(p: usize, rows: &[[f64; LANES]], e: &[f64], o
             }
         }
     }
-    for (a, row) in out.chunks_exact_mut(p).enumerate() {
-        row.iter_mut()
-            .enumerate()
-            .for_each(|(b, x)| *x = result[b][a]);
+    for (row, places) in result.iter().zip(out.chunks_exact_mut(p)) {
+        places
+            .iter_mut()
+            .zip(row)
+            .for_each(|(place, x)| *place = *x);
     }
 }
 

@@ -124,7 +124,7 @@ impl<T: Scalar> Newton<T> {
         let statistics = &iteration.statistics;
         if !self.stored {
             let set = &mut *iteration.set;
-            let product = |e: &Matrix<T>| set.hessian_product(e);
+            let product = |e: &Matrix<T>| Ok(set.hessian_product(&e.adjoint())?.adjoint());
             let found =
                 newton::direction(criterion, statistics, group, effort, curvature, product)?;
             iteration.count(found.iterations as f64 * 2.0 / 3.0);
@@ -139,7 +139,7 @@ impl<T: Scalar> Newton<T> {
             iteration.set.hessian(hessian)?;
             self.before_full_step = Some(gradient_norm);
         }
-        let product = |e: &Matrix<T>| Ok(hessian.product(e));
+        let product = |e: &Matrix<T>| Ok(hessian.adjoint_product(e));
         let found = newton::direction(criterion, statistics, group, effort, curvature, product)?;
         iteration.count(if serves_again { 0.0 } else { 2.0 / 3.0 });
         Ok(found)
@@ -246,7 +246,7 @@ mod tests {
                 forcing: 0.1,
                 most: 20,
             };
-            let product = |e: &Matrix| Ok(hessian.product(e));
+            let product = |e: &Matrix| Ok(hessian.adjoint_product(e));
             let (rotations, exact) = (Group::Rotations, Curvature::Exact);
             let found =
                 newton::direction(criterion, &statistics, rotations, effort, exact, product);

@@ -1,4 +1,5 @@
-//! Products with the Hessian: row blocks lie side by side, in groups as wide as vectors are, and so must what they are multiplied with.
+//! Products with the Hessian: row blocks lie side by side, in groups as wide as vectors are, and so must what they are multiplied with, row by
+//! row of its adjoint.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
@@ -12,9 +13,14 @@ impl<T: Scalar> Hessian<T> {
     /// # Panics
     /// If E is not p×p.
     pub fn product(&mut self, e: &Matrix<T>) -> Matrix<T> {
+        self.adjoint_product(&e.adjoint()).adjoint()
+    }
+
+    /// The adjoint of the product with the matrix whose adjoint is given: both have the layout of groups of row blocks.
+    pub(crate) fn adjoint_product(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = self.p;
         assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
-        if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
+        let mut product = if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
             self.small_product(e)
         } else if self.current == Current::Rows && self.rows.len() < MANY {
             self.in_groups::<f64, LANES>(e, Self::multiply_rows)
@@ -23,11 +29,13 @@ impl<T: Scalar> Hessian<T> {
             self.in_groups::<f32, { f32::LANES }>(e, Self::multiply_single::<f32>)
         } else {
             self.in_groups::<f64, { f32::LANES }>(e, Self::multiply_single::<f64>)
-        }
+        };
+        self.criterion.add_determinant(&mut product, e);
+        product
     }
 
-    /// The same by products of `operand` with row blocks in groups of L, whose sums are of the precision of N. A group has the layout
-    /// of the adjoint's columns, so that the whole product is made as its adjoint.
+    /// The same without what the determinant adds, by products of `operand` with row blocks in groups of L, whose sums are of the
+    /// precision of N.
     fn in_groups<N: Real, const L: usize>(
         &mut self,
         e: &Matrix<T>,
@@ -38,30 +46,29 @@ impl<T: Scalar> Hessian<T> {
         if self.operand.len() != doubles {
             (self.operand, self.result) = (Recycled::zeros(doubles), Recycled::zeros(doubles));
         }
-        let mut adjoint = e.adjoint();
         let (operand, _) = cast_slice_mut::<f64, N>(&mut self.operand).as_chunks_mut::<L>();
         kernels::dispatch(
             #[inline(always)]
             || {
                 let panels = operand.chunks_exact_mut(T::PLANES * p);
                 for (group, panel) in panels.enumerate() {
-                    columns_to_panel(&adjoint, group * L, panel);
+                    columns_to_panel(e, group * L, panel);
                 }
             },
         );
         multiply(self);
+        let mut product = Matrix::zeros(p, p);
         let (result, _) = cast_slice::<f64, N>(&self.result).as_chunks::<L>();
         kernels::dispatch(
             #[inline(always)]
             || {
                 let panels = result.chunks_exact(T::PLANES * p);
                 for (group, panel) in panels.enumerate() {
-                    panel_to_columns(panel, &mut adjoint, group * L);
+                    panel_to_columns(panel, &mut product, group * L);
                 }
             },
         );
-        self.criterion.add_determinant_to_adjoint(&mut adjoint, e);
-        adjoint.adjoint()
+        product
     }
 
     /// The same for one group of row blocks of real matrices: to lay out operands for the kernel would take longer.
@@ -70,7 +77,6 @@ impl<T: Scalar> Hessian<T> {
         let (rows, _) = self.rows.as_chunks();
         let out = reals_mut(product.as_mut_slice());
         linalg::multiply_row_blocks(self.p, rows, reals(e.as_slice()), out);
-        self.criterion.add_determinant(&mut product, e);
         product
     }
 
@@ -125,7 +131,7 @@ fn round_rows(entries: usize, rows: &[f64], single: &mut [f32]) {
     }
 }
 
-/// Up to L columns of an adjoint, from one on, as the row blocks are: their real parts, then the imaginary ones.
+/// Up to L columns of an adjoint, from one on, as the row blocks are: the real parts of what it is the adjoint of, then the imaginary ones.
 #[inline(always)]
 fn columns_to_panel<T: Scalar, N: Real, const L: usize>(
     adjoint: &Matrix<T>,
