@@ -57,9 +57,9 @@ impl<M: ReadAs<N>, N: Real> WithSimd for Times<'_, M, N> {
                     (0..p).for_each(|b| times_rows::<S, M, N, 1, 16>(simd, triangle, m, e, out, b));
                     continue;
                 }
-                // A few rows at a time, which share what they read and write.
+                // A few rows at a time, which share what they read and write: as many as there are registers for.
                 let mut b = 0;
-                while halves <= 2 && b + 4 <= p {
+                while halves == 1 && b + 4 <= p {
                     times_rows::<S, M, N, 4, 2>(simd, triangle, m, e, out, b);
                     b += 4;
                 }
