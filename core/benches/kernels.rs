@@ -106,6 +106,7 @@ fn kernels(c: &mut Criterion) {
                 transform: &x.e,
                 input: &x.block,
                 lanes,
+                matrices: lanes,
                 square: &mut square,
                 cross: Some(&mut cross),
             };
@@ -164,6 +165,7 @@ fn single_kernels(_: &mut Criterion) {
                 transform: &x.e,
                 input: &block,
                 lanes,
+                matrices: lanes,
                 square: &mut square,
                 cross: Some(&mut cross),
             };
@@ -188,6 +190,7 @@ fn complex_kernels(_: &mut Criterion) {
                 transform: &x.e,
                 input: &x.block,
                 lanes,
+                matrices: lanes,
                 square: &mut square,
                 cross: Some(&mut cross),
             };

@@ -177,6 +177,15 @@ impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.entries.chunks_exact_mut(self.lanes.max(1))
     }
+
+    /// Writes a multiple of the identity to each lane from one on.
+    pub fn fill_from(&mut self, lane: usize, multiple: f64) {
+        if lane == self.lanes {
+            return;
+        }
+        self.rows_mut().for_each(|row| row[lane..].fill(0.0));
+        (0..self.size()).for_each(|a| self.diagonal_mut(a)[lane..].fill(multiple));
+    }
 }
 
 #[cfg(test)]
@@ -220,6 +229,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn lanes_are_filled_from_one_on() {
+        let mut batch = SymmetricBatch::<_, c64>::unwritten(3, 4);
+        batch.entries_mut().fill(5.0);
+        batch.fill_from(4, 1.0);
+        assert!(batch.entries().iter().all(|x| *x == 5.0));
+        batch.fill_from(2, 1.5);
+        let identity = Matrix::from_fn(3, 3, |a, b| c64::new(if a == b { 1.5 } else { 0.0 }, 0.0));
+        assert!(batch.matrix(2) == identity && batch.matrix(3) == identity);
+        assert_eq!(batch.entry((1, 0), 1), c64::new(5.0, 5.0));
     }
 
     #[test]

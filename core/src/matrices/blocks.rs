@@ -75,16 +75,7 @@ impl<T: Scalar> Block<T> {
 
     /// Writes identities to the lanes behind the matrices.
     fn pad(&mut self) {
-        let padding = self.matrices..self.lanes();
-        if padding.is_empty() {
-            return;
-        }
-        for row in self.batch.rows_mut() {
-            row[padding.clone()].fill(0.0);
-        }
-        for a in 0..self.size() {
-            self.batch.diagonal_mut(a)[padding.clone()].fill(1.0);
-        }
+        self.batch.fill_from(self.matrices, 1.0);
     }
 
     /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight, and the padding behind
@@ -142,10 +133,12 @@ impl<T: Scalar> Block<T> {
     /// F C Fᴴ of every matrix.
     pub fn reduced(&self, filters: &Matrix<T>) -> Self {
         let mut batch = SymmetricBatch::unwritten(filters.rows(), self.lanes());
+        batch.fill_from(self.matrices, 1.0);
         let task = kernels::Congruence {
             transform: filters,
             input: self.entries(),
             lanes: self.lanes(),
+            matrices: self.matrices,
             square: batch.entries_mut(),
             cross: None,
         };

@@ -141,6 +141,7 @@ fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<
         transform: m,
         input: batch.entries(),
         lanes: MOST,
+        matrices: MOST,
         square: result.entries_mut(),
         cross: None,
     };

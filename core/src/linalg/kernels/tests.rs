@@ -146,10 +146,28 @@ fn congruences<T: Scalar>() {
                 transform: &transform,
                 input: &entries,
                 lanes,
+                matrices: lanes,
                 square: &mut result,
                 cross: (rows == p).then_some(&mut cross[..]),
             };
             congruence(task);
+            let mut first = vec![f64::NAN; result.len()];
+            let of_some = Congruence {
+                transform: &transform,
+                input: &entries,
+                lanes,
+                matrices: lanes - 7,
+                square: &mut first,
+                cross: None,
+            };
+            congruence(of_some);
+            for (row, whole) in first.chunks_exact(lanes).zip(result.chunks_exact(lanes)) {
+                // Vectors without a matrix, if they are shorter than eight numbers, are left alone.
+                let some = lanes - 7;
+                assert_eq!(row[..some], whole[..some]);
+                let rest = row[some..].iter().zip(&whole[some..]);
+                assert!(rest.into_iter().all(|(x, y)| x.is_nan() || x == y));
+            }
             let halves: Vec<Matrix<T>> = matrices.iter().map(|d| product(&transform, d)).collect();
             let whole = halves.iter().map(|half| product_adjoint(half, &transform));
             assert_block(rows, &result, lanes, &whole.collect::<Vec<_>>());
@@ -237,6 +255,7 @@ fn quadratics<T: Scalar>() {
             transform: &e,
             input: &entries,
             lanes,
+            matrices: lanes,
             square: &mut squared,
             cross: Some(&mut cross),
         };
@@ -306,6 +325,7 @@ fn line<T: Scalar>() {
                     transform: m,
                     input,
                     lanes,
+                    matrices: lanes,
                     square: out,
                     cross,
                 };

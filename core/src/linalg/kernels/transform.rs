@@ -7,7 +7,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
 use super::small_transform::{self, Slice};
-use super::{LANES, Real, planes, vectors_per_row};
+use super::{LANES, Real, planes, vectors_per_row, width};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
 
 /// A congruence of one block, and where its results go.
@@ -16,8 +16,10 @@ pub struct Congruence<'a, T = f64, R = f64> {
     pub transform: &'a Matrix<T>,
     /// The matrices D, p×p, packed.
     pub input: &'a [R],
-    /// The number of matrices.
+    /// How many of them a row has room for.
     pub lanes: usize,
+    /// How many lanes hold matrices: vectors of none are passed over, and nothing is written for them.
+    pub matrices: usize,
     /// Receives M D Mᴴ, r×r, packed.
     pub square: &'a mut [R],
     /// Receives M D + (M D)ᴴ, packed, if wanted (M square).
@@ -42,6 +44,7 @@ fn entries_of_scratch(r: usize, p: usize, planes: usize) -> usize {
 pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     let (r, p) = (task.transform.rows(), task.transform.columns());
     assert_eq!(task.lanes % R::LANES, 0);
+    assert!(task.matrices <= task.lanes);
     assert_eq!(planes(task.input, p, task.lanes), T::PLANES);
     assert_eq!(planes(task.square, r, task.lanes), T::PLANES);
     if let Some(cross) = &task.cross {
@@ -56,6 +59,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
         right: &right(task.transform),
         input: task.input,
         lanes: task.lanes,
+        matrices: task.matrices,
         square: task.square,
         cross: task.cross,
         scratch,
@@ -73,6 +77,7 @@ struct Sliced<'a, R: Real> {
     right: &'a [R],
     input: &'a [R],
     lanes: usize,
+    matrices: usize,
     square: &'a mut [R],
     cross: Option<&'a mut [R]>,
     scratch: &'a mut [R],
@@ -85,7 +90,7 @@ impl<R: Real> WithSimd for Sliced<'_, R> {
     /// of the multiply-adds within 16 registers, and a slice of D stays in the nearest cache.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let vectors = vectors_per_row::<R, S>(self.lanes);
+        let vectors = self.matrices.div_ceil(width::<R, S>());
         for at in (0..vectors - vectors % 2).step_by(2) {
             self.slice::<S, 2>(simd, at);
         }

@@ -92,9 +92,11 @@ impl<T: Scalar> TransformedBlock<T> {
         }
     }
 
-    /// Room for as many numbers as the block has.
-    fn room(original: &Block<T>) -> SymmetricBatch<Recycled, T> {
-        SymmetricBatch::unwritten(original.size(), original.lanes())
+    /// Room for as many numbers as the block has, with multiples of the identity in lanes without a matrix.
+    fn room(original: &Block<T>, identity: f64) -> SymmetricBatch<Recycled, T> {
+        let mut room = SymmetricBatch::unwritten(original.size(), original.lanes());
+        room.fill_from(original.matrices, identity);
+        room
     }
 
     fn weights(&self) -> &[f64] {
@@ -114,11 +116,14 @@ impl<T: Scalar> TransformedBlock<T> {
     /// D ← B C Bᴴ.
     fn reset(&mut self, b: &Matrix<T>) {
         let original = &*self.original;
-        let d = self.transformed.get_or_insert_with(|| Self::room(original));
+        let d = self
+            .transformed
+            .get_or_insert_with(|| Self::room(original, 1.0));
         let task = kernels::Congruence {
             transform: b,
             input: original.entries(),
             lanes: original.lanes(),
+            matrices: original.matrices,
             square: d.entries_mut(),
             cross: None,
         };
@@ -129,8 +134,8 @@ impl<T: Scalar> TransformedBlock<T> {
     fn probe(&mut self, e: &Matrix<T>) -> &LineTables<T> {
         let original = &*self.original;
         let line = self.line.get_or_insert_with(|| LineTables {
-            cross: Self::room(original),
-            square: Self::room(original),
+            cross: Self::room(original, 0.0),
+            square: Self::room(original, 0.0),
         });
         let task = kernels::Congruence {
             transform: e,
@@ -140,6 +145,7 @@ impl<T: Scalar> TransformedBlock<T> {
                 .expect("reset comes first")
                 .entries(),
             lanes: original.lanes(),
+            matrices: original.matrices,
             square: line.square.entries_mut(),
             cross: Some(line.cross.entries_mut()),
         };

@@ -38,6 +38,8 @@ pub(super) struct SingleBlock<T> {
     p: usize,
     /// One per lane; zero for those that fill the last vector.
     pub weights: Vec<f64>,
+    /// How many lanes are not only there to fill it.
+    matrices: usize,
     d: Singles,
     /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ, once a direction has been probed.
     line: Option<(Singles, Singles)>,
@@ -48,6 +50,9 @@ impl<T: Scalar> SingleBlock<T> {
     /// The matrices of some blocks side by side.
     fn new(p: usize, blocks: &[TransformedBlock<T>]) -> Self {
         let lanes: usize = blocks.iter().map(|block| block.original.lanes()).sum();
+        let filling = blocks
+            .last()
+            .map_or(0, |last| last.original.lanes() - last.original.matrices);
         let all = lanes.next_multiple_of(f32::LANES);
         let mut weights: Vec<f64> = Vec::with_capacity(all);
         blocks
@@ -75,6 +80,7 @@ impl<T: Scalar> SingleBlock<T> {
         Self {
             p,
             weights,
+            matrices: lanes - filling,
             d,
             line: None,
             scalar: PhantomData,
@@ -93,15 +99,19 @@ impl<T: Scalar> SingleBlock<T> {
 
     /// Prepares D(α) for all α along `e`; adds up how the powers change.
     pub fn probe(&mut self, e: &Matrix<T>, sums: &mut (Vec<f64>, Vec<f64>)) {
-        let len = self.entries().len();
-        let (cross, square) = self
-            .line
-            .get_or_insert_with(|| (Singles::of_len(len), Singles::of_len(len)));
-        let lanes = self.weights.len();
+        let (len, lanes) = (self.entries().len(), self.weights.len());
+        let room = || {
+            let mut room = Singles::of_len(len);
+            let rows = room.numbers_mut().chunks_exact_mut(lanes);
+            rows.for_each(|row| row[self.matrices..].fill(0.0));
+            room
+        };
+        let (cross, square) = self.line.get_or_insert_with(|| (room(), room()));
         let task = kernels::Congruence {
             transform: e,
             input: self.d.numbers(),
             lanes,
+            matrices: self.matrices,
             square: square.numbers_mut(),
             cross: Some(cross.numbers_mut()),
         };
@@ -224,7 +234,14 @@ mod tests {
     #[test]
     fn single_precision_answers_as_double_does() {
         // Blocks of two, of several, and of few matrices; Hessians by groups and by row blocks.
-        for (n, p) in [(5, 33), (100, 40), (190, 40), (70, 67), (300, 67)] {
+        for (n, p) in [
+            (5, 33),
+            (100, 40),
+            (190, 40),
+            (70, 67),
+            (300, 67),
+            (20, 131),
+        ] {
             compare(&synthetic::noisy(n, p, 0.1, 1));
         }
         for (n, p) in [(5, 33), (100, 34)] {
@@ -234,8 +251,8 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_changes_no_bit() {
-        for p in [40, 67] {
-            let set = synthetic::noisy(230, p, 0.1, 1);
+        for (n, p) in [(230, 40), (230, 67), (20, 131)] {
+            let set = synthetic::noisy(n, p, 0.1, 1);
             let answers = [1, 2, 3].map(|threads| {
                 let mut set = InMemory::new(&set.clone().with_threads(threads));
                 set.reset(&Matrix::identity(p)).unwrap();

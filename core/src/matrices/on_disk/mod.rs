@@ -215,6 +215,7 @@ fn transform<T: Scalar>(b: &Matrix<T>, block: &Block<T>, workspace: &mut Workspa
         transform: b,
         input: block.entries(),
         lanes: block.lanes(),
+        matrices: block.lanes(),
         square: &mut workspace.entries,
         cross: None,
     };
