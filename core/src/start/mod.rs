@@ -2,6 +2,7 @@
 
 mod combinations;
 mod fitted;
+mod probes;
 mod rounds;
 mod spectral;
 

@@ -15,14 +15,14 @@
 //! size s_i = tr(C̄⁻¹Cⁱ)/p. Whitening by a Cholesky factor makes the start free of channels' units.
 
 use super::rounds::Few;
-use super::{SplitMix, eigen};
+use super::{eigen, probes};
 use crate::Error;
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
 use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch, Triangle};
 use crate::matrices::{AT_ONCE, WorkingSet};
 
 /// Combinations at most.
-const MOST: usize = AT_ONCE;
+pub(super) const MOST: usize = AT_ONCE;
 /// Sweeps of Jacobi rotations at most, and the smallest angle worth a rotation.
 const SWEEPS: usize = 6;
 const ANGLE: f64 = 0.003;
@@ -37,18 +37,8 @@ pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result
     let balanced_mean = set.balance(&inverse_mean)?;
     let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
     let whitener = linalg::lower_inverse(&factor);
-    let whitening = Whitening {
-        mean: &balanced_mean,
-        whitener: &whitener,
-    };
-    let (rotation, _) = common_rotation(set, Some(&whitening), seed)?;
+    let (rotation, _) = common_rotation(set, Some(&whitener), seed)?;
     Ok(linalg::product(&rotation, &whitener))
-}
-
-/// What makes the mean M of the balanced matrices the identity W M Wᴴ.
-struct Whitening<'a, T> {
-    mean: &'a Matrix<T>,
-    whitener: &'a Matrix<T>,
 }
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite. With
@@ -67,37 +57,26 @@ pub(super) fn rotation<T: Scalar>(
 /// energy of the matrices that they hold, as long as they are not whitened.
 fn common_rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
-    whitening: Option<&Whitening<'_, T>>,
+    whitener: Option<&Matrix<T>>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // No more than there are, less one where their mean is taken away: the others would be rounding.
     let numbers = T::PLANES * Triangle::new(p).len() - (T::PLANES - 1) * p;
-    let independent = n.min(numbers) - usize::from(whitening.is_some());
+    let independent = n.min(numbers) - usize::from(whitener.is_some());
     let count = MOST.min(independent).max(1);
-    let mut random = SplitMix(seed);
-    let mut probes = Combinations::<T>::zeros(p, MOST);
-    for row in probes.rows_mut() {
-        let signs = random.bits();
-        let places = row[..count].iter_mut().enumerate();
-        places.for_each(|(k, x)| *x = if signs >> k & 1 == 0 { 1.0 } else { -1.0 });
-    }
-    clear_imaginary_diagonal(&mut probes);
-    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I. The Dⁱ are never formed, for
-    // ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i, and the combinations are whitened last, together with their first rotation.
-    let traces = traces(&probes);
-    if let Some(whitening) = whitening {
-        probes = congruent(&probes, &whitening.whitener.adjoint());
-    }
+    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I: as the S have no trace, the same without I. The
+    // Dⁱ are never formed, for ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i, and the combinations are whitened last, together with their first rotation.
+    let probes = match whitener {
+        Some(whitener) => probes::whitened(whitener, count, seed),
+        None => probes::signs(p, count, seed),
+    };
     let sums = set.correlate(probes.entries())?;
     let mut combinations = Combinations::<T>::from_parts(p, MOST, Recycled::from(&sums[..]));
-    if let Some(whitening) = whitening {
-        subtract(&mut combinations, whitening.mean, &traces);
-    }
     weigh(&probes, &mut combinations);
     let energy = energy(&combinations);
     let first = combinations.matrix(0);
-    let (vectors, basis) = if let Some(Whitening { whitener, .. }) = whitening {
+    let (vectors, basis) = if let Some(whitener) = whitener {
         let half = linalg::product(whitener, &first);
         let (_, vectors) = eigen(&linalg::product_adjoint(&half, whitener))?;
         let basis = linalg::product(&vectors, whitener);
@@ -132,10 +111,10 @@ fn rotated<T: Scalar>(matrices: &Combinations<T>, mut rotation: Matrix<T>) -> Ma
 }
 
 /// Sixteen matrices of equal weight.
-type Combinations<T> = SymmetricBatch<Recycled, T>;
+pub(super) type Combinations<T> = SymmetricBatch<Recycled, T>;
 
 /// M S Mᴴ of each.
-fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<T> {
+pub(super) fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<T> {
     let mut result = Combinations::unwritten(batch.size(), MOST);
     let task = Congruence {
         transform: m,
@@ -147,40 +126,6 @@ fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<
     };
     congruence(task);
     result
-}
-
-fn traces<T: Scalar>(batch: &Combinations<T>) -> Row {
-    let mut traces = [0.0; MOST];
-    for a in 0..batch.size() {
-        let row = traces.iter_mut().zip(batch.diagonal(a));
-        row.for_each(|(trace, x)| *trace += x);
-    }
-    traces
-}
-
-/// Subtracts a matrix from each, as often as the numbers say.
-fn subtract<T: Scalar>(batch: &mut Combinations<T>, matrix: &Matrix<T>, numbers: &Row) {
-    let triangle = Triangle::new(batch.size());
-    let (rows, _) = batch.entries_mut().as_chunks_mut::<MOST>();
-    for (plane, rows) in rows.chunks_exact_mut(triangle.len()).enumerate() {
-        for ((a, b), row) in triangle.pairs().zip(rows) {
-            let entry = matrix[(a, b)];
-            let part = [entry.real(), entry.imaginary()][plane];
-            let places = row.iter_mut().zip(numbers);
-            places.for_each(|(x, number)| *x -= number * part);
-        }
-    }
-}
-
-/// Sets the diagonal of the imaginary parts to zero, if there are any.
-fn clear_imaginary_diagonal<T: Scalar>(batch: &mut Combinations<T>) {
-    let triangle = Triangle::new(batch.size());
-    let imaginary = batch.rows_mut().skip(triangle.len());
-    for ((a, b), row) in triangle.pairs().zip(imaginary) {
-        if a == b {
-            row.fill(0.0);
-        }
-    }
 }
 
 /// From random S to combinations: makes A S, in which they are given, (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S. What depends on
@@ -199,7 +144,7 @@ fn weigh<T: Scalar>(probes: &Combinations<T>, images: &mut Combinations<T>) {
 }
 
 /// A row vector, or a square matrix, of a number for each combination.
-type Row = [f64; MOST];
+pub(super) type Row = [f64; MOST];
 type Square = [Row; MOST];
 
 /// The inner products of some matrices with as many others.
@@ -257,6 +202,7 @@ fn times(row: &Row, matrix: &Square) -> Row {
 mod tests {
     use super::*;
     use crate::matrices::InMemory;
+    use crate::start::SplitMix;
     use crate::synthetic::{Synthetic, amari_distance};
     use crate::{Criterion, MatrixSet};
 

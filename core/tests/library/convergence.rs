@@ -62,7 +62,8 @@ fn newton_converges_quadratically_on_noisy_sets() {
         let answer = solve(&noisy(100, 40, 0.1, seed), with(Method::Newton, 1e-10));
         assert_eq!(answer.status, Status::Converged);
         let gradients = gradients(&answer);
-        let below = |x: f64| gradients.iter().position(|g| *g < x).unwrap();
+        // From where it is below for good: on the way it may pass by a saddle point.
+        let below = |x: f64| gradients.iter().rposition(|g| *g >= x).unwrap() + 1;
         assert!(
             below(1e-10) - below(1e-3) <= 4,
             "seed {seed}: {gradients:?}"

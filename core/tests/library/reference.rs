@@ -19,6 +19,8 @@
 //! iterations were recorded anew when its steps were given bounds entry by entry: 90 end at the same minimum, 7 at a lower and 9 at a higher
 //! one, after 920 iterations in all instead of 1240. Four, of the MEG sets, were recorded anew, with AVX2, when it began to remember how long
 //! steps may be: on the same processor all end at the minimum that they ended at before, after 19 iterations instead of 20, and 22 instead of 21.
+//! The 152 of the likelihood whose start is not the answer were recorded anew, with AVX2, when that met its set by random matrices of low rank: of 54 of
+//! Newton's method 33 end at the same minimum, 12 at a lower and 9 at a higher one.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

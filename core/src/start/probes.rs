@@ -1,0 +1,237 @@
+//! The random matrices by which the spectral start meets a set.
+
+use super::SplitMix;
+use super::spectral::{Combinations, MOST, Row, congruent};
+use crate::linalg::kernels::dispatch;
+use crate::linalg::{Matrix, Scalar, Triangle};
+
+/// Symmetric (Hermitian) S of random signs, the first so many; the others are zero.
+pub(super) fn signs<T: Scalar>(p: usize, count: usize, seed: u64) -> Combinations<T> {
+    let mut random = SplitMix(seed);
+    let mut probes = Combinations::<T>::zeros(p, MOST);
+    for row in probes.rows_mut() {
+        row.copy_from_slice(&row_of_signs(random.bits(), count));
+    }
+    let triangle = Triangle::new(p);
+    let imaginary = probes.rows_mut().skip(triangle.len());
+    for ((a, b), row) in triangle.pairs().zip(imaginary) {
+        if a == b {
+            row.fill(0.0);
+        }
+    }
+    probes
+}
+
+/// From this size on, S of low rank take less to whiten than any others.
+const LARGE: usize = 16;
+
+/// Wᴴ S W, the first so many, for a lower triangular W and random S without a trace.
+pub(super) fn whitened<T: Scalar>(
+    whitener: &Matrix<T>,
+    count: usize,
+    seed: u64,
+) -> Combinations<T> {
+    let p = whitener.rows();
+    if p >= LARGE {
+        return whitened_products(whitener, count, seed);
+    }
+    let mut probes = signs::<T>(p, count, seed);
+    let mut mean = [0.0; MOST];
+    for a in 0..p {
+        let diagonal = mean.iter_mut().zip(probes.diagonal(a));
+        diagonal.for_each(|(mean, x)| *mean += x / p as f64);
+    }
+    for a in 0..p {
+        let diagonal = probes.diagonal_mut(a).iter_mut().zip(&mean);
+        diagonal.for_each(|(x, mean)| *x -= mean);
+    }
+    congruent(&probes, &whitener.adjoint())
+}
+
+/// How many products s sᴴ each S of [`whitened_products`] is the sum of: their entries are then nearly as random as can be.
+const TERMS: usize = 4;
+
+/// A number for each of the products of each S.
+type Terms = [Row; TERMS];
+
+/// The same for S = Σ ± s sᴴ of random complex unit vectors s, half of the products with a
+/// minus, or their real part. What W makes of it is known from the Wᴴ s, for a small part of what any other S
+/// would cost. A real W has the same real S, whether it is given as complex or not.
+fn whitened_products<T: Scalar>(whitener: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+    let p = whitener.rows();
+    let mut random = SplitMix(seed);
+    // Of the s, and then of y = Wᴴ s, first all real parts, then the imaginary ones.
+    let mut s = vec![[[0.0; MOST]; TERMS]; 2 * p];
+    for row in s.as_flattened_mut() {
+        *row = random_row(&mut random, count);
+    }
+    let mut y = vec![[[0.0; MOST]; TERMS]; 2 * p];
+    let mut probes = Combinations::<T>::zeros(p, MOST);
+    let triangle = Triangle::new(p);
+    let (places, _) = probes.entries_mut().as_chunks_mut::<MOST>();
+    let (real, imaginary) = places.split_at_mut(triangle.len());
+    dispatch(
+        #[inline(always)]
+        || {
+            make_unit(&mut s);
+            for (b, a) in triangle.pairs() {
+                let w = whitener[(b, a)];
+                add(&mut y[a], w.real(), &s[b]);
+                add(&mut y[p + a], w.real(), &s[p + b]);
+                if T::PLANES == 2 {
+                    add(&mut y[a], w.imaginary(), &s[p + b]);
+                    add(&mut y[p + a], -w.imaginary(), &s[b]);
+                }
+            }
+            let (re, im) = y.split_at(p);
+            for (entry, (a, b)) in triangle.pairs().enumerate() {
+                let parts = [(&re[a], &re[b]), (&im[a], &im[b])];
+                let [x, y] = parts.map(|(x, y)| alternating_sum(x, y));
+                for k in 0..MOST {
+                    real[entry][k] = x[k] + y[k];
+                }
+                if T::PLANES == 2 {
+                    let parts = [(&im[a], &re[b]), (&re[a], &im[b])];
+                    let [x, y] = parts.map(|(x, y)| alternating_sum(x, y));
+                    for k in 0..MOST {
+                        imaginary[entry][k] = x[k] - y[k];
+                    }
+                }
+            }
+        },
+    );
+    probes
+}
+
+/// Random signs for the first so many combinations.
+fn row_of_signs(bits: u64, count: usize) -> Row {
+    let mut row = [0.0; MOST];
+    let places = row[..count].iter_mut().enumerate();
+    places.for_each(|(k, x)| *x = if bits >> k & 1 == 0 { 1.0 } else { -1.0 });
+    row
+}
+
+/// Random numbers for the first so many combinations, four of the generator's.
+fn random_row(random: &mut SplitMix, count: usize) -> Row {
+    let mut row = [0.0; MOST];
+    for four in row[..count].chunks_mut(4) {
+        let bits = random.bits();
+        let places = four.iter_mut().enumerate();
+        places.for_each(|(k, x)| *x = f64::from((bits >> (16 * k)) as i16) + 0.5);
+    }
+    row
+}
+
+/// Scales all vectors to unit length, but for those of zeros.
+#[inline(always)]
+fn make_unit(vectors: &mut [Terms]) {
+    let mut lengths = [[0.0; MOST]; TERMS];
+    for entries in vectors.iter() {
+        for t in 0..TERMS {
+            for k in 0..MOST {
+                lengths[t][k] += entries[t][k] * entries[t][k];
+            }
+        }
+    }
+    let inverse = |square: f64| {
+        if square > 0.0 {
+            1.0 / square.sqrt()
+        } else {
+            0.0
+        }
+    };
+    let scale = lengths.map(|row| row.map(inverse));
+    for entries in vectors {
+        for t in 0..TERMS {
+            for k in 0..MOST {
+                entries[t][k] *= scale[t][k];
+            }
+        }
+    }
+}
+
+/// Adds a multiple of all terms.
+#[inline(always)]
+fn add(sums: &mut Terms, factor: f64, terms: &Terms) {
+    for (sums, terms) in sums.iter_mut().zip(terms) {
+        for k in 0..MOST {
+            sums[k] += factor * terms[k];
+        }
+    }
+}
+
+/// The sum of the products, every other with a minus.
+#[inline(always)]
+fn alternating_sum(x: &Terms, y: &Terms) -> Row {
+    let mut sum = [0.0; MOST];
+    for ([x, minus_x], [y, minus_y]) in x.as_chunks().0.iter().zip(y.as_chunks().0) {
+        for k in 0..MOST {
+            sum[k] += x[k] * y[k] - minus_x[k] * minus_y[k];
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{c64, product, product_adjoint};
+
+    fn assert_congruent<T: Scalar>(p: usize) {
+        let mut random = SplitMix(1);
+        let w = Matrix::from_fn(p, p, |a, b| {
+            let noise = T::from_parts(random.next(), random.next());
+            match a.cmp(&b) {
+                std::cmp::Ordering::Less => T::ZERO,
+                std::cmp::Ordering::Equal => T::from_real(1.0 + random.next()),
+                std::cmp::Ordering::Greater => noise,
+            }
+        });
+        let count = 11;
+        let plain = whitened(&Matrix::<T>::identity(p), count, 3);
+        let seen = whitened(&w, count, 3);
+        for k in 0..MOST {
+            let s = plain.matrix(k);
+            let trace: f64 = (0..p).map(|a| s[(a, a)].real()).sum();
+            assert!(trace.abs() < 1e-14);
+            assert!((0..p).all(|a| s[(a, a)].imaginary() == 0.0));
+            assert_eq!(s.norm() == 0.0, k >= count || p == 1);
+            // Products have random numbers on their diagonals, too.
+            let is_random = |a: usize| s[(a, a)].abs() > 1e-6;
+            assert!(p < LARGE || k >= count || (0..p).all(is_random));
+            let expected = product_adjoint(&product(&w.adjoint(), &s), &w.adjoint());
+            let seen = seen.matrix(k);
+            for (x, y) in seen.as_slice().iter().zip(expected.as_slice()) {
+                assert!(
+                    (*x - *y).abs() < 1e-12 * (1.0 + y.abs()),
+                    "p {p}: {x:?} {y:?}"
+                );
+            }
+        }
+        let (first, second) = (plain.matrix(0), plain.matrix(1));
+        assert!(p < 3 || first != second);
+        // The real part is that of real matrices.
+        let real = whitened(&Matrix::<f64>::identity(p), count, 3);
+        assert_eq!(real.entries(), &plain.entries()[..real.entries().len()]);
+    }
+
+    #[test]
+    fn whitened_probes_are_those_of_random_matrices_without_trace() {
+        for p in [1, 2, 5, 20] {
+            assert_congruent::<f64>(p);
+            assert_congruent::<c64>(p);
+        }
+    }
+
+    #[test]
+    fn signs_are_hermitian() {
+        let probes = signs::<c64>(4, 5, 0);
+        for k in 0..MOST {
+            let s = probes.matrix(k);
+            for a in 0..4 {
+                assert_eq!(s[(a, a)].im, 0.0);
+                assert_eq!(s[(a, a)].re.abs(), f64::from(u8::from(k < 5)));
+            }
+        }
+    }
+}
