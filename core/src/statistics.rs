@@ -94,6 +94,9 @@ pub struct Hessian<T = f64> {
     /// The same in single precision, for products: as a set that stands in single precision has written them, or a
     /// copy of the rows if there are many; once it has been asked for.
     single: Singles,
+    /// Many row blocks that a set in single precision has written, as whole numbers of sixteen bits, and the units of their rows.
+    short: Singles,
+    units: Singles,
     current: Current,
     /// The operands of a product, in the layout of the row blocks and the precision of the sums.
     operand: Recycled,
@@ -108,13 +111,18 @@ pub struct Hessian<T = f64> {
 enum Current {
     Rows,
     Single,
+    /// Those of double precision, and their copy.
     Both,
+    /// The whole numbers.
+    Short,
 }
 
 /// From so many numbers on (1 MB, from p = 64 on), row blocks do not stay in the nearer caches from one
 /// product to the next, and products read them in single precision: a direction is then known to seven
-/// digits, and the answer, which does not depend on it, to all.
+/// digits, or to five if they are whole numbers of sixteen bits, and the answer, which does not depend on it, to all.
 const MANY: usize = 1 << 17;
+/// From so many on (4 MB in single precision, from p = 128 on), whole numbers are worth what it takes to make them.
+const VERY_MANY: usize = 1 << 20;
 
 /// How many numbers are kept in single precision, too, of so many.
 pub(crate) fn single_len(numbers: usize) -> usize {
@@ -136,6 +144,8 @@ impl<T: Scalar> Hessian<T> {
             p,
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Singles::default(),
+            short: Singles::default(),
+            units: Singles::default(),
             current: Current::Rows,
             operand: Recycled::default(),
             result: Recycled::default(),
@@ -156,7 +166,7 @@ impl<T: Scalar> Hessian<T> {
     /// If a set that stands in single precision has written it: then there are none.
     pub fn rows(&self) -> &[f64] {
         assert!(
-            self.current != Current::Single,
+            !matches!(self.current, Current::Single | Current::Short),
             "row blocks in double precision"
         );
         &self.rows

@@ -3,7 +3,7 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::{Current, Hessian, MANY};
+use super::{Current, Hessian, MANY, VERY_MANY};
 use crate::linalg::kernels::{self, LANES, ReadAs, Real};
 use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle, reals, reals_mut};
 
@@ -24,6 +24,8 @@ impl<T: Scalar> Hessian<T> {
             self.small_product(e)
         } else if self.current == Current::Rows && self.rows.len() < MANY {
             self.in_groups::<f64, LANES>(e, Self::multiply_rows)
+        } else if self.is_short() {
+            self.in_groups::<f32, { f32::LANES }>(e, Self::multiply_short)
         } else if self.current == Current::Single {
             // No more digits are known.
             self.in_groups::<f32, { f32::LANES }>(e, Self::multiply_single::<f32>)
@@ -83,7 +85,7 @@ impl<T: Scalar> Hessian<T> {
     /// The product with `operand`; for so few numbers, other threads do not pay.
     fn multiply_rows(&mut self) {
         let size = T::PLANES * self.p;
-        kernels::hessian_times(size, &self.rows, &self.operand, &mut self.result);
+        kernels::hessian_times(size, &self.rows, &[], &self.operand, &mut self.result);
     }
 
     /// The same in single precision, of which a copy is made if need be, a group of row blocks at a time.
@@ -111,11 +113,45 @@ impl<T: Scalar> Hessian<T> {
                 let rows = rows.expect("as many rows as there are copies");
                 round_rows(entries, rows, single);
             }
-            kernels::hessian_times(size, single, e, out);
+            kernels::hessian_times(size, single, &[], e, out);
         });
         if copied {
             self.current = Current::Both;
         }
+    }
+
+    /// Whether products read whole numbers.
+    fn is_short(&self) -> bool {
+        match self.current {
+            Current::Short => true,
+            Current::Single => self.single.numbers().len() >= VERY_MANY,
+            Current::Rows | Current::Both => false,
+        }
+    }
+
+    /// The same by whole numbers, which are made for the first product, a group of row blocks at a time.
+    fn multiply_short(&mut self) {
+        let size = T::PLANES * self.p;
+        let (block, panel) = (Triangle::new(size).len() * f32::LANES, size * f32::LANES);
+        let count = self.single.numbers().len() / block;
+        let new = self.current == Current::Single;
+        self.short.set_len(count * block / 2);
+        self.units.set_len(count * panel);
+        let singles = self.single.numbers().chunks_exact(block);
+        let shorts = self.short.shorts_mut().chunks_exact_mut(block);
+        let units = self.units.numbers_mut().chunks_exact_mut(panel);
+        let operands = cast_slice::<f64, f32>(&self.operand).chunks_exact(panel);
+        let results = cast_slice_mut(&mut self.result).chunks_exact_mut(panel);
+        let rows = singles.zip(shorts.zip(units));
+        let mut groups: Vec<_> = rows.zip(operands.zip(results)).collect();
+        let workers = self.workers.if_worthwhile(4 * count * block);
+        workers.each(&mut groups, |((single, (short, units)), (e, out))| {
+            if new {
+                kernels::round_to_units(size, single, short, units);
+            }
+            kernels::hessian_times(size, short, units, e, out);
+        });
+        self.current = Current::Short;
     }
 }
 

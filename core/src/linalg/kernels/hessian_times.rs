@@ -1,26 +1,36 @@
 //! The product of the row blocks of the Hessian with a matrix, in the layout of [`hessian`](super::hessian).
 //!
 //! It reads every entry once, for four flops: what it costs is memory. Large row blocks are therefore read
-//! in single precision, whatever that of the sums is.
+//! in single precision, whatever that of the sums is, or, where no more digits are known, as whole numbers of sixteen bits in units of the
+//! largest of their row: five digits, for half of the memory.
 #![allow(unsafe_code)]
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::real::width;
-use super::{ReadAs, Real};
+use super::{ReadAs, Real, dispatch};
 use crate::linalg::Triangle;
 
 /// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a, of that size, with column a of `e`, for some
 /// groups of [`Real::LANES`] row blocks. Both are laid out in groups like the Hessian: number (g, b, l), where b
-/// counts the real parts of a row and then, if the matrices are complex, the imaginary ones.
-pub fn hessian_times<M: ReadAs<N>, N: Real>(size: usize, hessian: &[M], e: &[N], out: &mut [N]) {
-    let groups = e.len() / (size * M::LANES);
-    assert_eq!(hessian.len(), groups * Triangle::new(size).len() * M::LANES);
-    let panels = groups * size * M::LANES;
+/// counts the real parts of a row and then, if the matrices are complex, the imaginary ones. The same is `units`, those of row b
+/// of M^a, if the numbers are in units.
+pub fn hessian_times<M: ReadAs<N>, N: Real>(
+    size: usize,
+    hessian: &[M],
+    units: &[N],
+    e: &[N],
+    out: &mut [N],
+) {
+    let groups = e.len() / (size * M::GROUP);
+    assert_eq!(hessian.len(), groups * Triangle::new(size).len() * M::GROUP);
+    let panels = groups * size * M::GROUP;
     assert_eq!((e.len(), out.len()), (panels, panels));
+    assert_eq!(units.len(), if M::IN_UNITS { panels } else { 0 });
     Arch::new().dispatch(Times {
         size,
         hessian,
+        units,
         e,
         out,
     });
@@ -30,6 +40,7 @@ pub(super) struct Times<'a, M, N> {
     /// That of the M^a.
     pub(super) size: usize,
     pub(super) hessian: &'a [M],
+    pub(super) units: &'a [N],
     pub(super) e: &'a [N],
     pub(super) out: &'a mut [N],
 }
@@ -41,34 +52,45 @@ impl<M: ReadAs<N>, N: Real> WithSimd for Times<'_, M, N> {
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.size;
         let (halves, triangle) = (per_group::<M, N, S>(), Triangle::new(p));
-        let e = N::vectors::<S>(self.e);
+        let (e, units) = (N::vectors::<S>(self.e), N::vectors::<S>(self.units));
         let out = N::vectors_mut::<S>(self.out);
         out.fill(N::splat(simd, N::zeroed()));
         let groups = self
             .hessian
-            .chunks_exact(triangle.len() * M::LANES)
+            .chunks_exact(triangle.len() * M::GROUP)
             .zip(e.chunks_exact(p * halves))
             .zip(out.chunks_exact_mut(p * halves));
-        for ((m, e), out) in groups {
-            let (m, e, out) = (m.as_ptr(), e.as_ptr(), out.as_mut_ptr());
-            // SAFETY: `m` was cut to the whole triangle, `e` and `out` to p rows, and b + R ≤ p.
+        for (g, ((m, e), out)) in groups.enumerate() {
+            let units = if M::IN_UNITS {
+                &units[g * p * halves..][..p * halves]
+            } else {
+                &[]
+            };
+            let group = Group {
+                triangle,
+                rows: m.as_ptr(),
+                units: units.as_ptr(),
+                e: e.as_ptr(),
+                out: out.as_mut_ptr(),
+            };
+            // SAFETY: `m` was cut to the whole triangle, `e`, `out` and the units to p rows, and b + R ≤ p.
             unsafe {
                 if halves > 4 {
-                    (0..p).for_each(|b| times_rows::<S, M, N, 1, 16>(simd, triangle, m, e, out, b));
+                    (0..p).for_each(|b| times_rows::<S, M, N, 1, 16>(simd, &group, b));
                     continue;
                 }
                 // A few rows at a time, which share what they read and write: as many as there are registers for.
                 let mut b = 0;
                 while halves == 1 && b + 4 <= p {
-                    times_rows::<S, M, N, 4, 2>(simd, triangle, m, e, out, b);
+                    times_rows::<S, M, N, 4, 2>(simd, &group, b);
                     b += 4;
                 }
                 while b + 2 <= p {
-                    times_rows::<S, M, N, 2, 4>(simd, triangle, m, e, out, b);
+                    times_rows::<S, M, N, 2, 4>(simd, &group, b);
                     b += 2;
                 }
                 if b < p {
-                    times_rows::<S, M, N, 1, 4>(simd, triangle, m, e, out, b);
+                    times_rows::<S, M, N, 1, 4>(simd, &group, b);
                 }
             }
         }
@@ -77,38 +99,57 @@ impl<M: ReadAs<N>, N: Real> WithSimd for Times<'_, M, N> {
 
 /// How many vectors of the sums' precision the numbers of a group make.
 #[inline(always)]
-const fn per_group<M: Real, N: Real, S: Simd>() -> usize {
-    const { assert!(M::LANES.is_multiple_of(width::<N, S>())) };
-    M::LANES / width::<N, S>()
+const fn per_group<M: ReadAs<N>, N: Real, S: Simd>() -> usize {
+    const { assert!(M::GROUP.is_multiple_of(width::<N, S>())) };
+    M::GROUP / width::<N, S>()
+}
+
+/// Where the numbers of one group are.
+struct Group<M, V> {
+    triangle: Triangle,
+    rows: *const M,
+    units: *const V,
+    e: *const V,
+    out: *mut V,
 }
 
 /// What rows b..b+R of one group's lower triangles contribute to a product, with U sums per row that
 /// do not wait for each other, U being a multiple of the vectors of a group.
 ///
 /// # Safety
-/// `m` must have the rows of the triangle up to row b+R, of [`Real::LANES`] numbers for each entry, `e` and `out`
-/// b+R rows of one group's vectors.
+/// The group must have the rows of the triangle up to row b+R, of [`ReadAs::GROUP`] numbers for each entry, and b+R rows of vectors of `e` and
+/// `out`, and of units if there are any.
 #[inline(always)]
 unsafe fn times_rows<S: Simd, M: ReadAs<N>, N: Real, const R: usize, const U: usize>(
     simd: S,
-    triangle: Triangle,
-    m: *const M,
-    e: *const N::Vector<S>,
-    out: *mut N::Vector<S>,
+    group: &Group<M, N::Vector<S>>,
     b: usize,
 ) {
+    let Group {
+        triangle, e, out, ..
+    } = *group;
     let halves = per_group::<M, N, S>();
     assert!(U.is_multiple_of(halves)); // constants both
     let zero = N::splat(simd, N::zeroed());
     let mut own = [[zero; U]; R];
     let mut e_own = [[zero; U]; R];
-    let mut rows = [m; R];
+    let mut rows = [group.rows; R];
+    // In the units of its row, so that entries need not be brought to theirs.
+    let scaled = |x: N::Vector<S>, row: usize, half: usize| {
+        if M::IN_UNITS {
+            // SAFETY: the caller promises the units of the rows up to b + R.
+            N::times(simd, x, unsafe { *group.units.add(row * halves + half) })
+        } else {
+            x
+        }
+    };
     for r in 0..R {
         // SAFETY: the caller promises row b + r of the triangle.
-        rows[r] = unsafe { m.add(triangle.index(b + r, 0) * M::LANES) };
+        rows[r] = unsafe { group.rows.add(triangle.index(b + r, 0) * M::GROUP) };
         for u in 0..U {
             // SAFETY: the caller promises row b + r of `e`, of `halves` vectors.
-            e_own[r][u] = unsafe { *e.add((b + r) * halves + u % halves) };
+            let x = unsafe { *e.add((b + r) * halves + u % halves) };
+            e_own[r][u] = scaled(x, b + r, u % halves);
         }
     }
     macro_rules! step {
@@ -141,19 +182,68 @@ unsafe fn times_rows<S: Simd, M: ReadAs<N>, N: Real, const R: usize, const U: us
         for r in 0..R {
             // SAFETY: r < R and half < halves: within row b + r of `out`.
             let place = unsafe { &mut *out.add((b + r) * halves + half) };
-            let mut sum = *place;
+            let mut sum = if M::IN_UNITS { zero } else { *place };
             for u in (half..U).step_by(halves) {
                 sum = N::plus(simd, sum, own[r][u]);
+            }
+            if M::IN_UNITS {
+                sum = N::plus(simd, *place, scaled(sum, b + r, half));
             }
             // The corner of the R rows among themselves.
             for c in 0..R {
                 let (row, column) = (r.max(c), r.min(c));
                 let entry = ((b + column) * halves + half) * width::<N, S>();
-                // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle.
-                let m = unsafe { M::load::<S>(rows[row].add(entry)) };
-                sum = N::mul_add(simd, m, e_own[c][half], sum);
+                // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle, and row b + c of `e`.
+                let (m, x) = unsafe {
+                    (
+                        M::load::<S>(rows[row].add(entry)),
+                        *e.add((b + c) * halves + half),
+                    )
+                };
+                sum = N::mul_add(simd, m, scaled(x, b + row, half), sum);
             }
             *place = sum;
         }
     }
+}
+
+/// The largest whole number of sixteen bits.
+const LARGEST: f32 = i16::MAX as f32;
+/// Added to a number of that size, it leaves a whole number in the last bits of the sum: 1.5·2²³.
+const SHIFT: f32 = 12_582_912.0;
+
+/// The rows of one group of row blocks of that size, as whole numbers in units of the largest of each.
+pub fn round_to_units(size: usize, rows: &[f32], rounded: &mut [i16], units: &mut [f32]) {
+    const GROUP: usize = f32::LANES;
+    let triangle = Triangle::new(size);
+    assert_eq!(rows.len(), triangle.len() * GROUP);
+    assert_eq!((rounded.len(), units.len()), (rows.len(), size * GROUP));
+    let (rows, _) = rows.as_chunks::<GROUP>();
+    let (rounded, _) = rounded.as_chunks_mut::<GROUP>();
+    let (units, _) = units.as_chunks_mut::<GROUP>();
+    dispatch(
+        #[inline(always)]
+        || {
+            for (b, unit) in units.iter_mut().enumerate() {
+                let (row, out) = (&rows[triangle.row(b)], &mut rounded[triangle.row(b)]);
+                let mut largest = [0.0_f32; GROUP];
+                for numbers in row {
+                    for l in 0..GROUP {
+                        let size = numbers[l].abs();
+                        largest[l] = if size > largest[l] { size } else { largest[l] };
+                    }
+                }
+                let mut inverse = [0.0; GROUP];
+                for l in 0..GROUP {
+                    unit[l] = largest[l] / LARGEST;
+                    inverse[l] = if unit[l] > 0.0 { 1.0 / unit[l] } else { 0.0 };
+                }
+                for (numbers, out) in row.iter().zip(out) {
+                    for l in 0..GROUP {
+                        out[l] = (numbers[l] * inverse[l] + SHIFT).to_bits() as i16;
+                    }
+                }
+            }
+        },
+    );
 }

@@ -41,7 +41,7 @@ pub use combine::{column_products, combine, combine_many, correlate, correlate_m
 pub use diagonals::line_diagonals;
 pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
-pub use hessian_times::hessian_times;
+pub use hessian_times::{hessian_times, round_to_units};
 pub use line::{
     LinePoint, add, advance, diagonal_sum, line_point, line_point_of_diagonals,
     line_point_of_ratios, sum_of_logs,

@@ -31,6 +31,8 @@ pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + SubAssign + Send
     fn minus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
     /// −x.
     fn neg<S: Simd>(simd: S, x: Self::Vector<S>) -> Self::Vector<S>;
+    /// x·y.
+    fn times<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
     /// x·y + z.
     fn mul_add<S: Simd>(
         simd: S,
@@ -48,7 +50,12 @@ pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + SubAssign + Send
 }
 
 /// Numbers that can be read as those of another precision, or their own.
-pub trait ReadAs<N: Real>: Real {
+pub trait ReadAs<N: Real>: Pod + Send + Sync {
+    /// Groups of row blocks hold so many of them for each entry.
+    const GROUP: usize;
+    /// Whether they are in units that come with them.
+    const IN_UNITS: bool = false;
+
     /// As many neighbouring numbers as a vector of the other precision has, as one.
     ///
     /// # Safety
@@ -58,7 +65,7 @@ pub trait ReadAs<N: Real>: Real {
 
 macro_rules! operations {
     ($vectors:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $add:ident, $sub:ident, $neg:ident,
-     $mul_add:ident, $reduce_sum:ident) => {
+     $mul:ident, $mul_add:ident, $reduce_sum:ident) => {
         type Vector<S: Simd> = S::$vectors;
 
         #[inline(always)]
@@ -93,6 +100,11 @@ macro_rules! operations {
         #[inline(always)]
         fn neg<S: Simd>(simd: S, x: S::$vectors) -> S::$vectors {
             simd.$neg(x)
+        }
+
+        #[inline(always)]
+        fn times<S: Simd>(simd: S, x: S::$vectors, y: S::$vectors) -> S::$vectors {
+            simd.$mul(x, y)
         }
 
         #[inline(always)]
@@ -148,6 +160,7 @@ impl Real for f64 {
         add_f64s,
         sub_f64s,
         neg_f64s,
+        mul_f64s,
         mul_add_e_f64s,
         reduce_sum_f64s
     );
@@ -174,6 +187,7 @@ impl Real for f32 {
         add_f32s,
         sub_f32s,
         neg_f32s,
+        mul_f32s,
         mul_add_e_f32s,
         reduce_sum_f32s
     );
@@ -192,6 +206,8 @@ impl Real for f32 {
 macro_rules! read_as_they_are {
     ($($number:ty),*) => {
         $(impl ReadAs<$number> for $number {
+            const GROUP: usize = Self::LANES;
+
             #[inline(always)]
             unsafe fn load<S: Simd>(place: *const Self) -> <$number as Real>::Vector<S> {
                 // SAFETY: the caller promises the numbers; vectors of pulp are aligned as their numbers are.
@@ -204,6 +220,8 @@ macro_rules! read_as_they_are {
 read_as_they_are!(f64, f32);
 
 impl ReadAs<f64> for f32 {
+    const GROUP: usize = Self::LANES;
+
     #[inline(always)]
     unsafe fn load<S: Simd>(place: *const Self) -> S::f64s {
         macro_rules! widened {
@@ -217,6 +235,29 @@ impl ReadAs<f64> for f32 {
             8 => widened!(8),
             4 => widened!(4),
             2 => widened!(2),
+            _ => widened!(1),
+        }
+    }
+}
+
+/// Whole numbers of sixteen bits, in units of their own.
+impl ReadAs<f32> for i16 {
+    const GROUP: usize = f32::LANES;
+    const IN_UNITS: bool = true;
+
+    #[inline(always)]
+    unsafe fn load<S: Simd>(place: *const Self) -> S::f32s {
+        macro_rules! widened {
+            ($width:literal) => {{
+                // SAFETY: the caller promises as many numbers as a vector has, which is $width.
+                let numbers = unsafe { *place.cast::<[i16; $width]>() };
+                bytemuck::cast(numbers.map(f32::from))
+            }};
+        }
+        match S::F32_LANES {
+            16 => widened!(16),
+            8 => widened!(8),
+            4 => widened!(4),
             _ => widened!(1),
         }
     }

@@ -176,10 +176,10 @@ mod tests {
     use crate::statistics::Hessian;
     use crate::{Criterion, MatrixSet, synthetic};
 
-    fn assert_close<T: Scalar>(x: &Matrix<T>, y: &Matrix<T>, what: &str) {
+    fn assert_close<T: Scalar>(x: &Matrix<T>, y: &Matrix<T>, tolerance: f64, what: &str) {
         let pairs = x.as_slice().iter().zip(y.as_slice());
         let off: f64 = pairs.map(|(x, y)| (*x - *y).norm_sqr()).sum();
-        assert!(off.sqrt() < 3e-6 * y.norm(), "{what}: {off:e}");
+        assert!(off.sqrt() < tolerance * y.norm(), "{what}: {off:e}");
     }
 
     /// Asks the same of a set in both precisions.
@@ -208,7 +208,9 @@ mod tests {
                 set.hessian(&mut hessian).unwrap();
                 hessian.product(&e)
             });
-            assert_close(&y, &x, "hessian");
+            // Of large ones products read whole numbers of sixteen bits.
+            let tolerance = if p < 128 { 3e-6 } else { 1e-4 };
+            assert_close(&y, &x, tolerance, "hessian");
             let [x, y] = [&mut double, &mut single].map(|set| set.probe(&e).unwrap());
             for (x, y) in x.linear.iter().zip(&y.linear) {
                 assert!((x - y).abs() < 1e-6);
@@ -224,8 +226,8 @@ mod tests {
                 assert!((x.second - y.second).abs() < 1e-5 * (1.0 + x.second.abs()));
             }
             let [x, y] = [&mut double, &mut single].map(|set| set.advance(0.7, &scale).unwrap());
-            assert_close(&y.gradient, &x.gradient, "gradient");
-            assert_close(&y.gamma, &x.gamma, "gamma");
+            assert_close(&y.gradient, &x.gradient, 3e-6, "gradient");
+            assert_close(&y.gamma, &x.gamma, 3e-6, "gamma");
         }
         single.reset(&b).unwrap();
         assert!(!single.is_single());

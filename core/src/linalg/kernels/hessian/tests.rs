@@ -7,7 +7,11 @@ use super::super::hessian_times::Times;
 use super::*;
 
 /// Row blocks and product of one set, in vectors of one width.
-fn in_vectors<R: ReadAs<R> + ReadAs<f64>, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
+fn in_vectors<R: Real + ReadAs<R> + ReadAs<f64>, S: Simd>(
+    simd: S,
+    p: usize,
+    planes: usize,
+) -> Vec<f64> {
     let (lanes, width) = (2 * R::LANES, p.next_multiple_of(R::LANES));
     let block: Vec<R> = (0..planes * Triangle::new(p).len() * lanes)
         .map(|k| R::rounded(1.0 + 0.1 * ((k * 7) % 11) as f64))
@@ -47,6 +51,7 @@ fn in_vectors<R: ReadAs<R> + ReadAs<f64>, S: Simd>(simd: S, p: usize, planes: us
     Times {
         size,
         hessian: &hessian,
+        units: &[],
         e: &e,
         out: &mut product,
     }
@@ -57,6 +62,7 @@ fn in_vectors<R: ReadAs<R> + ReadAs<f64>, S: Simd>(simd: S, p: usize, planes: us
     Times {
         size,
         hessian: &hessian,
+        units: &[],
         e: &rounded,
         out: &mut by_rounded,
     }
@@ -65,7 +71,7 @@ fn in_vectors<R: ReadAs<R> + ReadAs<f64>, S: Simd>(simd: S, p: usize, planes: us
     numbers.chain(product).collect()
 }
 
-fn assert_all_widths<R: ReadAs<R> + ReadAs<f64>>(tolerance: f64) {
+fn assert_all_widths<R: Real + ReadAs<R> + ReadAs<f64>>(tolerance: f64) {
     let sizes = [1, 2, 3, 5, 8, 9, 12, 17, 50];
     for (p, planes) in sizes.into_iter().flat_map(|p| [(p, 1), (p, 2)]) {
         let expected = in_vectors::<R, _>(Scalar, p, planes);
@@ -88,4 +94,56 @@ fn assert_all_widths<R: ReadAs<R> + ReadAs<f64>>(tolerance: f64) {
 fn every_width_of_vectors_gives_the_same_numbers() {
     assert_all_widths::<f64>(1e-12);
     assert_all_widths::<f32>(1e-4);
+}
+
+/// The product of whole numbers in units, in vectors of one width.
+fn of_whole_numbers<S: Simd>(simd: S, size: usize) -> Vec<f32> {
+    let triangle = Triangle::new(size);
+    let numbers = |len: usize| (0..len).map(|k| (k * 37 % 101) as f32 - 50.0);
+    let rows: Vec<i16> = numbers(triangle.len() * f32::LANES)
+        .map(|x| x as i16)
+        .collect();
+    let units: Vec<f32> = numbers(size * f32::LANES).map(|x| 0.1 * x.abs()).collect();
+    let e: Vec<f32> = numbers(size * f32::LANES).map(|x| 0.02 * x).collect();
+    let mut out = vec![f32::NAN; e.len()];
+    Times {
+        size,
+        hessian: &rows,
+        units: &units,
+        e: &e,
+        out: &mut out,
+    }
+    .with_simd(simd);
+    // Each entry is that of the row of the larger number.
+    for (b, l) in (0..size).flat_map(|b| (0..f32::LANES).map(move |l| (b, l))) {
+        let terms = (0..size).map(|c| {
+            let unit = units[b.max(c) * f32::LANES + l];
+            f32::from(rows[triangle.index(b, c) * f32::LANES + l]) * unit * e[c * f32::LANES + l]
+        });
+        let (sum, found) = (terms.sum::<f32>(), out[b * f32::LANES + l]);
+        assert!(
+            (sum - found).abs() <= 1e-3 * (1.0 + sum.abs()),
+            "{sum} {found}"
+        );
+    }
+    out
+}
+
+#[test]
+fn whole_numbers_in_units_of_their_rows_give_the_product_in_every_width() {
+    for size in [1, 2, 3, 6, 17] {
+        let expected = of_whole_numbers(Scalar, size);
+        for numbers in [
+            of_whole_numbers(Scalar128b, size),
+            of_whole_numbers(Scalar256b, size),
+            of_whole_numbers(Scalar512b, size),
+        ] {
+            for (x, y) in numbers.iter().zip(&expected) {
+                assert!(
+                    (x - y).abs() <= 1e-4 * (1.0 + y.abs()),
+                    "size {size}: {x} {y}"
+                );
+            }
+        }
+    }
 }
