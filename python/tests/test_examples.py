@@ -109,5 +109,11 @@ def test_meg(example, shared, root, tmp_path):
     printed = example("separate_meg.py", recording, "patterns.png")
     assert "blink" in printed and "EOG 061" in printed and "heartbeat" in printed
     assert "line noise" in printed and "at 60 Hz" in printed
-    same(printed, shown(root, "remove-artefacts.md", "examples/separate_meg.py"))
+    # How long the way is, and to which minimum, depends on rounding, and so on the processor.
+    varies = r"after \d+ iterations|S\d+ line noise.*"
+    printed, page = (
+        re.sub(varies, lambda found: re.sub(r"[\d.]+", "some", found[0]), text)
+        for text in (printed, shown(root, "remove-artefacts.md", "examples/separate_meg.py"))
+    )
+    same(printed, page, whole=4, decimal=0.5)
     assert (tmp_path / "patterns.png").stat().st_size > 5000
