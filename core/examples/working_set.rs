@@ -90,11 +90,11 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
         Ok(mean)
     }
 
-    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {
         let p = self.b.rows();
         let entries: Vec<(usize, usize)> = triangle(p).collect();
         let count = matrices.len() / entries.len();
-        let mut sums = vec![0.0; matrices.len()];
+        sums.fill(0.0);
         for c in self.matrices() {
             let weight = self.weight() / self.size(&c)?.powi(2);
             let mut products = vec![0.0; count];
@@ -106,7 +106,7 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
                 (0..count).for_each(|k| sum[k] += weight * products[k] * c[(a, b)]);
             }
         }
-        Ok(sums)
+        Ok(())
     }
 
     fn reset(&mut self, b: &Matrix) -> Result<f64, Error> {

@@ -302,7 +302,9 @@ impl<T: Scalar> Standing<T> {
                 if metric.norm() > 0.0 && self.metric.as_ref() != Some(metric) {
                     self.balance(metric)?;
                 }
-                self.set.correlate(matrices)?
+                let mut sums = vec![0.0; matrices.len()];
+                self.set.correlate(matrices, &mut sums)?;
+                sums
             }
             Question::Reset { b, hessian } => {
                 let sum = self.reset(b)?;

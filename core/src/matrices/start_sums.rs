@@ -24,10 +24,10 @@ pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
 }
 
 /// The same for many matrices side by side, one row each.
-pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> Vec<f64> {
+pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> Recycled {
     let len = packed_len::<T>(p);
     let count = matrices.len() / len;
-    let mut weights = vec![0.0; matrices.len()];
+    let mut weights = Recycled::of_len(matrices.len());
     // One plane of entries after the other.
     let pairs = Triangle::new(p).pairs().cycle();
     for (row, (entries, (a, b))) in matrices.chunks_exact(count).zip(pairs).enumerate() {

@@ -132,11 +132,11 @@ pub trait WorkingSet<T: Scalar = f64> {
     /// S: returns Σ_i w_i Cⁱ / s_i, and keeps the sizes where the matrices are.
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error>;
 
-    /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S at once, a multiple of eight, with the sizes of
+    /// Writes Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S at once, a multiple of eight, with the sizes of
     /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are lower
     /// triangles, row after row, each entry being one number for each S; those of Hermitian S are the real parts
     /// and then, as a second triangle, the imaginary ones.
-    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error>;
+    fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error>;
 
     /// D ← B C Bᴴ. Returns what the criterion sums over the diagonals, Σ_i w_i Σ_a log Dⁱ_aa for the
     /// likelihood.

@@ -66,11 +66,12 @@ fn operate<T: Scalar>(set: &mut dyn WorkingSet<T>, rows: &Matrix) -> Result<Matr
         let count = AT_ONCE.min(rows.rows() - first);
         let lanes = count.next_multiple_of(LANES);
         let mut matrices = vec![0.0; scale.len() * lanes];
+        let mut sums = vec![0.0; matrices.len()];
         for (entry, (numbers, scale)) in matrices.chunks_exact_mut(lanes).zip(&scale).enumerate() {
             let places = numbers.iter_mut().take(count).enumerate();
             places.for_each(|(k, x)| *x = rows[(first + k, entry)] * scale);
         }
-        let sums = set.correlate(&matrices)?;
+        set.correlate(&matrices, &mut sums)?;
         for k in 0..count {
             let places = out.row_mut(first + k).iter_mut().zip(&scale).enumerate();
             places.for_each(|(entry, (x, scale))| *x = sums[entry * lanes + k] / scale);

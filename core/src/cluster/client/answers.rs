@@ -23,7 +23,7 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
         self.matrix(&Question::Balance { metric })
     }
 
-    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {
         let p = self.summary.dimension();
         let question = Question::Correlate {
             // Zero: the matrices are not balanced.
@@ -34,8 +34,9 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
                 .unwrap_or_else(|| Matrix::zeros(p, p)),
             matrices: matrices.to_vec(),
         };
-        let [sums] = self.sums(&question, [matrices.len()])?;
-        Ok(sums)
+        let [total] = self.sums(&question, [matrices.len()])?;
+        sums.copy_from_slice(&total);
+        Ok(())
     }
 
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Group, InMemory, Work};
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix, Scalar, kernels, unpacked};
+use crate::linalg::{self, Matrix, Recycled, Scalar, kernels, unpacked};
 use crate::matrices::groups::{self, add_slices, packed_len};
 use crate::matrices::{
     FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
@@ -52,20 +52,22 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     }
 
     #[inline(never)] // see instances.rs
-    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {
         let matrices = start_sums::inner_product_rows::<T>(matrices, self.dimension());
-        Ok(self.sum(
+        let total = self.sum(
             Work::Entries,
             |group| {
-                let mut sums = vec![0.0; matrices.len()];
+                let mut sums = Recycled::zeros(matrices.len());
                 for block in &group.blocks {
                     let (block, sizes) = (&block.original, &block.inverse_sizes);
                     start_sums::add_correlations(block, sizes, &matrices, &mut sums);
                 }
                 sums
             },
-            add_slices,
-        ))
+            |total, part| linalg::add_multiple(total, 1.0, part),
+        );
+        sums.copy_from_slice(&total);
+        Ok(())
     }
 
     #[inline(never)] // see instances.rs

@@ -42,11 +42,11 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
     }
 
     #[inline(never)] // see instances.rs
-    fn correlate(&mut self, matrices: &[f64]) -> Result<Vec<f64>, Error> {
+    fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {
         let p = self.dimension();
         let matrices = start_sums::inner_product_rows::<T>(matrices, p);
         let metric = &self.metric;
-        self.sum(
+        let total = self.sum(
             || vec![0.0; matrices.len()],
             |sums, block, _| {
                 // n sizes are too many to keep, and cost next to nothing beside the reading.
@@ -58,7 +58,9 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
                 start_sums::add_correlations(block, &sizes, &matrices, sums);
             },
             add_slices,
-        )
+        )?;
+        sums.copy_from_slice(&total);
+        Ok(())
     }
 
     #[inline(never)] // see instances.rs
