@@ -133,7 +133,7 @@ pub trait WorkingSet<T: Scalar = f64> {
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error>;
 
     /// Writes Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S at once, a multiple of eight, with the sizes of
-    /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are lower
+    /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are as many numbers: lower
     /// triangles, row after row, each entry being one number for each S; those of Hermitian S are the real parts
     /// and then, as a second triangle, the imaginary ones.
     fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error>;

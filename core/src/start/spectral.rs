@@ -31,12 +31,12 @@ const LAST: f64 = 0.05;
 const SWEEPS: usize = 6;
 
 /// Matrices of this size and more take more sweeps than that to become diagonal, and a few pairs that are left unturned cost the
-/// solve several iterations each.
+/// solve further iterations.
 const LARGE: usize = 64;
 const SWEEPS_OF_LARGE: usize = 10;
 const LAST_OF_LARGE: f64 = 0.03;
-/// The first sweeps over large matrices leave smaller angles alone: what they would gain is lost again beside larger ones. Each
-/// further sweep turns angles of this share of those that the one before has turned.
+/// The first sweep over large matrices leaves smaller angles alone: what they would gain is lost again beside larger ones. The
+/// smallest angle of each further sweep is this share of that of the sweep before.
 const FIRST_ANGLE: f64 = 0.1;
 const SHARE: f64 = 0.3;
 
