@@ -128,7 +128,8 @@ fn all_methods_reach_one_loss_and_stay_orthogonal() {
 
 #[test]
 fn newton_converges_quadratically_on_noisy_sets() {
-    let set = set(100, 20, 0.6, 4);
+    // In double precision all the way, as larger matrices are not.
+    let set = set(100, 15, 0.6, 4);
     let settings = Settings::default().tolerance(1e-12);
     let answer = diagonalize(&set, &settings).unwrap();
     assert!(answer.status.converged());

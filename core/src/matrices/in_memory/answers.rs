@@ -12,8 +12,8 @@ use crate::matrices::{
 };
 use crate::statistics::{Hessian, Statistics};
 
-/// Smaller matrices take no less time in single precision: what they cost is not arithmetic.
-const SMALLEST_SINGLE: usize = 32;
+/// Of smaller matrices little of the time is arithmetic, and what is recorded on the way keeps all its digits.
+const SMALLEST_SINGLE: usize = 16;
 
 impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     fn summary(&self) -> &Summary<T> {
