@@ -262,9 +262,10 @@ class TestWorkersThatDie:
         assert_same(result, codiag.diagonalize(C))
 
     def test_in_the_middle_of_a_question(self):
-        C = codiag.datasets.synthetic(4000, 20, sigma=0.3, seed=1)[0]
+        # Larger matrices would be in single precision on the way in memory.
+        C = codiag.datasets.synthetic(4000, 19, sigma=0.3, seed=1)[0]
         with mortals(2) as (_, workers):
-            matrices = da.from_array(C, chunks=(500, 20, 20))
+            matrices = da.from_array(C, chunks=(500, 19, 19))
             killer = threading.Timer(0.02, workers.kill)
 
             def arm(record):

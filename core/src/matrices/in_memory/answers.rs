@@ -13,7 +13,7 @@ use crate::matrices::{
 use crate::statistics::{Hessian, Statistics};
 
 /// Of smaller matrices little of the time is arithmetic, and what is recorded on the way keeps all its digits.
-const SMALLEST_SINGLE: usize = 16;
+const SMALLEST_SINGLE: usize = 20;
 
 impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     fn summary(&self) -> &Summary<T> {

@@ -215,7 +215,7 @@ mod tests {
                 1e-2 * f64::from(u8::from(a != b)) * (((3 * a + 5 * b) % 7) as f64 - 3.0)
             });
             let start = update::step(&end, &nudge, 1.0);
-            for single in [false, p >= 16] {
+            for single in [false, p >= 20] {
                 let mut working = InMemory::new(&set);
                 let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
                 let progress = &mut Progress::new(set.summary(), &mut observer);

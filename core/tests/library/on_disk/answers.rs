@@ -126,7 +126,7 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         let options = SetOptions::default();
         for settings in [Settings::default(), swept(&Settings::default())] {
             // In memory, stored Hessians of larger matrices are first made in single precision.
-            let single = p >= 16 && settings.hessian_memory > 0;
+            let single = p >= 20 && settings.hessian_memory > 0;
             let within = if single { WITHIN_TOLERANCE } else { EXACT };
             let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
             for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
