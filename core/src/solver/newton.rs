@@ -28,7 +28,7 @@ const STRAIGHT: f64 = 1e-3;
 /// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
 const SECOND_USE: f64 = 0.1;
 /// The last step is taken without a search where it is expected to bring ĝ to this share of the tolerance.
-const SURE: f64 = 0.3;
+const SURE: f64 = 0.1;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
 const SHORTEST: f64 = 0.1;
 /// A predicted change of the loss of so many times its rounding can be told from what came of it.
@@ -72,7 +72,7 @@ impl<T: Scalar> Newton<T> {
         })
     }
 
-    /// Whether a full step from here can be expected to reach the tolerance: if convergence is quadratic, ĝ shrinks by the
+    /// Whether a full step from here is sure to reach the tolerance: if convergence is quadratic, ĝ shrinks by the
     /// square of what it shrank by in the last step.
     fn arrives(&self, gradient_norm: f64, tolerance: f64) -> bool {
         self.before_full_step.is_some_and(|before| {
