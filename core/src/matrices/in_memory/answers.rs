@@ -12,7 +12,7 @@ use crate::matrices::{
 };
 use crate::statistics::{Hessian, Statistics};
 
-/// Of smaller matrices little of the time is arithmetic, and what is recorded on the way keeps all its digits.
+/// Smaller matrices, for which it saves less, keep all digits on the way, and agree to rounding with those from disk and on a cluster.
 const SMALLEST_SINGLE: usize = 20;
 
 impl<T: Scalar> WorkingSet<T> for InMemory<T> {
