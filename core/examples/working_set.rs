@@ -9,7 +9,7 @@
 use std::ops::ControlFlow;
 
 use codiag::working::{
-    FinalSums, LinePoint, Probe, Statistics, Summary, Tables, WorkingSet, advanced,
+    Balanced, FinalSums, LinePoint, Probe, Statistics, Summary, Tables, WorkingSet, advanced,
     diagonalize_working,
 };
 use codiag::{Error, Hessian, Matrix, MatrixSet, Record, Settings, diagonalize, synthetic};
@@ -81,13 +81,31 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
         Ok(Some(Box::new(sample)))
     }
 
-    fn balance(&mut self, metric: &Matrix) -> Result<Matrix, Error> {
+    fn balance(&mut self, metric: &Matrix) -> Result<Balanced, Error> {
         self.metric = Some(metric.clone());
-        let mut mean = Matrix::zeros(metric.rows(), metric.rows());
+        let zeros = Matrix::zeros(metric.rows(), metric.rows());
+        let mut balanced = Balanced {
+            mean: zeros.clone(),
+            excess: zeros,
+        };
         for c in self.matrices() {
-            add(&mut mean, self.weight() / self.size(&c)?, &c);
+            let inverse_size = 1.0 / self.size(&c)?;
+            add(&mut balanced.mean, self.weight() * inverse_size, &c);
+            add(
+                &mut balanced.excess,
+                self.weight() * (1.0 - inverse_size),
+                &c,
+            );
         }
-        Ok(mean)
+        Ok(balanced)
+    }
+
+    fn second_moment(&mut self) -> Result<Matrix, Error> {
+        let mut sum = Matrix::zeros(self.b.rows(), self.b.rows());
+        for c in self.matrices() {
+            add(&mut sum, self.weight(), &(&c * &c));
+        }
+        Ok(sum)
     }
 
     fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {

@@ -14,6 +14,9 @@ const WORTHWHILE: f64 = 10.0;
 /// Errors below this share of a component's power do not matter.
 const NEGLIGIBLE: f64 = 1e-10;
 
+/// How much smaller than its mean a power may be in single matrices, in a bound of errors.
+const POWER_RANGE: f64 = 100.0;
+
 /// Whether to make the matrices anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renewal {
@@ -88,6 +91,18 @@ impl CarriedErrors {
         pairs.for_each(|(v, own)| *v += (own * most).sqrt());
     }
 
+    /// A bound of what the errors change in an entry Σ_i w_i Dⁱ_ab / Dⁱ_aa of the gradient, for matrices that stand at B.
+    pub fn gradient_bound<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> f64 {
+        let half = linalg::product(b, mean);
+        let power = |a: usize| linalg::dot(half.row(a), b.row(a));
+        let largest = (0..b.rows()).map(|a| self.0[a] / power(a));
+        let largest = largest.fold(0.0, |most: f64, ratio| {
+            // NaN counts as infinite.
+            if ratio <= most { most } else { ratio }
+        });
+        POWER_RANGE * f64::EPSILON * largest
+    }
+
     /// What matrices made anew from B, where they stand, would be worth.
     pub fn against_new<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> Renewal {
         let fresh = Self::fresh(b, mean);
@@ -148,6 +163,19 @@ mod tests {
             errors.turn(&b, &mean);
             assert_eq!(errors.against_new(&b, &mean), expected);
         }
+    }
+
+    #[test]
+    fn the_bound_of_the_gradient_grows_with_the_condition_number() {
+        let bound = |power: f64| {
+            let mean = Matrix::from_rows(2, 2, vec![power, 0.0, 0.0, 1.0]);
+            let (b, _) = mixed();
+            // Errors of the mixture stay, while a rotation back separates the channels.
+            let errors = CarriedErrors::fresh(&b, &mean);
+            errors.gradient_bound(&Matrix::identity(2), &mean)
+        };
+        assert!(bound(1.0) < 1e-12);
+        assert!(bound(1e10) > 1e-6);
     }
 
     #[test]

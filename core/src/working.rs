@@ -7,8 +7,8 @@
 //! checked where they are.
 
 pub use crate::matrices::{
-    Chunk, FinalSums, InMemory, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Summary,
-    Tables, WorkingSet,
+    Balanced, Chunk, FinalSums, InMemory, LinePoint, PairStep, PairSums, Pairs, Probe,
+    RotationSums, Summary, Tables, WorkingSet,
 };
 pub use crate::solver::diagonalize_working;
 pub use crate::statistics::Statistics;

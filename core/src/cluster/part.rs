@@ -6,7 +6,7 @@ use super::question::Question;
 use super::wire::{Header, Writer};
 use crate::Error;
 use crate::linalg::{Matrix, Scalar, Triangle, reals};
-use crate::matrices::{Chunk, InMemory, LinePoint, SetOptions, Summary, WorkingSet};
+use crate::matrices::{Balanced, Chunk, InMemory, LinePoint, SetOptions, Summary, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 
 /// The kind of message that a description is.
@@ -259,11 +259,11 @@ impl<T: Scalar> Standing<T> {
         Ok(())
     }
 
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
         self.metric = None;
-        let mean = self.set.balance(metric)?;
+        let balanced = self.set.balance(metric)?;
         self.metric = Some(metric.clone());
-        Ok(mean)
+        Ok(balanced)
     }
 
     /// Goes to B, wherever the set was. Should that fail, it stands nowhere.
@@ -296,7 +296,13 @@ impl<T: Scalar> Standing<T> {
     fn answer(&mut self, question: &Question<T>) -> Result<Vec<f64>, Error> {
         Ok(match question {
             Question::Sample | Question::Matrices => return Err(Error::Question),
-            Question::Balance { metric } => parts_of(&self.balance(metric)?),
+            Question::Balance { metric } => {
+                let balanced = self.balance(metric)?;
+                let mut answer = parts_of(&balanced.mean);
+                answer.extend(parts_of(&balanced.excess));
+                answer
+            }
+            Question::SecondMoment => parts_of(&self.set.second_moment()?),
             Question::Correlate { metric, matrices } => {
                 // Zero: the matrices are not balanced.
                 if metric.norm() > 0.0 && self.metric.as_ref() != Some(metric) {

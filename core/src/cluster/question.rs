@@ -11,8 +11,10 @@ use crate::matrices::packed_len;
 pub enum Question<T = f64> {
     /// How much a sample weighs, how many matrices it has, and their mean.
     Sample,
-    /// Σ_i w_i Cⁱ / s_i for the sizes s_i in a metric.
+    /// Σ_i w_i Cⁱ / s_i and Σ_i w_i (1 − 1/s_i) Cⁱ for the sizes s_i in a metric.
     Balance { metric: Matrix<T> },
+    /// Σ_i w_i Cⁱ Cⁱ.
+    SecondMoment,
     /// Correlations of the matrices, balanced in a metric, with a multiple of eight others.
     Correlate {
         metric: Matrix<T>,
@@ -77,6 +79,7 @@ impl<T: Scalar> Question<T> {
             Self::FinalSums { .. } => 11,
             Self::Wedge { .. } => 13,
             Self::Matrices => 14,
+            Self::SecondMoment => 15,
         }
     }
 
@@ -89,7 +92,7 @@ impl<T: Scalar> Question<T> {
             count: step.map_or(0, |step| step as u64),
         });
         let written = match self {
-            Self::Sample | Self::Matrices => writer,
+            Self::Sample | Self::Matrices | Self::SecondMoment => writer,
             Self::Balance { metric: only }
             | Self::Mean { b: only }
             | Self::Statistics { b: only }
@@ -197,6 +200,7 @@ impl<T: Scalar> Question<T> {
                 b: fields.matrix()?,
             },
             14 => Self::Matrices,
+            15 => Self::SecondMoment,
             _ => return None,
         };
         let step = usize::try_from(header.count).ok()?;

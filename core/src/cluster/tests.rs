@@ -107,6 +107,10 @@ fn compare(one: &mut dyn WorkingSet, other: &mut dyn WorkingSet) {
     let (b, e) = somewhere();
     let metric = Matrix::identity(P);
     let (x, y) = (one.balance(&metric), other.balance(&metric));
+    let (x, y) = (x.unwrap(), y.unwrap());
+    near(x.mean.as_slice(), y.mean.as_slice(), 1e-12);
+    near(x.excess.as_slice(), y.excess.as_slice(), 1e-12);
+    let (x, y) = (one.second_moment(), other.second_moment());
     near(x.unwrap().as_slice(), y.unwrap().as_slice(), 1e-12);
     let many: Vec<f64> = (0..16 * 15).map(|k| f64::from(k).cos()).collect();
     let correlated = |set: &mut dyn WorkingSet| {
@@ -414,6 +418,7 @@ fn questions_survive_their_journey() {
     let scale = vec![1.0; P];
     let questions = [
         Question::Sample,
+        Question::SecondMoment,
         Question::Balance { metric: b.clone() },
         Question::Correlate {
             metric: b.clone(),

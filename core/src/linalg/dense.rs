@@ -212,7 +212,28 @@ pub fn product_adjoint<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix
 /// conjugated eigenvectors, for which V M Vᴴ is diagonal.
 /// None if the iteration does not converge, which for finite input does not happen.
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    T::hermitian_eigen(m)
+    let (values, mut vectors) = T::hermitian_eigen(m)?;
+    for k in 0..vectors.rows() {
+        let vector = vectors.row_mut(k);
+        if let Some(phase) = phase_of_largest(vector.iter().copied()) {
+            vector.iter_mut().for_each(|x| *x *= phase.conj());
+        }
+    }
+    Some((values, vectors))
+}
+
+/// Entries whose absolute values differ by less than this fraction count as equal: otherwise rounding would decide which is the largest.
+const TIE: f64 = 1e-6;
+
+/// The sign (phase, if it is complex) of the entry of largest absolute value, the first of those that tie; None if it is 1, or
+/// all entries are zero.
+pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> Option<T> {
+    let largest = entries.clone().map(Scalar::abs).fold(0.0, f64::max);
+    let entry = entries
+        .into_iter()
+        .find(|x| x.abs() >= (1.0 - TIE) * largest)?;
+    let phase = entry / entry.abs();
+    (phase != T::ONE && phase.abs().is_finite()).then_some(phase)
 }
 
 /// The eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.

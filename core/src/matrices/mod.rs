@@ -28,7 +28,8 @@ pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank, rank_by_size};
 pub(crate) use start_sums::AT_ONCE;
 pub use summary::Summary;
 pub use working_set::{
-    FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables, WorkingSet,
+    Balanced, FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables,
+    WorkingSet,
 };
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What the spectral start asks of a block.
 
-use super::Block;
 use super::groups::packed_len;
+use super::{Balanced, Block};
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Recycled, Scalar, Triangle};
+use crate::linalg::{Matrix, Recycled, Scalar, Triangle, unpacked};
 
 /// How many matrices a start correlates a set with at once, at most: budgets of memory count on it.
 pub const AT_ONCE: usize = 16;
@@ -54,6 +54,23 @@ pub fn add_scaled<T: Scalar>(block: &Block<T>, factors: &[f64], sums: &mut [f64]
     let pairs = coefficients.iter_mut().zip(factors);
     pairs.for_each(|(w, f)| *w *= f);
     kernels::combine(block.entries(), &coefficients, sums);
+}
+
+/// Adds a block's part of the two sums of [`Balanced`], packed one after the other.
+pub fn add_balanced<T: Scalar>(block: &Block<T>, inverse_sizes: &[f64], sums: &mut [f64]) {
+    let (mean, excess) = sums.split_at_mut(sums.len() / 2);
+    add_scaled(block, inverse_sizes, mean);
+    let factors: Vec<f64> = inverse_sizes.iter().map(|x| 1.0 - x).collect();
+    add_scaled(block, &factors, excess);
+}
+
+/// The two sums of [`Balanced`] from their packed entries.
+pub fn balanced<T: Scalar>(p: usize, sums: &[f64]) -> Balanced<T> {
+    let (mean, excess) = sums.split_at(sums.len() / 2);
+    Balanced {
+        mean: unpacked(p, mean),
+        excess: unpacked(p, excess),
+    }
 }
 
 /// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for a multiple of eight S as rows of weights; without factors, f_i = 1.

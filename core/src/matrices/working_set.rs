@@ -32,6 +32,26 @@ pub struct Probe {
     pub quadratic: Vec<f64>,
 }
 
+/// Two sums of matrices that are weighted by their sizes s_i ([`WorkingSet::balance`]).
+///
+/// ```
+/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::{Matrix, MatrixSet};
+/// // Two matrices of size 1 and 3 in the metric of the identity.
+/// let set = MatrixSet::new(&[1.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 3.0], 2, 2)?;
+/// let balanced = InMemory::new(&set).balance(&Matrix::identity(2))?;
+/// assert!((balanced.mean[(0, 0)] - 1.0).abs() < 1e-12);
+/// assert!((balanced.excess[(0, 0)] - 1.0).abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Balanced<T = f64> {
+    /// Σ_i w_i Cⁱ / s_i.
+    pub mean: Matrix<T>,
+    /// Σ_i w_i (1 − 1/s_i) Cⁱ, by which the mean of the matrices differs from `mean`.
+    pub excess: Matrix<T>,
+}
+
 /// What an answer says of the set at the last B.
 ///
 /// ```
@@ -129,8 +149,12 @@ pub trait WorkingSet<T: Scalar = f64> {
     }
 
     /// Balances the matrices by their sizes s_i = ⟨Cⁱ, S⟩ / p in the metric of a positive definite
-    /// S: returns Σ_i w_i Cⁱ / s_i, and keeps the sizes where the matrices are.
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error>;
+    /// S, and keeps the sizes where the matrices are.
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error>;
+
+    /// Σ_i w_i Cⁱ Cⁱ. Its eigenvectors rotate with the matrices, so that a start in their coordinates does not depend on
+    /// the order or the signs of the channels.
+    fn second_moment(&mut self) -> Result<Matrix<T>, Error>;
 
     /// Writes Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S at once, a multiple of eight, with the sizes of
     /// [`balance`](Self::balance), or with s_i = 1 if it was never called. Both sides are as many numbers: lower

@@ -141,28 +141,25 @@ fn residuals<T>(summary: &Summary<T>, tables: &Tables, log_det: f64) -> Vec<f64>
         .collect()
 }
 
-/// Entries whose sizes differ by less than this share of them tie: which of them is the largest would be
-/// decided by rounding, and so differ between threads' or workers' answers.
-const TIE: f64 = 1e-6;
-
 /// Flips components (if they are complex, turns their phases) so that the largest entry of each pattern,
 /// the first of those that tie, is real and positive.
 fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
     for component in 0..b.rows() {
-        let size = |c: usize| a[(c, component)].abs();
-        let largest = (0..a.rows()).map(size).fold(0.0, f64::max);
-        let Some(place) = (0..a.rows()).find(|c| size(*c) >= (1.0 - TIE) * largest) else {
+        let pattern = (0..a.rows()).map(|c| a[(c, component)]);
+        let Some(phase) = linalg::phase_of_largest(pattern) else {
             continue;
         };
-        let largest = a[(place, component)];
-        let phase = largest / largest.abs();
-        // It is so already, or all entries are zero.
-        if phase == T::ONE || phase.abs().is_nan() {
-            continue;
-        }
         b.row_mut(component).iter_mut().for_each(|x| *x *= phase);
-        (0..a.rows()).for_each(|c| a[(c, component)] *= phase.conj());
-        a[(place, component)] = T::from_real(largest.abs());
+        for c in 0..a.rows() {
+            let turned = a[(c, component)] * phase.conj();
+            // What makes the largest entry real leaves rounding in its imaginary part.
+            let rounding = turned.imaginary().abs() <= f64::EPSILON * turned.abs();
+            a[(c, component)] = if rounding {
+                T::from_real(turned.real())
+            } else {
+                turned
+            };
+        }
     }
 }
 

@@ -194,30 +194,33 @@ fn solve_starts<T: Scalar>(
     Ok((answer, if compared { others } else { Vec::new() }))
 }
 
-/// The best answer of all starts, which are raced.
+/// The best answer of all starts: the first, as it would be without the others, and those that end lower.
 fn race<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     settings: &Settings,
     progress: &mut Progress<'_, T>,
 ) -> Result<Diagonalization<T>, Error> {
     let beginning = coarse::start(set, settings, progress)?;
-    progress.provisional = race::is_provisional(settings);
-    let mut best = solve_from(set, &race::loosely(settings), beginning, progress)?;
+    let mut best = solve_from(set, settings, beginning, progress)?;
     let mut start_losses = vec![best.loss()];
     while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
         let next = start_losses.len();
         // The working set leaves the best point.
         best.statistics = None;
-        let (outcomes, stopped) = match race::round(set, settings, &best, next, progress) {
+        let (outcomes, mut stopped) = match race::round(set, settings, &best, next, progress) {
             // What rounding has left of the set allows for no other start.
             Err(Error::NotPositiveDefinite { .. } | Error::Start { .. }) => break,
             found => found?,
         };
-        for outcome in outcomes {
+        for mut outcome in outcomes {
+            if !stopped && race::may_win(&outcome, &best) {
+                outcome = race::finish(set, settings, outcome, progress)?;
+                stopped = outcome.status == Status::Stopped;
+            }
             start_losses.push(outcome.loss());
-            if race::has_won(&outcome, &best) {
+            if outcome.is_lower(&best) {
                 best = outcome;
-                // Of a set of its own.
+                // The working set may stand elsewhere.
                 best.statistics = None;
             }
         }
@@ -225,9 +228,6 @@ fn race<T: Scalar>(
             best.status = Status::Stopped;
         }
     }
-    best = race::finish(set, settings, best, progress)?;
-    let own = best.history.last().map_or(0, |record| record.start);
-    start_losses[own] = best.loss();
     answer::assemble(set, settings, best, start_losses)
 }
 

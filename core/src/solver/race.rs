@@ -2,7 +2,8 @@
 //!
 //! A start begins at the best point so far, which is first taken to a minimizer of most of the matrices, chosen
 //! anew each time, and from there, on all of them, to where its loss can be told from others. It is given up on the
-//! way where it cannot be expected to win; only the best of all is solved to the tolerance. Where matrices are
+//! way where it cannot be expected to win; only those that promise a lower loss are solved to the tolerance, and compared with the
+//! best by their final losses. Where matrices are
 //! left out, the minimum that the solver stands in may be none any more: it goes to another, which is close and
 //! as often as not lower.
 //!
@@ -55,7 +56,7 @@ pub(super) fn loosely(settings: &Settings) -> Settings {
     settings.clone().tolerance(settings.tolerance.max(LOOSE))
 }
 
-/// Whether the best is still to be solved to the tolerance once it is known.
+/// Whether a start that may win is still to be solved to the tolerance.
 pub(super) fn is_provisional(settings: &Settings) -> bool {
     settings.tolerance < LOOSE
 }
@@ -72,6 +73,7 @@ pub(super) fn round<T: Scalar>(
     let loose = &loosely(settings);
     let (loss, reach) = (best.loss(), REACH);
     progress.to_beat = Some(Rival { loss, reach });
+    progress.provisional = is_provisional(settings);
     let found = match set.in_memory() {
         Some(memory) if memory.solves_at_once() > 1 => {
             together(memory, loose, &best.b, starts, progress)
@@ -79,35 +81,35 @@ pub(super) fn round<T: Scalar>(
         _ => one_by_one(set, loose, &best.b, starts, progress),
     };
     progress.to_beat = None;
+    progress.provisional = false;
     found
 }
 
-/// Whether a start is lower than the best so far by more than that has left to gain: else both are in the same
-/// minimum, and which is lower is a matter of where they stopped.
-pub(super) fn has_won<T>(other: &Outcome<T>, best: &Outcome<T>) -> bool {
-    let last = best.history.last();
-    let left = last.map_or(0.0, |record| REACH * record.decrement);
-    other.is_lower(best) && other.loss() < best.loss() - left
+/// Whether a start, of which the quadratic model predicts the loss at its minimum, promises to end lower than the best. Where the difference
+/// is less than half of the predicted decrease, both are taken to be in the same minimum.
+pub(super) fn may_win<T>(other: &Outcome<T>, best: &Outcome<T>) -> bool {
+    let last = other.history.last();
+    let left = last.map_or(0.0, |record| record.decrement);
+    other.loss() - 0.5 * left < best.loss()
 }
 
 /// From where a start was compared with others to the tolerance.
 pub(super) fn finish<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     settings: &Settings,
-    best: Outcome<T>,
+    other: Outcome<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let compared = matches!(best.status, Status::Converged | Status::NoFurtherDecrease);
+    let compared = matches!(other.status, Status::Converged | Status::NoFurtherDecrease);
     if !compared || !is_provisional(settings) {
-        return Ok(best);
+        return Ok(other);
     }
-    let last = best.history.last().expect("a solve records its start");
+    let last = other.history.last().expect("a solve records its start");
     progress.start = last.start;
-    progress.provisional = false;
     let beginning = Beginning {
-        b: best.b,
+        b: other.b,
         passes: last.passes,
-        earlier: best.history,
+        earlier: other.history,
     };
     solve(set, settings, beginning, progress)
 }

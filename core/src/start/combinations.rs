@@ -5,7 +5,7 @@
 //! each times its singular value; and the few that hold most of the energy make a small set whose minimizers
 //! are close to those of all.
 
-use super::{SplitMix, eigen};
+use super::{SplitMix, eigen, frame};
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::LANES;
@@ -25,8 +25,17 @@ pub(crate) fn combinations<T: Scalar>(
     let count = most.min(n);
     let mut random = SplitMix(0);
     // One combination per row, its entries off the diagonal times √2: inner products are those of matrices.
-    // (Imaginary parts on the diagonal are left out by the first round.)
-    let first = Matrix::from_fn(count, scale.len(), |_, _| random.next());
+    // (Imaginary parts on the diagonal are left out by the first round.) They are random in intrinsic coordinates.
+    let frame = frame::rotation(set)?.adjoint();
+    let mut first = Matrix::zeros(count, scale.len());
+    for k in 0..count {
+        let numbers: Vec<f64> = scale.iter().map(|scale| random.next() * scale).collect();
+        let half = linalg::product(&frame, &unpacked(p, &numbers));
+        let rotated: Matrix<T> = linalg::product_adjoint(&half, &frame);
+        let row = first.row_mut(k).iter_mut().zip(&scale);
+        row.zip(packed(&rotated))
+            .for_each(|((x, scale), entry)| *x = entry / scale);
+    }
     let basis = orthonormal(&operate(set, &first)?)?;
     if basis.rows() == 0 {
         return Ok(Vec::new());
@@ -40,7 +49,12 @@ pub(crate) fn combinations<T: Scalar>(
     let kept = (0..values.len()).rev();
     let kept = kept.filter(|k| values[*k] > SMALLEST * largest);
     let matrix = |k: usize| {
-        let root = values[k].sqrt();
+        // An eigenvector may have any sign: that of the trace is the same in all coordinates.
+        let traces = Triangle::new(p).pairs().zip(rows.row(k));
+        let trace: f64 = traces
+            .map(|((a, b), x)| if a == b { *x } else { 0.0 })
+            .sum();
+        let root = values[k].sqrt().copysign(trace);
         let entries = rows.row(k).iter().zip(&scale);
         let entries: Vec<f64> = entries.map(|(x, scale)| x / root * scale).collect();
         unpacked(p, &entries)
@@ -56,6 +70,15 @@ fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
     pairs
         .map(|(a, b)| if a == b { 1.0 } else { 0.5_f64.sqrt() })
         .collect()
+}
+
+/// The lower triangle of a Hermitian matrix, row after row: the real parts, and then the imaginary ones.
+fn packed<T: Scalar>(matrix: &Matrix<T>) -> impl Iterator<Item = f64> {
+    let triangle = Triangle::new(matrix.rows());
+    (0..T::PLANES).flat_map(move |plane| {
+        let part = move |x: T| if plane == 0 { x.real() } else { x.imaginary() };
+        triangle.pairs().map(move |(a, b)| part(matrix[(a, b)]))
+    })
 }
 
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.

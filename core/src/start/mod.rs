@@ -2,6 +2,7 @@
 
 mod combinations;
 mod fitted;
+mod frame;
 mod probes;
 mod rounds;
 mod spectral;
@@ -30,7 +31,8 @@ pub(crate) fn start<T: Scalar>(
         // In the gauge of unit columns, too, only the eigenvectors remain.
         Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
-        Start::Whitener | Start::Spectral if orthogonal => mean_eigenvectors(summary),
+        Start::Whitener if orthogonal => mean_eigenvectors(summary),
+        Start::Spectral if orthogonal => frame::principal_axes(set),
         Start::Whitener => whitener(summary),
         Start::Spectral => spectral::start(set, 0),
     }
@@ -72,9 +74,10 @@ pub(crate) fn restart<T: Scalar>(
     if !orthogonal {
         let summary = set.summary();
         let gauge = summary.criterion.gauge(best, &summary.mean);
-        return Ok(mixed(best.clone().scale_rows(&gauge), k as u64));
+        let best = frame::with_intrinsic_signs(set, best.clone().scale_rows(&gauge))?;
+        return Ok(mixed(best, k as u64));
     }
-    // A rotation of the eigenvectors by the exponential of a deterministic antihermitian matrix.
+    // A rotation of the intrinsic axes by the exponential of a deterministic antihermitian matrix.
     let p = set.summary().dimension();
     let mut random = SplitMix(k as u64);
     let parts = [(); 2].map(|()| Matrix::from_fn(p, p, |_, _| random.next()));
@@ -86,7 +89,7 @@ pub(crate) fn restart<T: Scalar>(
     });
     Ok(linalg::product(
         &linalg::unitary_exponential(&e),
-        &mean_eigenvectors(set.summary())?,
+        &frame::rotation(set)?,
     ))
 }
 

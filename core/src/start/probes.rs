@@ -1,4 +1,4 @@
-//! The random matrices by which the spectral start meets a set.
+//! Random test matrices for the sketch of Σ_i w_i Cⁱ ⊗ Cⁱ.
 
 use super::SplitMix;
 use super::spectral::{Combinations, MOST, Row, congruent};
@@ -22,18 +22,14 @@ pub(super) fn signs<T: Scalar>(p: usize, count: usize, seed: u64) -> Combination
     probes
 }
 
-/// From this size on, S of low rank take less to whiten than any others.
+/// From this size on, S of low rank take less to transform than any others.
 const LARGE: usize = 16;
 
-/// Wᴴ S W, the first so many, for a lower triangular W and random S without a trace.
-pub(super) fn whitened<T: Scalar>(
-    whitener: &Matrix<T>,
-    count: usize,
-    seed: u64,
-) -> Combinations<T> {
-    let p = whitener.rows();
+/// Tᴴ S T for a frame T, the first `count` of them, where the random S have no trace.
+pub(super) fn traceless<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+    let p = frame.rows();
     if p >= LARGE {
-        return whitened_products(whitener, count, seed);
+        return products(frame, count, seed);
     }
     let mut probes = signs::<T>(p, count, seed);
     let mut mean = [0.0; MOST];
@@ -45,22 +41,39 @@ pub(super) fn whitened<T: Scalar>(
         let diagonal = probes.diagonal_mut(a).iter_mut().zip(&mean);
         diagonal.for_each(|(x, mean)| *x -= mean);
     }
-    congruent(&probes, &whitener.adjoint())
+    congruent(&probes, &frame.adjoint())
 }
 
-/// How many products s sᴴ each S of [`whitened_products`] is the sum of: their entries are then nearly as random as can be.
+/// Tᴴ S T for a unitary T, the first `count` of them, where the random S have any trace.
+pub(super) fn any<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+    let p = frame.rows();
+    if p < LARGE {
+        return congruent(&signs::<T>(p, count, seed), &frame.adjoint());
+    }
+    let mut probes = products(frame, count, seed);
+    // A multiple of the identity, as large as any other part of S.
+    let size = 2.0 / (p as f64).powf(1.5);
+    let traces = row_of_signs(SplitMix(!seed).bits(), count);
+    for a in 0..p {
+        let diagonal = probes.diagonal_mut(a).iter_mut().zip(&traces);
+        diagonal.for_each(|(x, sign)| *x += size * sign);
+    }
+    probes
+}
+
+/// How many products s sᴴ each S of [`products`] is the sum of: their entries are then nearly as random as can be.
 const TERMS: usize = 4;
 
 /// A number for each of the products of each S.
 type Terms = [Row; TERMS];
 
-/// The same for S = Σ ± s sᴴ of random complex unit vectors s, half of the products with a
-/// minus, or their real part. What W makes of it is known from the Wᴴ s, for a small part of what any other S
-/// would cost. A real W has the same real S, whether it is given as complex or not.
-fn whitened_products<T: Scalar>(whitener: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
-    let p = whitener.rows();
+/// Tᴴ S T for S = Σ ± s sᴴ of random complex unit vectors s, half of the products with a
+/// minus, or their real part. What T makes of it is known from the Tᴴ s, for a small part of what any other S
+/// would cost. A real T has the same real S, whether it is given as complex or not.
+fn products<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+    let p = frame.rows();
     let mut random = SplitMix(seed);
-    // Of the s, and then of y = Wᴴ s, first all real parts, then the imaginary ones.
+    // Of the s, and then of y = Tᴴ s, first all real parts, then the imaginary ones.
     let mut s = vec![[[0.0; MOST]; TERMS]; 2 * p];
     for row in s.as_flattened_mut() {
         *row = random_row(&mut random, count);
@@ -74,8 +87,8 @@ fn whitened_products<T: Scalar>(whitener: &Matrix<T>, count: usize, seed: u64) -
         #[inline(always)]
         || {
             make_unit(&mut s);
-            for (b, a) in triangle.pairs() {
-                let w = whitener[(b, a)];
+            for (b, a) in (0..p).flat_map(|b| (0..p).map(move |a| (b, a))) {
+                let w = frame[(b, a)];
                 add(&mut y[a], w.real(), &s[b]);
                 add(&mut y[p + a], w.real(), &s[p + b]);
                 if T::PLANES == 2 {
@@ -181,15 +194,11 @@ mod tests {
         let mut random = SplitMix(1);
         let w = Matrix::from_fn(p, p, |a, b| {
             let noise = T::from_parts(random.next(), random.next());
-            match a.cmp(&b) {
-                std::cmp::Ordering::Less => T::ZERO,
-                std::cmp::Ordering::Equal => T::from_real(1.0 + random.next()),
-                std::cmp::Ordering::Greater => noise,
-            }
+            if a == b { T::ONE + noise } else { noise }
         });
         let count = 11;
-        let plain = whitened(&Matrix::<T>::identity(p), count, 3);
-        let seen = whitened(&w, count, 3);
+        let plain = traceless(&Matrix::<T>::identity(p), count, 3);
+        let seen = traceless(&w, count, 3);
         for k in 0..MOST {
             let s = plain.matrix(k);
             let trace: f64 = (0..p).map(|a| s[(a, a)].real()).sum();
@@ -211,12 +220,12 @@ mod tests {
         let (first, second) = (plain.matrix(0), plain.matrix(1));
         assert!(p < 3 || first != second);
         // The real part is that of real matrices.
-        let real = whitened(&Matrix::<f64>::identity(p), count, 3);
+        let real = traceless(&Matrix::<f64>::identity(p), count, 3);
         assert_eq!(real.entries(), &plain.entries()[..real.entries().len()]);
     }
 
     #[test]
-    fn whitened_probes_are_those_of_random_matrices_without_trace() {
+    fn traceless_test_matrices_are_transformed_by_the_frame() {
         for p in [1, 2, 5, 20] {
             assert_congruent::<f64>(p);
             assert_congruent::<c64>(p);

@@ -12,10 +12,11 @@
 //! off those of all matrices, each combination having the weight that is its own.
 //!
 //! The criterion does not depend on the scale of single matrices, so each is weighed down by its
-//! size s_i = tr(C̄⁻¹Cⁱ)/p. Whitening by a Cholesky factor makes the start free of channels' units.
+//! size s_i = tr(C̄⁻¹Cⁱ)/p. The random S are drawn in intrinsic coordinates ([`frame`]), so that the start depends neither on
+//! the units and the order of the channels nor on how they are mixed.
 
 use super::rounds::Few;
-use super::{eigen, probes};
+use super::{eigen, frame, probes};
 use crate::Error;
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
 use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch, Triangle};
@@ -42,14 +43,9 @@ const SHARE: f64 = 0.3;
 
 /// The start; other seeds end in other combinations.
 pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
-    let factor = linalg::cholesky(&set.summary().mean).ok_or(Error::NoEigenvalues)?;
-    let whitener = linalg::lower_inverse(&factor);
-    let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
-    let balanced_mean = set.balance(&inverse_mean)?;
-    let factor = linalg::cholesky(&balanced_mean).ok_or(Error::NoEigenvalues)?;
-    let whitener = linalg::lower_inverse(&factor);
-    let (rotation, _) = common_rotation(set, Some(&whitener), seed)?;
-    Ok(linalg::product(&rotation, &whitener))
+    let frame = frame::whitening(set)?;
+    let (rotation, _) = common_rotation(set, &frame, true, seed)?;
+    Ok(linalg::product(&rotation, &frame))
 }
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite. With
@@ -58,49 +54,45 @@ pub(super) fn rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
-    let (rotation, energy) = common_rotation(set, None, seed)?;
+    let frame = frame::rotation(set)?;
+    let (rotation, energy) = common_rotation(set, &frame, false, seed)?;
+    let rotation = linalg::product(&rotation, &frame);
     let whole = set.summary().constant;
     let share = if whole > 0.0 { energy / whole } else { 1.0 };
     Ok((rotation, share))
 }
 
-/// The rotation that makes a few combinations of the (whitened) matrices most diagonal together, and the
-/// energy of the matrices that they hold, as long as they are not whitened.
+/// The rotation that makes a few combinations of the matrices, in the coordinates of a frame T, most diagonal together, and the
+/// energy of the matrices that they hold if T is a rotation.
 fn common_rotation<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
-    whitener: Option<&Matrix<T>>,
+    frame: &Matrix<T>,
+    whitened: bool,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // No more than there are, less one where their mean is taken away: the others would be rounding.
     let numbers = T::PLANES * Triangle::new(p).len() - (T::PLANES - 1) * p;
-    let independent = n.min(numbers) - usize::from(whitener.is_some());
+    let independent = n.min(numbers) - usize::from(whitened);
     let count = MOST.min(independent).max(1);
-    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where Dⁱ = W Cⁱ Wᴴ / s_i has the mean I: as the S have no trace, the same without I. The
-    // Dⁱ are never formed, for ⟨Dⁱ, S⟩ = ⟨Cⁱ, Wᴴ S W⟩ / s_i, and the combinations are whitened last, together with their first rotation.
-    let probes = match whitener {
-        Some(whitener) => probes::whitened(whitener, count, seed),
-        None => probes::signs(p, count, seed),
+    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where whitened Dⁱ = T Cⁱ Tᴴ / s_i have the mean I: as the S have no trace then, the sum is that without I. The
+    // Dⁱ are never formed, for ⟨Dⁱ, S⟩ = ⟨Cⁱ, Tᴴ S T⟩ / s_i, and the combinations are transformed last, together with their first rotation.
+    let probes = if whitened {
+        probes::traceless(frame, count, seed)
+    } else {
+        probes::any(frame, count, seed)
     };
     let mut combinations = Combinations::<T>::unwritten(p, MOST);
     set.correlate(probes.entries(), combinations.entries_mut())?;
     weigh(&probes, &mut combinations);
     let energy = energy(&combinations);
-    let first = combinations.matrix(0);
-    let (vectors, basis) = if let Some(whitener) = whitener {
-        let half = linalg::product(whitener, &first);
-        let (_, vectors) = eigen(&linalg::product_adjoint(&half, whitener))?;
-        let basis = linalg::product(&vectors, whitener);
-        (vectors, basis)
-    } else {
-        let (_, vectors) = eigen(&first)?;
-        (vectors.clone(), vectors)
-    };
+    let half = linalg::product(frame, &combinations.matrix(0));
+    let (_, vectors) = eigen(&linalg::product_adjoint(&half, frame))?;
     if count == 1 {
         // They make it diagonal, and there are no others.
         return Ok((vectors, energy));
     }
-    let combinations = congruent(&combinations, &basis);
+    let combinations = congruent(&combinations, &linalg::product(&vectors, frame));
     Ok((rotated(&combinations, vectors), energy))
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod bad_input;
 mod convergence;
+mod equivariance;
 mod frobenius;
 mod hermitian;
 mod invariance;

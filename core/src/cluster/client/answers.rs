@@ -1,10 +1,11 @@
 //! What the solver asks of the whole set, put to its parts.
 
 use super::super::question::Question;
+use super::super::wire;
 use super::{Ask, ClusterSet, Here, MOST_POWERS, matrices_of, point_of};
 use crate::Error;
 use crate::linalg::{Matrix, Scalar};
-use crate::matrices::{FinalSums, LinePoint, Probe, Summary, WorkingSet};
+use crate::matrices::{Balanced, FinalSums, LinePoint, Probe, Summary, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
 use crate::update::advanced;
 
@@ -17,10 +18,20 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
         self.sampled_by(step)
     }
 
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
         self.here.metric = Some(metric.clone());
         let metric = metric.clone();
-        self.matrix(&Question::Balance { metric })
+        let lengths = [self.square(); 2];
+        let [mean, excess] = self.sums(&Question::Balance { metric }, lengths)?;
+        let p = self.summary.dimension();
+        Ok(Balanced {
+            mean: wire::matrix(p, &mean),
+            excess: wire::matrix(p, &excess),
+        })
+    }
+
+    fn second_moment(&mut self) -> Result<Matrix<T>, Error> {
+        self.matrix(&Question::SecondMoment)
     }
 
     fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {

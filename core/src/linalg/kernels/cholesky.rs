@@ -1,9 +1,9 @@
 //! Cholesky factorizations of all matrices of a block at once.
 #![allow(unsafe_code)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Recycled, Triangle};
 
 /// Factorizes every matrix of a block, keeping only the pivots.
@@ -24,7 +24,7 @@ pub fn cholesky_pivots(
     assert_eq!(lanes % LANES, 0);
     let planes = planes(block, p, lanes);
     assert_eq!((pivots.len(), smallest.len()), (p * lanes, lanes));
-    Arch::new().dispatch(Factorize {
+    arch().dispatch(Factorize {
         p,
         planes,
         block,

@@ -1,18 +1,20 @@
 //! Linear combinations of the matrices of a block, and of their entries.
 #![allow(unsafe_code)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::moments::dot;
+use super::lane_sums::dot;
 use super::transform::rows_times_source;
-use super::{LANES, Real, dispatch, vectors, vectors_mut, vectors_per_group, vectors_per_row};
+use super::{
+    LANES, Real, arch, dispatch, vectors, vectors_mut, vectors_per_group, vectors_per_row,
+};
 
 /// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number per entry).
 pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
     let lanes = coefficients.len();
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len(), out.len() * lanes);
-    Arch::new().dispatch(Combine {
+    arch().dispatch(Combine {
         block,
         coefficients,
         out,
@@ -33,7 +35,7 @@ impl WithSimd for Combine<'_> {
         let lanes = self.coefficients.len();
         let coefficients = vectors::<S>(self.coefficients);
         for (row, out) in self.block.chunks_exact(lanes).zip(self.out) {
-            *out += f64::sum(simd, dot::<f64, S>(simd, vectors::<S>(row), coefficients));
+            *out += dot::<f64, S>(simd, vectors::<S>(row), coefficients);
         }
     }
 }
@@ -46,7 +48,7 @@ pub fn combine_many(block: &[f64], lanes: usize, coefficients: &[f64], out: &mut
         block.len() * (coefficients.len() / lanes),
         out.len() * lanes
     );
-    Arch::new().dispatch(CombineMany {
+    arch().dispatch(CombineMany {
         block,
         lanes,
         coefficients,
@@ -80,7 +82,7 @@ pub fn column_products(left: &[f64], right: &[f64], columns: usize) -> Vec<f64> 
     assert_eq!(left.len(), right.len());
     assert_eq!(left.len() % columns, 0);
     let mut out = vec![0.0; columns * columns];
-    Arch::new().dispatch(ColumnProducts {
+    arch().dispatch(ColumnProducts {
         left,
         right,
         columns,
@@ -146,7 +148,7 @@ pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
 pub fn correlate_many(block: &[f64], lanes: usize, entries: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
     assert_eq!(block.len() * (out.len() / lanes), entries.len() * lanes);
-    Arch::new().dispatch(CorrelateMany {
+    arch().dispatch(CorrelateMany {
         block,
         lanes,
         entries,

@@ -1,11 +1,11 @@
 //! What the line search needs of a direction, straight from the matrices Cⁱ: diagonals only, 4p³
 //! flops per matrix instead of the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, right};
 use super::transform::half_product;
-use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch};
 
 /// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
@@ -37,7 +37,7 @@ pub fn line_diagonals<T: Scalar>(
 
 /// Not generic, so that it is compiled here and not in every crate that asks for a line.
 fn run(task: Diagonals<'_>) {
-    Arch::new().dispatch(task);
+    arch().dispatch(task);
 }
 
 struct Diagonals<'a> {

@@ -1,15 +1,16 @@
 //! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᴴ over a block, straight from the matrices Cⁱ: 2p³ flops
 //! per matrix, 8p³ if they are complex.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, right};
 use super::combine::combine_many;
 use super::diagonals::combine;
 use super::hessian::add_planes;
-use super::moments::{MomentSums, dot};
+use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
+use super::moments::MomentSums;
 use super::transform::half_product;
-use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, Real, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// What a fit at one A asks of a block.
@@ -69,7 +70,7 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
 
 /// Not generic, so that it is compiled here and not in every crate that asks for a fit.
 fn run(task: Accumulate<'_>) -> f64 {
-    Arch::new().dispatch(task)
+    arch().dispatch(task)
 }
 
 struct Accumulate<'a> {
@@ -85,7 +86,7 @@ struct Accumulate<'a> {
     gamma: &'a mut Matrix,
     /// (a_aᴴ Cⁱ)_c of two vectors of matrices.
     half: &'a mut [f64],
-    /// The gradient's sums, lane by lane; row a is the real parts, and then the imaginary ones.
+    /// The gradient's partial sums, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
     products: &'a mut [f64],
     /// cⁱ of two vectors of matrices.
     diagonals: &'a mut [f64],
@@ -102,48 +103,68 @@ impl WithSimd for Accumulate<'_> {
             self.left.rows(),
             vectors_per_row::<f64, S>(self.weights.len()),
         );
-        vectors_mut::<S>(self.products).fill(simd.splat_f64s(0.0));
-        let mut energy = simd.splat_f64s(0.0);
-        for at in (0..stride - stride % 2).step_by(2) {
-            energy = simd.add_f64s(energy, self.slice::<S, 2>(simd, stride, at));
-        }
-        if stride % 2 == 1 {
-            energy = simd.add_f64s(energy, self.slice::<S, 1>(simd, stride, stride - 1));
-        }
-        add_rows(simd, p, self.left.planes(), self.products, self.gradient);
+        self.products.fill(0.0);
+        let energy = with_vectors_per_group!(f64, S, H => {
+            let mut energy = LaneSums::<f64, S, H>::zero(simd);
+            for at in (0..stride - stride % 2).step_by(2) {
+                self.slice::<S, 2, H>(simd, stride, at, &mut energy);
+            }
+            if stride % 2 == 1 {
+                self.slice::<S, 1, H>(simd, stride, stride - 1, &mut energy);
+            }
+            energy.total()
+        });
+        add_rows(p, self.left.planes(), self.products, self.gradient);
         let (fitted, weighted) = (vectors::<S>(self.fitted), vectors::<S>(self.weighted));
         let row = |a: usize| a * stride..(a + 1) * stride;
         for a in 0..p {
             for b in 0..=a {
-                let sum = dot::<f64, S>(simd, &weighted[row(a)], &fitted[row(b)]);
-                self.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
+                self.gamma[(a, b)] += dot::<f64, S>(simd, &weighted[row(a)], &fitted[row(b)]);
             }
         }
-        simd.reduce_sum_f64s(energy)
+        energy
     }
 }
 
-/// Adds sums that were made lane by lane, and whose rows are the p real parts and then the imaginary ones, to
+/// Adds numbers given as [`LANES`] partial sums each, whose rows are the p real parts and then the imaginary ones, to
 /// the parts of the entries of a matrix.
-#[inline(always)]
-pub(super) fn add_rows<S: Simd>(
-    simd: S,
-    p: usize,
-    planes: usize,
-    sums: &[f64],
-    matrix: &mut [f64],
-) {
-    let used = &vectors::<S>(sums)[..planes * p * p];
-    for (k, sum) in used.iter().enumerate() {
+pub(super) fn add_rows(p: usize, planes: usize, sums: &[f64], matrix: &mut [f64]) {
+    let (sums, _) = sums.as_chunks::<LANES>();
+    for (k, lanes) in sums[..planes * p * p].iter().enumerate() {
         let (row, part, column) = (k / (planes * p), k % (planes * p) / p, k % p);
-        matrix[planes * (row * p + column) + part] += simd.reduce_sum_f64s(*sum);
+        matrix[planes * (row * p + column) + part] += f64::sum_of_lanes(*lanes);
+    }
+}
+
+/// Adds value·scaled of the W vectors of matrices from `at` on to partial sums, H vectors of which make [`LANES`] numbers.
+#[inline(always)]
+pub(super) fn add_to_partial_sums<S: Simd, const W: usize, const H: usize>(
+    simd: S,
+    at: usize,
+    values: &[S::f64s],
+    scaled: [S::f64s; W],
+    sums: &mut [S::f64s],
+) {
+    let (values, _) = values.as_chunks::<W>();
+    let (sums, _) = sums.as_chunks_mut::<H>();
+    for (sums, value) in sums.iter_mut().zip(values) {
+        for w in 0..W {
+            let sum = &mut sums[(at + w) % H];
+            *sum = simd.mul_add_e_f64s(value[w], scaled[w], *sum);
+        }
     }
 }
 
 impl Accumulate<'_> {
-    /// The W vectors of matrices from `at` on; returns their energies.
+    /// The W vectors of matrices from `at` on, of which H hold [`LANES`]; adds their energies.
     #[inline(always)]
-    fn slice<S: Simd, const W: usize>(&mut self, simd: S, stride: usize, at: usize) -> S::f64s {
+    fn slice<S: Simd, const W: usize, const H: usize>(
+        &mut self,
+        simd: S,
+        stride: usize,
+        at: usize,
+        energy: &mut LaneSums<f64, S, H>,
+    ) {
         let (p, inner) = (self.left.rows(), self.left.planes() * self.left.rows());
         let block = vectors::<S>(self.block);
         let weights = &vectors::<S>(self.weights)[at..at + W];
@@ -159,24 +180,22 @@ impl Accumulate<'_> {
         let fitted = vectors_mut::<S>(self.fitted);
         let weighted = vectors_mut::<S>(self.weighted);
         let products = vectors_mut::<S>(self.products);
-        let mut energy = simd.splat_f64s(0.0);
+        let mut energies = [simd.splat_f64s(0.0); W];
         for (a, row) in half.chunks_exact(inner * W).enumerate() {
             let lambda = combine::<S, W>(simd, self.inverse.row(a), diagonals);
             let mut scaled = lambda;
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], lambda[w]);
-                energy = simd.mul_add_e_f64s(scaled[w], diagonals[a * W + w], energy);
+                energies[w] = simd.mul_add_e_f64s(scaled[w], diagonals[a * W + w], energies[w]);
             }
             fitted[a * stride + at..][..W].copy_from_slice(&lambda);
             weighted[a * stride + at..][..W].copy_from_slice(&scaled);
-            let (values, _) = row.as_chunks::<W>();
-            for (sum, value) in products[a * inner..(a + 1) * inner].iter_mut().zip(values) {
-                for w in 0..W {
-                    *sum = simd.mul_add_e_f64s(value[w], scaled[w], *sum);
-                }
-            }
+            let sums = &mut products[a * inner * H..(a + 1) * inner * H];
+            add_to_partial_sums::<S, W, H>(simd, at, row, scaled, sums);
         }
-        energy
+        for w in 0..W {
+            energy.add(simd, (at + w) % H, energies[w]);
+        }
     }
 }
 
@@ -212,7 +231,7 @@ pub fn accumulate_weighted(
             sum.fill(0.0);
             combine_many(block, lanes, coefficients, sum);
             let rows = group;
-            Arch::new().dispatch(AddPlanes { p, sum, rows });
+            arch().dispatch(AddPlanes { p, sum, rows });
         }
     }
 }

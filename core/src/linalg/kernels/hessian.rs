@@ -19,11 +19,11 @@ mod tests;
 
 use std::ops::Range;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::combine::add_products;
 use super::real::width;
-use super::{Real, planes, vectors_per_group};
+use super::{Real, arch, planes, vectors_per_group};
 use crate::criterion::Criterion;
 use crate::linalg::{Scratch, Triangle};
 
@@ -82,7 +82,7 @@ pub fn accumulate_groups<R: Real>(
     let (scale, rest) = rest.split_at_mut(width * lanes);
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);
     let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
-    Arch::new().dispatch(Accumulate {
+    arch().dispatch(Accumulate {
         criterion,
         p,
         block,

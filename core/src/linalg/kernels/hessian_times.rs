@@ -5,10 +5,10 @@
 //! largest of their row: five digits, for half of the memory.
 #![allow(unsafe_code)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::real::width;
-use super::{ReadAs, Real, dispatch};
+use super::{ReadAs, Real, arch, dispatch};
 use crate::linalg::Triangle;
 
 /// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a, of that size, with column a of `e`, for some
@@ -27,7 +27,7 @@ pub fn hessian_times<M: ReadAs<N>, N: Real>(
     let panels = groups * size * M::GROUP;
     assert_eq!((e.len(), out.len()), (panels, panels));
     assert_eq!(units.len(), if M::IN_UNITS { panels } else { 0 });
-    Arch::new().dispatch(Times {
+    arch().dispatch(Times {
         size,
         hessian,
         units,
@@ -75,22 +75,16 @@ impl<M: ReadAs<N>, N: Real> WithSimd for Times<'_, M, N> {
             };
             // SAFETY: `m` was cut to the whole triangle, `e`, `out` and the units to p rows, and b + R ≤ p.
             unsafe {
-                if halves > 4 {
-                    (0..p).for_each(|b| times_rows::<S, M, N, 1, 16>(simd, &group, b));
-                    continue;
-                }
-                // A few rows at a time, which share what they read and write: as many as there are registers for.
+                // A few rows at a time, which share what they read and write; the same rows for every width of vectors, so that all
+                // have the same sums.
                 let mut b = 0;
-                while halves == 1 && b + 4 <= p {
-                    times_rows::<S, M, N, 4, 2>(simd, &group, b);
+                while b + 4 <= p {
+                    (0..halves).for_each(|half| times_rows::<S, M, N, 4>(simd, &group, b, half));
                     b += 4;
                 }
-                while b + 2 <= p {
-                    times_rows::<S, M, N, 2, 4>(simd, &group, b);
-                    b += 2;
-                }
-                if b < p {
-                    times_rows::<S, M, N, 1, 4>(simd, &group, b);
+                while b < p {
+                    (0..halves).for_each(|half| times_rows::<S, M, N, 1>(simd, &group, b, half));
+                    b += 1;
                 }
             }
         }
@@ -113,29 +107,29 @@ struct Group<M, V> {
     out: *mut V,
 }
 
-/// What rows b..b+R of one group's lower triangles contribute to a product, with U sums per row that
-/// do not wait for each other, U being a multiple of the vectors of a group.
+/// What rows b..b+R of one group's lower triangles contribute to a product, for vector `half` of the group. Each row has two
+/// sums that do not wait for each other.
 ///
 /// # Safety
 /// The group must have the rows of the triangle up to row b+R, of [`ReadAs::GROUP`] numbers for each entry, and b+R rows of vectors of `e` and
-/// `out`, and of units if there are any.
+/// `out`, and of units if there are any; `half` must be less than the number of vectors of a group.
 #[inline(always)]
-unsafe fn times_rows<S: Simd, M: ReadAs<N>, N: Real, const R: usize, const U: usize>(
+unsafe fn times_rows<S: Simd, M: ReadAs<N>, N: Real, const R: usize>(
     simd: S,
     group: &Group<M, N::Vector<S>>,
     b: usize,
+    half: usize,
 ) {
     let Group {
         triangle, e, out, ..
     } = *group;
     let halves = per_group::<M, N, S>();
-    assert!(U.is_multiple_of(halves)); // constants both
     let zero = N::splat(simd, N::zeroed());
-    let mut own = [[zero; U]; R];
-    let mut e_own = [[zero; U]; R];
+    let mut own = [[zero; 2]; R];
+    let mut e_own = [zero; R];
     let mut rows = [group.rows; R];
     // In the units of its row, so that entries need not be brought to theirs.
-    let scaled = |x: N::Vector<S>, row: usize, half: usize| {
+    let scaled = |x: N::Vector<S>, row: usize| {
         if M::IN_UNITS {
             // SAFETY: the caller promises the units of the rows up to b + R.
             N::times(simd, x, unsafe { *group.units.add(row * halves + half) })
@@ -144,66 +138,53 @@ unsafe fn times_rows<S: Simd, M: ReadAs<N>, N: Real, const R: usize, const U: us
         }
     };
     for r in 0..R {
-        // SAFETY: the caller promises row b + r of the triangle.
-        rows[r] = unsafe { group.rows.add(triangle.index(b + r, 0) * M::GROUP) };
-        for u in 0..U {
-            // SAFETY: the caller promises row b + r of `e`, of `halves` vectors.
-            let x = unsafe { *e.add((b + r) * halves + u % halves) };
-            e_own[r][u] = scaled(x, b + r, u % halves);
+        // SAFETY: the caller promises row b + r of the triangle, and of `e`, of `halves` vectors.
+        unsafe {
+            rows[r] = group.rows.add(triangle.index(b + r, 0) * M::GROUP);
+            e_own[r] = scaled(*e.add((b + r) * halves + half), b + r);
         }
     }
-    macro_rules! step {
-        ($at:expr, $u:expr) => {
-            // SAFETY: $at + $u < b · halves: in rows before b of `e` and `out`, and in the entries
-            // before the diagonal of rows b to b + R of the triangle.
-            unsafe {
-                let e_k = *e.add($at + $u);
-                let mut sum = *out.add($at + $u);
-                for r in 0..R {
-                    let m = M::load::<S>(rows[r].add(($at + $u) * width::<N, S>()));
-                    own[r][$u] = N::mul_add(simd, m, e_k, own[r][$u]);
-                    sum = N::mul_add(simd, m, e_own[r][$u], sum);
-                }
-                *out.add($at + $u) = sum;
+    let mut step = |c: usize, u: usize| {
+        let at = c * halves + half;
+        // SAFETY: c < b: in rows before b of `e` and `out`, and in the entries before the diagonal of rows b to b + R of the
+        // triangle.
+        unsafe {
+            let e_c = *e.add(at);
+            let mut sum = *out.add(at);
+            for r in 0..R {
+                let m = M::load::<S>(rows[r].add(at * width::<N, S>()));
+                own[r][u] = N::mul_add(simd, m, e_c, own[r][u]);
+                sum = N::mul_add(simd, m, e_own[r], sum);
             }
-        };
-    }
-    let below = b * halves;
-    let whole = below - below % U;
-    for at in (0..whole).step_by(U) {
-        for u in 0..U {
-            step!(at, u);
+            *out.add(at) = sum;
         }
+    };
+    for c in (0..b - b % 2).step_by(2) {
+        step(c, 0);
+        step(c + 1, 1);
     }
-    for u in 0..below - whole {
-        step!(whole, u);
+    if b % 2 == 1 {
+        step(b - 1, 0);
     }
-    for half in 0..halves {
-        for r in 0..R {
-            // SAFETY: r < R and half < halves: within row b + r of `out`.
-            let place = unsafe { &mut *out.add((b + r) * halves + half) };
-            let mut sum = if M::IN_UNITS { zero } else { *place };
-            for u in (half..U).step_by(halves) {
-                sum = N::plus(simd, sum, own[r][u]);
-            }
-            if M::IN_UNITS {
-                sum = N::plus(simd, *place, scaled(sum, b + r, half));
-            }
-            // The corner of the R rows among themselves.
-            for c in 0..R {
-                let (row, column) = (r.max(c), r.min(c));
-                let entry = ((b + column) * halves + half) * width::<N, S>();
-                // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle, and row b + c of `e`.
-                let (m, x) = unsafe {
-                    (
-                        M::load::<S>(rows[row].add(entry)),
-                        *e.add((b + c) * halves + half),
-                    )
-                };
-                sum = N::mul_add(simd, m, scaled(x, b + row, half), sum);
-            }
-            *place = sum;
+    for r in 0..R {
+        // SAFETY: r < R and half < halves: within row b + r of `out`.
+        let place = unsafe { &mut *out.add((b + r) * halves + half) };
+        let products = N::plus(simd, own[r][0], own[r][1]);
+        let mut sum = N::plus(simd, *place, scaled(products, b + r));
+        // The corner of the R rows among themselves.
+        for c in 0..R {
+            let (row, column) = (r.max(c), r.min(c));
+            let entry = ((b + column) * halves + half) * width::<N, S>();
+            // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle, and row b + c of `e`.
+            let (m, x) = unsafe {
+                (
+                    M::load::<S>(rows[row].add(entry)),
+                    *e.add((b + c) * halves + half),
+                )
+            };
+            sum = N::mul_add(simd, m, scaled(x, b + row), sum);
         }
+        *place = sum;
     }
 }
 

@@ -16,6 +16,7 @@
 #![allow(clippy::missing_panics_doc)] // only those assertions
 #![allow(unsafe_code)]
 
+mod arch;
 mod cholesky;
 mod coefficients;
 mod combine;
@@ -23,6 +24,7 @@ mod diagonals;
 mod fit;
 mod hessian;
 mod hessian_times;
+mod lane_sums;
 mod line;
 mod moments;
 mod pairs;
@@ -36,6 +38,9 @@ mod small_transform;
 mod tests;
 mod transform;
 
+use arch::arch;
+#[cfg(any(test, feature = "internals"))]
+pub use arch::{VectorLimit, limit_vectors};
 pub use cholesky::cholesky_pivots;
 pub use combine::{column_products, combine, combine_many, correlate, correlate_many};
 pub use diagonals::line_diagonals;
@@ -66,7 +71,7 @@ use real::width;
 /// `FnOnce`, it is wrapped in a function that need not be inlined, and then runs without them.
 #[inline(always)]
 pub fn dispatch(loops: impl FnMut()) {
-    pulp::Arch::new().dispatch(Loops(loops));
+    arch().dispatch(Loops(loops));
 }
 
 struct Loops<F>(F);

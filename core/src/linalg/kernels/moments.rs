@@ -1,9 +1,9 @@
 //! The sums over a block that make gradient and Γ.
-#![allow(unsafe_code)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::{Real, planes, vectors_per_row};
+use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
+use super::{Real, arch, planes, vectors_per_row};
 use crate::criterion::Criterion;
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
@@ -67,7 +67,7 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
 /// Apart, so that it is compiled for real and complex matrices at once.
 #[inline(never)]
 fn run<R: Real>(task: Moments<'_, R>) {
-    Arch::new().dispatch(task);
+    arch().dispatch(task);
 }
 
 struct Moments<'a, R> {
@@ -111,53 +111,54 @@ impl<R: Real> WithSimd for Moments<'_, R> {
         let stride = vectors_per_row::<R, S>(lanes);
         let block = R::vectors::<S>(block);
         let u = R::vectors::<S>(first_weights);
+        let row = |entry: usize| &block[entry * stride..][..stride];
         for a in 0..p {
             let u_a = &u[a * stride..(a + 1) * stride];
-            let d_a = &block[triangle.diagonal(a) * stride..][..stride];
-            gamma[a * p + a] += R::sum(simd, dot::<R, S>(simd, u_a, d_a));
+            let d_a = row(triangle.diagonal(a));
+            gamma[a * p + a] += dot::<R, S>(simd, u_a, d_a);
             for b in 0..a {
-                let d = &block[triangle.index(a, b) * stride..][..stride];
                 let u_b = &u[b * stride..(b + 1) * stride];
-                let d_b = &block[triangle.diagonal(b) * stride..][..stride];
-                let mut dots = [R::splat(simd, R::zeroed()); 4];
-                for v in 0..stride {
-                    // SAFETY: all five slices were cut to `stride` vectors.
-                    unsafe {
-                        let (d, u_a, u_b) = (
-                            *d.get_unchecked(v),
-                            *u_a.get_unchecked(v),
-                            *u_b.get_unchecked(v),
-                        );
-                        dots[0] = R::mul_add(simd, d, u_a, dots[0]);
-                        dots[1] = R::mul_add(simd, d, u_b, dots[1]);
-                        dots[2] = R::mul_add(simd, *d_b.get_unchecked(v), u_a, dots[2]);
-                        dots[3] = R::mul_add(simd, *d_a.get_unchecked(v), u_b, dots[3]);
-                    }
-                }
+                let rows = [
+                    row(triangle.index(a, b)),
+                    u_a,
+                    u_b,
+                    d_a,
+                    row(triangle.diagonal(b)),
+                ];
+                let [g_ab, g_ba, gamma_ab, gamma_ba] = dots_of_pair::<R, S>(simd, rows);
                 let (ab, ba) = (planes * (a * p + b), planes * (b * p + a));
-                gradient[ab] += R::sum(simd, dots[0]);
-                gradient[ba] += R::sum(simd, dots[1]);
+                gradient[ab] += g_ab;
+                gradient[ba] += g_ba;
                 if planes == 2 {
-                    let d = &block[(triangle.len() + triangle.index(a, b)) * stride..][..stride];
-                    gradient[ab + 1] += R::sum(simd, dot::<R, S>(simd, u_a, d));
-                    gradient[ba + 1] -= R::sum(simd, dot::<R, S>(simd, u_b, d));
+                    let d = row(triangle.len() + triangle.index(a, b));
+                    gradient[ab + 1] += dot::<R, S>(simd, u_a, d);
+                    gradient[ba + 1] -= dot::<R, S>(simd, u_b, d);
                 }
-                gamma[a * p + b] += R::sum(simd, dots[2]);
-                gamma[b * p + a] += R::sum(simd, dots[3]);
+                gamma[a * p + b] += gamma_ab;
+                gamma[b * p + a] += gamma_ba;
             }
         }
     }
 }
 
+/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b over rows of equal length: D_ab, u_a, u_b, D_aa and D_bb.
 #[inline(always)]
-pub(super) fn dot<R: Real, S: Simd>(
+fn dots_of_pair<R: Real, S: Simd>(
     simd: S,
-    x: &[R::Vector<S>],
-    y: &[R::Vector<S>],
-) -> R::Vector<S> {
-    let mut sum = R::splat(simd, R::zeroed());
-    for (x, y) in x.iter().zip(y) {
-        sum = R::mul_add(simd, *x, *y, sum);
-    }
-    sum
+    [d, u_a, u_b, d_a, d_b]: [&[R::Vector<S>]; 5],
+) -> [f64; 4] {
+    with_vectors_per_group!(R, S, H => {
+        let [d, u_a, u_b, d_a, d_b] = [d, u_a, u_b, d_a, d_b].map(|row| row.as_chunks::<H>().0);
+        let mut dots = [LaneSums::<R, S, H>::zero(simd); 4];
+        let entries = d.iter().zip(u_a.iter().zip(u_b));
+        for ((d, (u_a, u_b)), (d_a, d_b)) in entries.zip(d_a.iter().zip(d_b)) {
+            for h in 0..H {
+                dots[0].add_product(simd, h, d[h], u_a[h]);
+                dots[1].add_product(simd, h, d[h], u_b[h]);
+                dots[2].add_product(simd, h, d_b[h], u_a[h]);
+                dots[3].add_product(simd, h, d_a[h], u_b[h]);
+            }
+        }
+        dots.map(LaneSums::total)
+    })
 }

@@ -1,10 +1,11 @@
 //! The product of the exact Hessian with a matrix, by a pass over a block.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::coefficients::Left;
+use super::fit::add_rows;
 use super::transform::half_product;
-use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
 use crate::criterion::Criterion;
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
@@ -25,8 +26,10 @@ pub fn accumulate_product<T: Scalar>(
     assert_eq!((sums.rows(), sums.columns()), (p, p));
     let left = Left::new(e);
     let mut scratch = Scratch::new();
-    let scratch = scratch.room(left.scratch_len() + 2 * p * lanes);
-    let (tables, half) = scratch.split_at_mut(2 * p * lanes);
+    let totals_len = LANES * T::PLANES * p * p;
+    let scratch = scratch.room(left.scratch_len() + 2 * p * lanes + totals_len);
+    let (tables, rest) = scratch.split_at_mut(2 * p * lanes);
+    let (totals, half) = rest.split_at_mut(totals_len);
     let (first, second) = tables.split_at_mut(p * lanes);
     run(Product {
         criterion,
@@ -36,13 +39,14 @@ pub fn accumulate_product<T: Scalar>(
         sums: reals_mut(sums.as_mut_slice()),
         first,
         second,
+        totals,
         half,
     });
 }
 
 /// Not generic, so that it is compiled here and not in every crate that asks for a product.
 fn run(task: Product<'_>) {
-    Arch::new().dispatch(task);
+    arch().dispatch(task);
 }
 
 struct Product<'a> {
@@ -55,6 +59,8 @@ struct Product<'a> {
     /// u and −v, rows of `lanes` numbers.
     first: &'a mut [f64],
     second: &'a mut [f64],
+    /// Partial sums of the product, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
+    totals: &'a mut [f64],
     half: &'a mut [f64],
 }
 
@@ -81,26 +87,31 @@ impl WithSimd for Product<'_> {
         let (first, second) = (vectors::<S>(self.first), vectors::<S>(self.second));
         let half = &mut vectors_mut::<S>(self.half)[..self.left.half_len(1)];
         let stride = vectors_per_row::<f64, S>(lanes);
+        let per_group = vectors_per_group::<f64, S>();
+        self.totals.fill(0.0);
+        let totals = vectors_mut::<S>(self.totals);
         for at in 0..stride {
             half_product::<S, f64, 1>(simd, &self.left, block, stride, at, half);
             for a in 0..p {
                 let u = first[a * stride + at];
                 let row = &half[planes * a * p..];
                 let t = simd.mul_f64s(second[a * stride + at], row[a]);
-                let sums = &mut self.sums[planes * a * p..][..planes * p];
-                for (b, sum) in sums.chunks_exact_mut(planes).enumerate() {
+                let mut add = |part: usize, b: usize, d: S::f64s| {
+                    let place = ((planes * a + part) * p + b) * per_group + at % per_group;
+                    let term = simd.mul_f64s(row[part * p + b], u);
+                    let term = simd.negate_mul_add_e_f64s(d, t, term);
+                    totals[place] = simd.add_f64s(totals[place], term);
+                };
+                for b in 0..p {
                     let place = triangle.index(a, b) * stride + at;
-                    let term = simd.mul_f64s(row[b], u);
-                    let term = simd.negate_mul_add_e_f64s(block[place], t, term);
-                    sum[0] += simd.reduce_sum_f64s(term);
+                    add(0, b, block[place]);
                     if planes == 2 {
                         let d = block[triangle.len() * stride + place];
-                        let d = if a < b { simd.neg_f64s(d) } else { d };
-                        let term = simd.mul_f64s(row[p + b], u);
-                        sum[1] += simd.reduce_sum_f64s(simd.negate_mul_add_e_f64s(d, t, term));
+                        add(1, b, if a < b { simd.neg_f64s(d) } else { d });
                     }
                 }
             }
         }
+        add_rows(p, planes, self.totals, self.sums);
     }
 }

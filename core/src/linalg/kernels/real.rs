@@ -40,8 +40,8 @@ pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + SubAssign + Send
         y: Self::Vector<S>,
         z: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// The sum of a vector's numbers.
-    fn sum<S: Simd>(simd: S, x: Self::Vector<S>) -> f64;
+    /// The sum of [`LANES`](Self::LANES) numbers, given as vectors: the upper half is added to the lower half until one number is left.
+    fn sum_of_lanes<V: Pod>(lanes: V) -> f64;
     /// Subtracts the sum of each two neighbours of a vector from the number in their place among so many pairs; of a vector of one, itself.
     ///
     /// # Safety
@@ -65,7 +65,7 @@ pub trait ReadAs<N: Real>: Pod + Send + Sync {
 
 macro_rules! operations {
     ($vectors:ident, $as_simd:ident, $as_mut_simd:ident, $splat:ident, $add:ident, $sub:ident, $neg:ident,
-     $mul:ident, $mul_add:ident, $reduce_sum:ident) => {
+     $mul:ident, $mul_add:ident) => {
         type Vector<S: Simd> = S::$vectors;
 
         #[inline(always)]
@@ -118,8 +118,16 @@ macro_rules! operations {
         }
 
         #[inline(always)]
-        fn sum<S: Simd>(simd: S, x: S::$vectors) -> f64 {
-            simd.$reduce_sum(x).widened()
+        fn sum_of_lanes<V: Pod>(lanes: V) -> f64 {
+            let mut lanes: [Self; Self::LANES] = bytemuck::cast(lanes);
+            let mut half = Self::LANES / 2;
+            while half > 0 {
+                for l in 0..half {
+                    lanes[l] = lanes[l] + lanes[l + half];
+                }
+                half /= 2;
+            }
+            lanes[0].widened()
         }
 
         #[inline(always)]
@@ -161,8 +169,7 @@ impl Real for f64 {
         sub_f64s,
         neg_f64s,
         mul_f64s,
-        mul_add_e_f64s,
-        reduce_sum_f64s
+        mul_add_e_f64s
     );
 
     #[inline(always)]
@@ -188,8 +195,7 @@ impl Real for f32 {
         sub_f32s,
         neg_f32s,
         mul_f32s,
-        mul_add_e_f32s,
-        reduce_sum_f32s
+        mul_add_e_f32s
     );
 
     #[inline(always)]

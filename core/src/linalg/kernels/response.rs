@@ -1,14 +1,15 @@
 //! How the diagonals of a least-squares fit respond to a change E of A, and the sums that make the exact Hessian
 //! from it: O(p²) per matrix, once the products Cⁱ A are there.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, right};
 use super::diagonals::combine;
-use super::fit::add_rows;
-use super::moments::{MomentSums, dot};
+use super::fit::{add_rows, add_to_partial_sums};
+use super::lane_sums::{dot, with_vectors_per_group};
+use super::moments::MomentSums;
 use super::transform::half_product;
-use super::{LANES, planes, vectors, vectors_mut, vectors_per_row};
+use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, reals_mut};
 
 /// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order in which [`accumulate_response`] reads them.
@@ -33,7 +34,7 @@ pub fn fit_products<T: Scalar>(
 
 /// Not generic, so that it is compiled here and not in every crate that asks for products.
 fn write_products(task: Products<'_>) {
-    Arch::new().dispatch(task);
+    arch().dispatch(task);
 }
 
 struct Products<'a> {
@@ -118,7 +119,7 @@ pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut Mom
 
 /// Not generic, so that it is compiled here and not in every crate that asks for a response.
 fn run(task: Response<'_>) {
-    Arch::new().dispatch(task);
+    arch().dispatch(task);
 }
 
 struct Response<'a> {
@@ -133,7 +134,7 @@ struct Response<'a> {
     /// The parts of its entries one after the other.
     gradient: &'a mut [f64],
     gamma: &'a mut Matrix,
-    /// The gradient's sums, lane by lane; row a is the real parts, and then the imaginary ones.
+    /// The gradient's partial sums, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
     totals: &'a mut [f64],
     /// λⁱ of two vectors of matrices.
     diagonals: &'a mut [f64],
@@ -150,20 +151,21 @@ impl WithSimd for Response<'_> {
     fn with_simd<S: Simd>(mut self, simd: S) {
         let p = self.inverse.rows();
         let stride = vectors_per_row::<f64, S>(self.weights.len());
-        vectors_mut::<S>(self.totals).fill(simd.splat_f64s(0.0));
-        for at in (0..stride - stride % 2).step_by(2) {
-            self.slice::<S, 2>(simd, stride, at);
-        }
-        if stride % 2 == 1 {
-            self.slice::<S, 1>(simd, stride, stride - 1);
-        }
-        add_rows(simd, p, self.planes, self.totals, self.gradient);
+        self.totals.fill(0.0);
+        with_vectors_per_group!(f64, S, H => {
+            for at in (0..stride - stride % 2).step_by(2) {
+                self.slice::<S, 2, H>(simd, stride, at);
+            }
+            if stride % 2 == 1 {
+                self.slice::<S, 1, H>(simd, stride, stride - 1);
+            }
+        });
+        add_rows(p, self.planes, self.totals, self.gradient);
         let (fitted, weighted) = (vectors::<S>(self.fitted), vectors::<S>(self.weighted));
         let row = |a: usize| a * stride..(a + 1) * stride;
         for a in 0..p {
             for b in 0..p {
-                let sum = dot::<f64, S>(simd, &weighted[row(a)], &fitted[row(b)]);
-                self.gamma[(a, b)] += simd.reduce_sum_f64s(sum);
+                self.gamma[(a, b)] += dot::<f64, S>(simd, &weighted[row(a)], &fitted[row(b)]);
             }
         }
     }
@@ -171,7 +173,12 @@ impl WithSimd for Response<'_> {
 
 impl Response<'_> {
     #[inline(always)]
-    fn slice<S: Simd, const W: usize>(&mut self, simd: S, stride: usize, at: usize) {
+    fn slice<S: Simd, const W: usize, const H: usize>(
+        &mut self,
+        simd: S,
+        stride: usize,
+        at: usize,
+    ) {
         let p = self.inverse.rows();
         let inner = self.planes * p;
         let products = &vectors::<S>(self.products)[at * p * inner..(at + W) * p * inner];
@@ -199,12 +206,8 @@ impl Response<'_> {
                 scaled[w] = simd.mul_f64s(weights[w], scaled[w]);
             }
             weighted[a * stride + at..][..W].copy_from_slice(&scaled);
-            let (values, _) = row.as_chunks::<W>();
-            for (sum, value) in totals[a * inner..(a + 1) * inner].iter_mut().zip(values) {
-                for w in 0..W {
-                    *sum = simd.mul_add_e_f64s(value[w], scaled[w], *sum);
-                }
-            }
+            let sums = &mut totals[a * inner * H..(a + 1) * inner * H];
+            add_to_partial_sums::<S, W, H>(simd, at, row, scaled, sums);
         }
     }
 }

@@ -7,9 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::{Real, RotationSums, width};
+use super::lane_sums::{LaneSums, with_vectors_per_group};
+use super::{Real, RotationSums, arch, width};
 use crate::linalg::{Scalar, Triangle};
 
 /// Matrices in a block.
@@ -63,7 +64,7 @@ pub fn rotation_sums_of_round<T: Scalar>(
         0
     );
     assert_eq!(pairs.len(), out.len());
-    Arch::new().dispatch(Sums {
+    arch().dispatch(Sums {
         p,
         blocks,
         pairs,
@@ -83,10 +84,16 @@ impl<T: Scalar> WithSimd for Sums<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let (triangle, per_entry, plane) = layout::<S>(self.p);
+        with_vectors_per_group!(f32, S, H => self.sums::<S, H>(simd));
+    }
+}
+
+impl<T: Scalar> Sums<'_, T> {
+    /// The sums of all pairs, where H vectors hold an entry of all matrices of a block.
+    #[inline(always)]
+    fn sums<S: Simd, const H: usize>(self, simd: S) {
+        let (triangle, _, plane) = layout::<S>(self.p);
         let blocks = f32::vectors::<S>(self.blocks);
-        let zero = simd.splat_f32s(0.0);
-        let sum = |x: S::f32s| f64::from(simd.reduce_sum_f32s(x));
         for (pair, out) in self.pairs.iter().zip(self.out) {
             let (a, b) = (pair.a, pair.b);
             let entries = [
@@ -94,33 +101,34 @@ impl<T: Scalar> WithSimd for Sums<'_, T> {
                 triangle.diagonal(b),
                 triangle.index(a, b),
             ];
-            let [aa, bb, ab] = entries.map(|entry| entry * per_entry);
+            let [aa, bb, ab] = entries.map(|entry| entry * H);
             // With h = aa − bb and g = 2ab: Σ h² − (Re g)², Σ h Re g, Σ h Im g, Σ (Re g)² − (Im g)², Σ Re g Im g.
-            let mut sums = [zero; 5];
+            let mut sums = [LaneSums::<f32, S, H>::zero(simd); 5];
             for block in blocks.chunks_exact(T::PLANES * plane) {
-                for v in 0..per_entry {
+                for v in 0..H {
                     let h = simd.sub_f32s(block[aa + v], block[bb + v]);
                     let re = simd.add_f32s(block[ab + v], block[ab + v]);
-                    sums[0] = simd.mul_add_e_f32s(h, h, sums[0]);
-                    sums[0] = simd.mul_add_e_f32s(simd.neg_f32s(re), re, sums[0]);
-                    sums[1] = simd.mul_add_e_f32s(h, re, sums[1]);
+                    sums[0].add_product(simd, v, h, h);
+                    sums[0].add_product(simd, v, simd.neg_f32s(re), re);
+                    sums[1].add_product(simd, v, h, re);
                     if T::PLANES == 2 {
                         let im = block[plane + ab + v];
                         let im = simd.add_f32s(im, im);
-                        sums[2] = simd.mul_add_e_f32s(h, im, sums[2]);
-                        sums[3] = simd.mul_add_e_f32s(re, re, sums[3]);
-                        sums[3] = simd.mul_add_e_f32s(simd.neg_f32s(im), im, sums[3]);
-                        sums[4] = simd.mul_add_e_f32s(re, im, sums[4]);
+                        sums[2].add_product(simd, v, h, im);
+                        sums[3].add_product(simd, v, re, re);
+                        sums[3].add_product(simd, v, simd.neg_f32s(im), im);
+                        sums[4].add_product(simd, v, re, im);
                     }
                 }
             }
             let mut imaginary = [0.0; 3];
             if T::PLANES == 2 {
-                imaginary = [2.0 * sum(sums[2]), sum(sums[3]), 2.0 * sum(sums[4])];
+                let [_, _, off, square, imaginary_square] = sums.map(LaneSums::total);
+                imaginary = [2.0 * off, square, 2.0 * imaginary_square];
             }
             *out = RotationSums {
-                on: sum(sums[0]),
-                off: T::from_parts(2.0 * sum(sums[1]), imaginary[0]),
+                on: sums[0].total(),
+                off: T::from_parts(2.0 * sums[1].total(), imaginary[0]),
                 square: T::from_parts(imaginary[1], imaginary[2]),
             };
         }
@@ -137,8 +145,8 @@ pub fn rotate_round(p: usize, planes: usize, blocks: &mut [f32], pairs: &[Rotate
     assert!(pairs.iter().all(|pair| pair.b < pair.a && pair.a < p));
     assert!(pairs.is_sorted_by_key(|pair| pair.a));
     match planes {
-        1 => Arch::new().dispatch(Round::<1> { p, blocks, pairs }),
-        _ => Arch::new().dispatch(Round::<2> { p, blocks, pairs }),
+        1 => arch().dispatch(Round::<1> { p, blocks, pairs }),
+        _ => arch().dispatch(Round::<2> { p, blocks, pairs }),
     }
 }
 

@@ -3,9 +3,9 @@
 //! What decides the steps, and what they change of it, is a small copy that stays in the nearest caches. The entries between
 //! selected components and others are then read and written once for all steps together.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::{planes, vectors_mut, vectors_per_row};
+use super::{arch, planes, vectors_mut, vectors_per_row};
 use crate::linalg::{Scalar, Triangle};
 
 /// At most so many components are selected at once, unless all are: with more, what is set apart outgrows the caches.
@@ -95,7 +95,7 @@ pub fn rejoin(
             plane[triangle.index(a, b) * lanes..][..lanes].copy_from_slice(row);
         }
     }
-    Arch::new().dispatch(Others {
+    arch().dispatch(Others {
         triangle,
         block,
         lanes,

@@ -3,11 +3,11 @@
 
 use std::cmp::Ordering;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
 use super::small_transform::{self, Slice};
-use super::{LANES, Real, planes, vectors_per_row, width};
+use super::{LANES, Real, arch, planes, vectors_per_row, width};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
 
 /// A congruence of one block, and where its results go.
@@ -69,7 +69,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
 /// Apart, so that it is compiled for real and complex matrices at once.
 #[inline(never)]
 fn run<R: Real>(task: Sliced<'_, R>) {
-    Arch::new().dispatch(task);
+    arch().dispatch(task);
 }
 
 struct Sliced<'a, R: Real> {

@@ -6,9 +6,10 @@ use super::{Group, InMemory, Work};
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, Recycled, Scalar, kernels, unpacked};
+use crate::matrices::build::block_energy;
 use crate::matrices::groups::{self, add_slices, packed_len};
 use crate::matrices::{
-    FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
+    Balanced, FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
 };
 use crate::statistics::{Hessian, Statistics};
 
@@ -33,22 +34,41 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     }
 
     #[inline(never)] // see instances.rs
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
         let p = self.dimension();
         let metric = start_sums::inner_product_weights(metric);
         let sums = self.sum(
             Work::Entries,
             |group| {
-                let mut sums = vec![0.0; packed_len::<T>(p)];
+                let mut sums = vec![0.0; 2 * packed_len::<T>(p)];
                 for block in &mut group.blocks {
                     block.inverse_sizes = start_sums::inverse_sizes(p, &block.original, &metric);
-                    start_sums::add_scaled(&block.original, &block.inverse_sizes, &mut sums);
+                    start_sums::add_balanced(&block.original, &block.inverse_sizes, &mut sums);
                 }
                 sums
             },
             add_slices,
         );
-        Ok(unpacked(p, &sums))
+        Ok(start_sums::balanced(p, &sums))
+    }
+
+    #[inline(never)] // see instances.rs
+    fn second_moment(&mut self) -> Result<Matrix<T>, Error> {
+        let p = self.dimension();
+        let add = |total: &mut Matrix<T>, part: &Matrix<T>| {
+            linalg::add_multiple(total.as_mut_slice(), 1.0, part.as_slice());
+        };
+        Ok(self.sum(
+            Work::Products,
+            |group| {
+                let mut sums = Matrix::zeros(p, p);
+                for block in &group.blocks {
+                    add(&mut sums, &block_energy(&block.original));
+                }
+                sums
+            },
+            add,
+        ))
     }
 
     #[inline(never)] // see instances.rs

@@ -6,9 +6,11 @@ use super::pass::{Sums, Workspace, pass};
 use super::{Block, OnDisk, transform};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar, kernels};
-use crate::matrices::build::block_constants;
+use crate::matrices::build::{block_constants, block_energy};
 use crate::matrices::groups::{self, add_slices};
-use crate::matrices::{FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, start_sums};
+use crate::matrices::{
+    Balanced, FinalSums, LinePoint, Probe, Summary, Tables, WorkingSet, start_sums,
+};
 use crate::statistics::{Hessian, Statistics};
 use crate::update;
 
@@ -26,19 +28,32 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
     }
 
     #[inline(never)] // see instances.rs
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Matrix<T>, Error> {
+    fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
         let p = self.dimension();
         self.metric = start_sums::inner_product_weights(metric);
         let metric = &self.metric;
         let sums = self.sum(
-            || vec![0.0; groups::packed_len::<T>(p)],
+            || vec![0.0; 2 * groups::packed_len::<T>(p)],
             |sums, block, _| {
                 let inverse_sizes = start_sums::inverse_sizes(p, block, metric);
-                start_sums::add_scaled(block, &inverse_sizes, sums);
+                start_sums::add_balanced(block, &inverse_sizes, sums);
             },
             add_slices,
         )?;
-        Ok(linalg::unpacked(p, &sums))
+        Ok(start_sums::balanced(p, &sums))
+    }
+
+    #[inline(never)] // see instances.rs
+    fn second_moment(&mut self) -> Result<Matrix<T>, Error> {
+        let p = self.dimension();
+        let add = |total: &mut Matrix<T>, part: &Matrix<T>| {
+            linalg::add_multiple(total.as_mut_slice(), 1.0, part.as_slice());
+        };
+        self.sum(
+            || Matrix::zeros(p, p),
+            |sums, block, _| add(sums, &block_energy(block)),
+            add,
+        )
     }
 
     #[inline(never)] // see instances.rs

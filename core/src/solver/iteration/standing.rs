@@ -30,9 +30,9 @@ pub(super) enum Matrices {
 }
 
 impl<T: Scalar> Iteration<'_, '_, T> {
-    /// Makes sure that a ĝ below the tolerance is that of B: the matrices Dⁱ have come here step by
-    /// step, and rounding has come with them. Their mean tells how much; if it may matter, they are
-    /// made anew.
+    /// Makes sure that a ĝ below the tolerance is that of B. The matrices Dⁱ were updated from step to step, and their rounding errors
+    /// with them. Unless both a bound of these errors and the drift of the mean are negligible beside the tolerance, the Dⁱ are recomputed
+    /// from B.
     pub fn confirm(&mut self) -> Result<(), Error> {
         // A fit is always one of the matrices as they came. In single precision a tolerance is reached only on the way to
         // another one, and has fewer digits.
@@ -41,7 +41,8 @@ impl<T: Scalar> Iteration<'_, '_, T> {
         if !moved || self.gradient_norm() > self.settings.tolerance {
             return Ok(());
         }
-        if !self.has_drifted(0.1 * self.settings.tolerance)? {
+        let negligible = 0.1 * self.settings.tolerance;
+        if !self.may_be_wrong_by(negligible) && !self.has_drifted(negligible)? {
             return Ok(());
         }
         self.renew()?;
@@ -49,6 +50,14 @@ impl<T: Scalar> Iteration<'_, '_, T> {
             self.failed_confirmations += 1;
         }
         Ok(())
+    }
+
+    /// Whether the rounding errors of the Dⁱ may change entries of the gradient by more than that. Errors that are relative to the energy of
+    /// the whole set, as those of the Frobenius criterion, never do.
+    fn may_be_wrong_by(&self, error: f64) -> bool {
+        let summary = self.set.summary();
+        let likelihood = summary.criterion == Criterion::Likelihood;
+        likelihood && self.errors.gradient_bound(&self.b, &summary.mean) > error
     }
 
     /// Whether the mean of the Dⁱ is farther from B C̄ Bᴴ than that share of its size. Where all components count

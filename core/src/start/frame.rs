@@ -1,0 +1,150 @@
+//! Intrinsic coordinates: axes that belong to the matrices, not to the channels in which they are written.
+//!
+//! The likelihood does not depend on coordinates: Cⁱ and Q Cⁱ Qᴴ (any invertible Q) have the same minima, up to B → B Q⁻¹. The other criteria,
+//! and the likelihood over rotations, have this invariance for unitary Q. A start that makes random choices in the
+//! coordinates of the channels leads to other local minima when channels are reordered, rescaled or mixed, or when
+//! eigenvectors come with other signs on another processor. In a frame T that the matrices themselves define, T(Q C Qᴴ) = T(C) Q⁻¹, it does not.
+//!
+//! The axes are eigenvectors of a matrix that is transformed along with the set; their signs (phases, if they are complex) make Σ_i w_i Yⁱ_00 Yⁱ_0a
+//! positive for Yⁱ = T Cⁱ Tᴴ. Where eigenvalues coincide, rounding decides. If all Yⁱ_0a vanish, signs have no
+//! effect.
+
+use super::eigen;
+use crate::Error;
+use crate::linalg::kernels::LANES;
+use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
+use crate::matrices::WorkingSet;
+
+/// T for which Σ_i w_i T Cⁱ Tᴴ / s_i = I, where the sizes s_i = tr(C̄⁻¹ Cⁱ)/p take the scale of single matrices away. The axes
+/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates.
+pub(super) fn whitening<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
+    let whitener = whitener(&set.summary().mean)?;
+    let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
+    let balanced = set.balance(&inverse_mean)?;
+    let whitener = self::whitener(&balanced.mean)?;
+    let half = linalg::product(&whitener, &balanced.excess);
+    let (_, axes) = eigen(&linalg::product_adjoint(&half, &whitener))?;
+    with_intrinsic_signs(set, linalg::product(&axes, &whitener))
+}
+
+/// A unitary T: eigenvectors of Σ_i w_i Cⁱ Cⁱ.
+pub(super) fn rotation<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
+    let axes = principal_axes(set)?;
+    with_intrinsic_signs(set, axes)
+}
+
+/// Eigenvectors of Σ_i w_i Cⁱ Cⁱ, of any sign.
+pub(super) fn principal_axes<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
+    Ok(eigen(&set.second_moment()?)?.1)
+}
+
+/// The inverse of the Cholesky factor, which does not depend on the units of the channels.
+fn whitener<T: Scalar>(mean: &Matrix<T>) -> Result<Matrix<T>, Error> {
+    let factor = linalg::cholesky(mean).ok_or(Error::NoEigenvalues)?;
+    Ok(linalg::lower_inverse(&factor))
+}
+
+/// Rows of B with signs (phases) that make Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² positive, Dⁱ = B Cⁱ Bᴴ.
+pub(super) fn with_intrinsic_signs<T: Scalar>(
+    set: &mut dyn WorkingSet<T>,
+    mut b: Matrix<T>,
+) -> Result<Matrix<T>, Error> {
+    let p = b.rows();
+    // ⟨Cⁱ, S⟩ = Dⁱ_00 for S = b₀ᴴ b₀: the first of a group of matrices, the others are zero.
+    let triangle = Triangle::new(p);
+    let first = b.row(0).to_vec();
+    let mut matrices = vec![0.0; T::PLANES * triangle.len() * LANES];
+    let (rows, _) = matrices.as_chunks_mut::<LANES>();
+    for (entry, (k, l)) in triangle.pairs().enumerate() {
+        let x = first[k].conj() * first[l];
+        rows[entry][0] = x.real();
+        if T::PLANES == 2 {
+            rows[triangle.len() + entry][0] = x.imaginary();
+        }
+    }
+    let mut sums = vec![0.0; matrices.len()];
+    set.correlate(&matrices, &mut sums)?;
+    let sums: Vec<f64> = sums.iter().step_by(LANES).copied().collect();
+    let image: Matrix<T> = unpacked(p, &sums);
+    let half = linalg::product(&Matrix::from_rows(1, p, first), &image);
+    let couplings = linalg::product_adjoint(&half, &b);
+    for a in 1..p {
+        let coupling = couplings[(0, a)];
+        let phase = coupling / coupling.abs();
+        if phase.abs().is_finite() {
+            b.row_mut(a).iter_mut().for_each(|x| *x *= phase);
+        }
+    }
+    Ok(b)
+}
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::matrices::InMemory;
+    use crate::start::SplitMix;
+    use crate::{Criterion, MatrixSet, SetOptions, c64, synthetic};
+
+    /// The matrices Q Cⁱ Qᴴ of a real set.
+    fn transformed<T: Scalar>(
+        set: &MatrixSet,
+        q: &Matrix<T>,
+        criterion: Criterion,
+    ) -> MatrixSet<T> {
+        let (n, p) = (set.len(), q.rows());
+        let mut data = Vec::new();
+        for i in 0..n {
+            let c = Matrix::from_real(&set.matrix(i));
+            let half = linalg::product(q, &c);
+            data.extend_from_slice(linalg::product_adjoint(&half, q).as_slice());
+        }
+        let options = SetOptions::default().criterion(criterion);
+        MatrixSet::with_options(&data, n, p, &options).unwrap()
+    }
+
+    fn assert_equivariant<T: Scalar>(
+        criterion: Criterion,
+        q: &Matrix<T>,
+        frame: impl Fn(&mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error>,
+    ) {
+        let p = q.rows();
+        let plain = synthetic::noisy(30, p, 0.5, 3);
+        let plain_set = transformed(&plain, &Matrix::<T>::identity(p), criterion);
+        let mixed_set = transformed(&plain, q, criterion);
+        let one = frame(&mut InMemory::new(&plain_set)).unwrap();
+        let other = frame(&mut InMemory::new(&mixed_set)).unwrap();
+        let other = linalg::product(&other, q);
+        // The first axis may have any sign (phase); the others follow it.
+        let phase = linalg::product_adjoint(
+            &Matrix::from_rows(1, p, other.row(0).to_vec()),
+            &Matrix::from_rows(1, p, one.row(0).to_vec()),
+        )[(0, 0)];
+        let phase = phase / phase.abs();
+        for (x, y) in one.as_slice().iter().zip(other.as_slice()) {
+            assert!((*x * phase - *y).abs() < 1e-9, "{x:?} {y:?}");
+        }
+    }
+
+    fn random<T: Scalar>(p: usize) -> Matrix<T> {
+        let mut random = SplitMix(5);
+        Matrix::from_fn(p, p, |_, _| T::from_parts(random.next(), random.next()))
+    }
+
+    #[test]
+    fn whitened_frames_follow_any_mixing_of_the_channels() {
+        assert_equivariant(Criterion::Likelihood, &random::<f64>(6), |set| {
+            whitening(set)
+        });
+        assert_equivariant(Criterion::Likelihood, &random::<c64>(6), |set| {
+            whitening(set)
+        });
+    }
+
+    #[test]
+    fn rotated_frames_follow_rotations_of_the_channels() {
+        let real = linalg::reorthogonalize(&random::<f64>(6));
+        assert_equivariant(Criterion::Frobenius, &real, |set| rotation(set));
+        let complex = linalg::reorthogonalize(&random::<c64>(6));
+        assert_equivariant(Criterion::Frobenius, &complex, |set| rotation(set));
+    }
+}
