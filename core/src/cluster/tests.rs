@@ -289,9 +289,9 @@ fn a_solve_asks_no_more_than_it_must() {
     let with_hessian = |q: &Question| matches!(q, Question::Advance { hessian: true, .. });
     assert!(count(with_hessian) + 2 >= found.iterations);
     let others = count(|q| matches!(q, Question::LinePoint { .. } | Question::Hessian { .. }));
-    // The start asks two, the sample one; then the first point, two for each iteration but the last, which
-    // goes to its point at once, and at the end the final sums.
-    assert_eq!(asked.len(), 4 + 2 * found.iterations + others);
+    // Three questions for the start, one for the sample; then the first point, two for each iteration but the last, which
+    // needs no line search, and at the end the final sums.
+    assert_eq!(asked.len(), 5 + 2 * found.iterations + others);
     let set = MatrixSet::new(&made.data, n, P).unwrap();
     let expected = diagonalize(&set, &Settings::default()).unwrap();
     near(found.b.as_slice(), expected.b.as_slice(), 1e-6);

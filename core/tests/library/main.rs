@@ -10,6 +10,7 @@ mod invariance;
 mod least_squares;
 mod observers;
 mod on_disk;
+mod processors;
 mod properties;
 mod reference;
 mod rotations;

@@ -114,13 +114,14 @@ fn starts_that_are_solved_at_a_time_are_those_solved_one_by_one() {
         assert_eq!(record.kind == StepKind::Start, k == 0);
     }
     assert!(answer.history.is_sorted_by(|x, y| x.passes < y.passes));
-    // Starts come one after the other, and then the best again.
-    let turns = heard.iter().map(|record| record.start);
-    let mut turns: Vec<usize> = turns.collect();
-    turns.dedup();
-    let mut expected = vec![0, 1, 2, 3, 4, 5, own];
-    expected.dedup();
-    assert_eq!(turns, expected);
+    // Starts come one after the other; of these some are then solved to the tolerance.
+    let mut turns: Vec<usize> = Vec::new();
+    for record in &heard {
+        if !turns.contains(&record.start) {
+            turns.push(record.start);
+        }
+    }
+    assert_eq!(turns, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]

@@ -39,8 +39,6 @@ mod tests;
 mod transform;
 
 use arch::arch;
-#[cfg(any(test, feature = "internals"))]
-pub use arch::{VectorLimit, limit_vectors};
 pub use cholesky::cholesky_pivots;
 pub use combine::{column_products, combine, combine_many, correlate, correlate_many};
 pub use diagonals::line_diagonals;
