@@ -95,11 +95,12 @@ impl CarriedErrors {
     pub fn gradient_bound<T: Scalar>(&self, b: &Matrix<T>, mean: &Matrix<T>) -> f64 {
         let half = linalg::product(b, mean);
         let power = |a: usize| linalg::dot(half.row(a), b.row(a));
-        let largest = (0..b.rows()).map(|a| self.0[a] / power(a));
+        let largest = (0..b.rows()).map(|a| self.0[a].sqrt() / power(a));
         let largest = largest.fold(0.0, |most: f64, ratio| {
             // NaN counts as infinite.
             if ratio <= most { most } else { ratio }
         });
+        let largest = largest * self.most().sqrt();
         POWER_RANGE * f64::EPSILON * largest
     }
 

@@ -334,3 +334,47 @@ class TestFailure:
         result = codiag.diagonalize(noisy, tol=1e-300, on_failure="ignore")
         assert result.status == "no further decrease"
         assert result.gradient_norm < 1e-12
+
+
+def exact_gradient(C, B):
+    """The relative gradient in extended precision."""
+    C, B = C.astype(np.longdouble), B.astype(np.longdouble)
+    D = np.einsum("ab,nbc,dc->nad", B, C, B, optimize=False)
+    powers = np.einsum("naa->na", D)
+    return (np.mean(D / powers[:, :, None], 0) - np.eye(len(B))).astype(float)
+
+
+def ill_conditioned(seed):
+    """Exactly diagonalizable sets with condition numbers of 1e6 to 1e16."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 8))
+    A = rng.standard_normal((p, p))
+    powers = np.exp(2 * rng.standard_normal((3 * p, p)))
+    if seed % 2:
+        T = np.diag(10.0 ** rng.uniform(-4, 4, p))
+    else:
+        T = np.eye(p)
+        T[1] = T[0]
+        T += 10.0 ** -rng.uniform(2, 4) * np.eye(p)
+    A = T @ A
+    C = (A * powers[:, None, :]) @ A.T
+    return (C + C.transpose(0, 2, 1)) / 2
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).eps > 1e-18, reason="there is no extended precision here"
+)
+def test_converged_holds_in_extended_precision():
+    statuses = set()
+    for seed in range(60):
+        C = ill_conditioned(seed)
+        if np.linalg.eigvalsh(C).min() <= 0:
+            continue
+        for orthogonal in (True, False):
+            result = codiag.diagonalize(C, orthogonal=orthogonal, on_failure="ignore")
+            G = exact_gradient(C, result.B)
+            norm = np.linalg.norm(G - G.T if orthogonal else G) / len(G) ** 0.5
+            statuses.add(result.converged)
+            if result.converged:
+                assert norm < 1e-7, (seed, orthogonal, norm)
+    assert statuses == {True, False}

@@ -22,7 +22,8 @@ pub(super) fn assemble<T: Scalar>(
     } = outcome;
     let p = b.rows();
     let last = history.last().expect("a solve records its start");
-    let (b, statistics) = if statistics.is_some() {
+    let is_last_point = statistics.is_some();
+    let (b, statistics) = if is_last_point {
         (b, statistics)
     } else {
         // Sweeps over pairs leave the gauge, in which ĝ is measured.
@@ -96,9 +97,11 @@ pub(super) fn assemble<T: Scalar>(
         status,
         iterations: last.iteration,
         loss,
-        gradient_norm: statistics.as_ref().map_or(last.gradient_norm, |s| {
-            criterion.stopping_measure(s, settings.orthogonal, summary)
-        }),
+        gradient_norm: statistics
+            .filter(|_| !is_last_point)
+            .map_or(last.gradient_norm, |s| {
+                criterion.stopping_measure(&s, settings.orthogonal, summary)
+            }),
         history,
         residuals,
         powers,

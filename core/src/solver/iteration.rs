@@ -123,6 +123,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar> {
     stalled: usize,
     /// How often ĝ turned out to be above the tolerance once the Dⁱ were made anew.
     failed_confirmations: usize,
+    /// What rounding has been measured to change in ĝ here; zero if it was not, or does not matter.
+    gradient_rounding: f64,
     /// Whether a step has led to an A without an inverse.
     pub dependent: bool,
     /// Whether the observer asked to stop.
@@ -167,16 +169,24 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             best: None,
             stalled: 0,
             failed_confirmations: 0,
+            gradient_rounding: 0.0,
             dependent: false,
             stopped: false,
         })
     }
 
-    /// ĝ here; over rotations, that of the antisymmetric part.
+    /// ĝ here; over rotations, that of the antisymmetric part. No smaller than what rounding is known to change in it.
     pub fn gradient_norm(&self) -> f64 {
         let summary = self.set.summary();
         let criterion = summary.criterion;
-        criterion.stopping_measure(&self.statistics, self.settings.orthogonal, summary)
+        let orthogonal = self.settings.orthogonal;
+        let computed = criterion.stopping_measure(&self.statistics, orthogonal, summary);
+        // As an operand of `max`, NaN would be lost.
+        if computed < self.gradient_rounding {
+            self.gradient_rounding
+        } else {
+            computed
+        }
     }
 
     /// Counts work, in transforms of the set.
@@ -320,6 +330,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             self.matrices = Matrices::Moved;
         }
         self.statistics = statistics;
+        self.gradient_rounding = 0.0;
         self.loss += change;
         if here.is_finite() && !self.gradient_norm().is_finite() {
             self.best = Some((here, old_b));

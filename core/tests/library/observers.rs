@@ -186,3 +186,21 @@ fn sets_can_be_sent_to_other_threads() {
     });
     assert!(solved.join().unwrap().unwrap().status.converged());
 }
+
+#[test]
+fn further_starts_never_end_higher_than_the_first() {
+    for (n, p, seed, restarts) in [
+        (68, 23, 25, 1),
+        (209, 27, 4, 10),
+        (40, 10, 1, 3),
+        (40, 10, 2, 3),
+        (20, 8, 3, 5),
+    ] {
+        let set = noisy(n, p, 1.0, seed);
+        let alone = diagonalize(&set, &Settings::default()).unwrap();
+        let best = diagonalize(&set, &Settings::default().restarts(restarts)).unwrap();
+        assert!(best.loss <= alone.loss + 1e-10, "{n} x {p}, seed {seed}");
+        assert_eq!(best.start_losses.len(), restarts + 1);
+        assert!((best.start_losses[0] - alone.loss).abs() <= 1e-10);
+    }
+}
