@@ -212,7 +212,9 @@ pub fn product_adjoint<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix
 /// conjugated eigenvectors, for which V M Vᴴ is diagonal.
 /// None if the iteration does not converge, which for finite input does not happen.
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    let (values, mut vectors) = T::hermitian_eigen(m)?;
+    let (scaled, unit) = in_units_of_largest(m);
+    let (mut values, mut vectors) = T::hermitian_eigen(&scaled)?;
+    values.iter_mut().for_each(|value| *value *= unit);
     for k in 0..vectors.rows() {
         let vector = vectors.row_mut(k);
         if let Some(phase) = phase_of_largest(vector.iter().copied()) {
@@ -238,18 +240,38 @@ pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> 
 
 /// The eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.
 pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
-    T::hermitian_eigenvalues(m)
+    let (scaled, unit) = in_units_of_largest(m);
+    let mut values = T::hermitian_eigenvalues(&scaled)?;
+    values.iter_mut().for_each(|value| *value *= unit);
+    Some(values)
 }
 
 /// The eigenvectors of a square matrix as columns; for a real one that has a complex pair, the real and the
 /// imaginary part of one. None if the iteration does not converge, which for finite input does not happen.
 pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    T::eigenvectors(m)
+    T::eigenvectors(&in_units_of_largest(m).0)
 }
 
 /// The singular values in descending order.
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
-    T::singular_values(m)
+    let (scaled, unit) = in_units_of_largest(m);
+    let mut values = T::singular_values(&scaled)?;
+    values.iter_mut().for_each(|value| *value *= unit);
+    Some(values)
+}
+
+/// The matrix divided by a power of two near its largest entry, and that power. The iterations of the eigenvalue solvers have
+/// absolute thresholds: eigenvectors of covariances in tesla² (1e-24) would have six digits.
+fn in_units_of_largest<T: Scalar>(m: &Matrix<T>) -> (Matrix<T>, f64) {
+    let largest = m.as_slice().iter().map(|x| x.abs()).fold(0.0, f64::max);
+    // Subnormal and zero matrices stay as they are.
+    if !(largest.is_normal() && largest.recip().is_normal()) {
+        return (m.clone(), 1.0);
+    }
+    let unit = largest.log2().floor().exp2();
+    let mut scaled = m.clone();
+    multiply(&mut scaled, unit.recip());
+    (scaled, unit)
 }
 
 /// The lower Cholesky factor L of m = L Lᴴ, or None if `m` is not positive definite.

@@ -74,6 +74,23 @@ fn grams_of_strided_rows_agree_with_products() {
 }
 
 #[test]
+fn eigenvectors_are_the_same_in_any_unit() {
+    let p = 40;
+    let half = Matrix::from_fn(p, p, |a, b| ((a * 7 + b * 13 + a * b) % 29) as f64 - 14.0);
+    let m = product_adjoint(&half, &half);
+    let (values, vectors) = hermitian_eigen(&m).unwrap();
+    for exponent in [-200, -80, 80, 200] {
+        let unit = 2.0_f64.powi(exponent);
+        let scaled = Matrix::from_fn(p, p, |a, b| m[(a, b)] * unit);
+        let (scaled_values, scaled_vectors) = hermitian_eigen(&scaled).unwrap();
+        assert_eq!(vectors, scaled_vectors);
+        for (x, y) in values.iter().zip(&scaled_values) {
+            assert_eq!(x * unit, *y);
+        }
+    }
+}
+
+#[test]
 fn eigenvectors_are_rows() {
     let m = example(6);
     let symmetric = product_adjoint(&m, &m);

@@ -1,0 +1,70 @@
+"""The sources of a recording do not depend on how its channels are written."""
+
+import numpy as np
+import pytest
+
+import codiag
+
+pytest.importorskip("sklearn")
+
+
+def recording(p, seconds, seed):
+    """Sources whose power and spectrum change slowly, mixed at random, with noise in every channel."""
+    rng = np.random.default_rng(seed)
+    samples = 100 * seconds
+    noise = rng.standard_normal((p, samples))
+    sources = noise.copy()
+    for lag in range(1, 4):
+        sources[:, lag:] += rng.uniform(-0.5, 0.8, (p, 1)) * noise[:, :-lag]
+    # A few sources have sparse bursts, which JADE separates.
+    sources *= np.repeat(np.exp(0.6 * rng.standard_normal((p, seconds))), 100, axis=1)
+    mixing = rng.standard_normal((p, p))
+    return mixing @ sources + 0.05 * rng.standard_normal((p, samples))
+
+
+def rewritings(p, seed):
+    rng = np.random.default_rng(seed)
+    return {
+        "permuted": np.eye(p)[rng.permutation(p)],
+        "in other units": np.diag(10.0 ** rng.uniform(-12, 12, p)),
+        "with other signs": np.diag(rng.choice([-1.0, 1.0], p)),
+        # Less the mean of all channels and of the old reference.
+        "re-referenced": np.eye(p) - 1 / (p + 1),
+        "mixed": rng.standard_normal((p, p)),
+    }
+
+
+def assert_same_sources(model, X, rewritings):
+    first = model.fit(X)
+    expected = first.transform(X)
+    for name, Q in rewritings.items():
+        again = type(model)(**model.get_params()).fit(Q @ X)
+        found = again.transform(Q @ X)
+        correlations = np.corrcoef(expected, found)[: len(expected), len(expected) :]
+        # Each component is found again, in the same place.
+        assert (abs(np.diag(correlations)) > 0.999).all(), name
+        loss, again_loss = first.result_.loss, again.result_.loss
+        assert again_loss == pytest.approx(loss, rel=1e-8, abs=1e-9), name
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        codiag.SourceSeparation(segments=40),
+        codiag.SourceSeparation(segments=40, method="quasi-newton"),
+        codiag.SOBI(lags=20),
+        codiag.AMUSE(),
+        codiag.JADE(),
+    ],
+    ids=["SourceSeparation", "quasi-newton", "SOBI", "AMUSE", "JADE"],
+)
+def test_channels_may_be_written_in_any_way(model):
+    assert_same_sources(model, recording(12, 60, 1), rewritings(12, 2))
+
+
+@pytest.mark.parametrize("model", [codiag.SourceSeparation, codiag.SOBI, codiag.JADE])
+def test_principal_components_do_not_depend_on_order_and_signs(model):
+    options = {"segments": 40} if model is codiag.SourceSeparation else {}
+    kept = rewritings(12, 3)
+    kept = {name: kept[name] for name in ("permuted", "with other signs")}
+    assert_same_sources(model(n_components=7, **options), recording(12, 60, 4), kept)
