@@ -68,3 +68,17 @@ def test_principal_components_do_not_depend_on_order_and_signs(model):
     kept = rewritings(12, 3)
     kept = {name: kept[name] for name in ("permuted", "with other signs")}
     assert_same_sources(model(n_components=7, **options), recording(12, 60, 4), kept)
+
+
+@pytest.mark.parametrize("kind", ["mag", "grad"])
+def test_channels_of_a_meg_recording_may_come_in_any_order(kind, shared):
+    mne = pytest.importorskip("mne")
+    file = shared / "meg_sample_24s_raw.fif"
+    if not file.exists():
+        pytest.skip(f"needs {file.name}, which is not here")
+    raw = mne.io.read_raw_fif(file, verbose=False).load_data(verbose=False)
+    raw.info["bads"] = ["MEG 2443"]
+    X = raw.pick(kind, exclude="bads").filter(1, None, verbose=False).get_data()
+    kept = rewritings(len(X), 1)
+    kept = {name: kept[name] for name in ("permuted", "with other signs")}
+    assert_same_sources(codiag.SourceSeparation(40, segments=100), X, kept)
