@@ -227,7 +227,7 @@ impl Maker<'_> {
     /// The matrices, their sort, and whether nothing is wrong with them.
     fn make(&mut self) -> (Vec<Vec<Pair>>, &'static str, bool) {
         let p = self.p;
-        match self.random.below(13) {
+        match self.random.below(15) {
             0 => (self.mixed(p, 0.0), "exact", false),
             1 => (self.mixed(p, 0.1), "noisy", true),
             2 => (self.mixed(p, 1e-9), "nearly exact", false),
@@ -250,6 +250,13 @@ impl Maker<'_> {
                 (set, "huge or tiny", false)
             }
             11 => (self.uneven(), "uneven", false),
+            12 => (self.ill_conditioned(), "ill-conditioned", false),
+            13 => {
+                let unit = 10.0_f64.powf(120.0 * self.random.uniform() - 60.0);
+                let set = self.covariances(3 * p);
+                let set = Self::scaled(set, p, &vec![unit.sqrt(); p]);
+                (set, "other unit", true)
+            }
             _ => {
                 let columns = 1 + self.random.below(p);
                 (self.mixed(columns, 0.0), "low rank", false)
@@ -267,6 +274,46 @@ impl Maker<'_> {
             *matrix = first.iter().map(times).collect();
         }
         set
+    }
+
+    /// Exact or noisy sets in channels that are nearly dependent: condition numbers up to 1e12.
+    fn ill_conditioned(&mut self) -> Vec<Vec<Pair>> {
+        let p = self.p;
+        let noise = if self.random.one_in(2) { 0.0 } else { 0.1 };
+        let set = self.mixed(p, noise);
+        // Channel k is the mean of all channels and a small part of itself.
+        let small = 10.0_f64.powf(-6.0 * self.random.uniform());
+        let mean = |row: &[Pair]| {
+            let sum = row.iter().fold((0.0, 0.0), |s, x| (s.0 + x.0, s.1 + x.1));
+            (sum.0 / p as f64, sum.1 / p as f64)
+        };
+        let mixed = |matrix: &[Pair]| -> Vec<Pair> {
+            let rows = matrix.chunks_exact(p).flat_map(|row| {
+                let mean = mean(row);
+                row.iter()
+                    .map(move |x| (mean.0 + small * x.0, mean.1 + small * x.1))
+            });
+            let rows: Vec<Pair> = rows.collect();
+            // The same for the columns, by symmetry.
+            (0..p * p)
+                .map(|k| {
+                    let (a, b) = (k / p, k % p);
+                    let column: Vec<Pair> = (0..p).map(|c| rows[c * p + b]).collect();
+                    let mean = mean(&column);
+                    let x = column[a];
+                    (mean.0 + small * x.0, mean.1 + small * x.1)
+                })
+                .collect()
+        };
+        let set = set.iter().map(|matrix| {
+            let matrix = mixed(matrix);
+            let symmetric = (0..p * p).map(|k| {
+                let (x, y) = (matrix[k], matrix[k % p * p + k / p]);
+                (0.5 * (x.0 + y.0), 0.5 * (x.1 - y.1))
+            });
+            symmetric.collect()
+        });
+        set.collect()
     }
 
     fn diagonal(&mut self) -> Vec<Vec<Pair>> {

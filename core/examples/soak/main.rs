@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod cases;
+mod exact;
 mod judge;
 
 use std::collections::BTreeMap;
