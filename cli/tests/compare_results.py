@@ -43,8 +43,9 @@ def main():
     same = converged and b_error <= B_TOLERANCE and loss_error <= LOSS_TOLERANCE
     iterations = " and ".join(str(report["iterations"]) for report in reports)
     verdict = "ok" if same else "FAILED" if converged else "FAILED, not converged"
+    name = folders[0].name.removesuffix("-here")
     print(
-        f"{folders[0].name}: B differs by {b_error:.1e}, the loss by {loss_error:.1e}, "
+        f"{name}: B differs by {b_error:.1e}, the loss by {loss_error:.1e}, "
         f"{iterations} iterations: {verdict}"
     )
     return not same
