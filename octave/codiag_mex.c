@@ -104,8 +104,10 @@ static int follow(const codiag_record *record, const double *b, void *data) {
     mxArray *inputs[2] = {(mxArray *)watch->callback, argument}, *asked = NULL;
     mxArray *raised = mexCallMATLABWithTrap(1, &asked, 2, inputs, "feval");
     int stop = 1;
+    /* Only if codiag_solve.m could not guard the callback, which keeps exceptions itself. */
     if (raised != NULL) {
         watch->failed = 1;
+        mxDestroyArray(raised);
     } else if (asked != NULL) {
         stop = mxGetNumberOfElements(asked) == 1 && mxGetScalar(asked) != 0.0;
         mxDestroyArray(asked);

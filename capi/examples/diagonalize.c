@@ -91,7 +91,8 @@ int main(void) {
     /* The defaults: Newton's method on the likelihood. */
     codiag_answer *answer;
     check(codiag_diagonalize(set, NULL, &answer));
-    codiag_info info = {.size = sizeof info};
+    codiag_info info;
+    codiag_info_init(&info, sizeof info);
     check(codiag_answer_info(answer, &info));
     printf("%s after %zu iterations, loss %.1e\n", codiag_status_name(info.status), info.iterations, info.loss);
     printf("B A is a scaled permutation but for %.1e\n", leftover(codiag_answer_b(answer), mixing));
@@ -111,7 +112,8 @@ int main(void) {
     check(codiag_diagonalize(set, &settings, &answer));
     check(codiag_answer_info(answer, &info));
     expect(info.status == CODIAG_STATUS_STOPPED && info.iterations == 3, "the callback stops the solve");
-    codiag_record record = {.size = sizeof record};
+    codiag_record record;
+    codiag_record_init(&record, sizeof record);
     check(codiag_answer_history(answer, info.records - 1, &record));
     expect(record.iteration == 3 && fabs(record.loss - info.loss) < 1e-12, "the history ends where the solve does");
     codiag_answer_free(answer);
@@ -120,7 +122,8 @@ int main(void) {
     /* What is wrong is said in words, and as numbers. */
     data[7][2][3] = NAN;
     int code = codiag_set_new(&data[0][0][0], N, P, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set);
-    codiag_error_details details = {.size = sizeof details};
+    codiag_error_details details;
+    codiag_error_details_init(&details, sizeof details);
     check(codiag_last_error_details(&details));
     printf("as it should be: %s\n", codiag_last_error());
     expect(code == CODIAG_ERROR_NOT_FINITE && set == NULL, "NaN is refused");

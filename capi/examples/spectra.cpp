@@ -82,8 +82,8 @@ int main() try {
         seen++;
         return false;
     });
-    codiag_info info{};
-    info.size = sizeof info;
+    codiag_info info;
+    codiag::check(codiag_info_init(&info, sizeof info));
     codiag::check(codiag_answer_info(answer.get(), &info));
     std::printf("%s after %zu iterations, loss %.1e, %zu points seen\n", codiag_status_name(info.status),
                 info.iterations, info.loss, seen);

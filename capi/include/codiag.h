@@ -27,6 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** The version of this header; codiag_version() is that of the library. */
+#define CODIAG_VERSION_MAJOR 0
+#define CODIAG_VERSION_MINOR 1
+#define CODIAG_VERSION_PATCH 0
+#define CODIAG_VERSION "0.1.0"
+
 /** No such number. */
 #define CODIAG_NONE ((size_t)-1)
 
@@ -90,7 +96,7 @@ typedef enum codiag_error {
     /**
      * The library itself is at fault: please report it.
      */
-    CODIAG_ERROR_INTERNAL = 11,
+    CODIAG_ERROR_INTERNAL = 11
 } codiag_error;
 
 /**
@@ -108,7 +114,7 @@ typedef enum codiag_remedy {
     /**
      * Single matrices are singular: shrink them.
      */
-    CODIAG_REMEDY_SHRINK = 2,
+    CODIAG_REMEDY_SHRINK = 2
 } codiag_remedy;
 
 /**
@@ -124,7 +130,7 @@ typedef enum codiag_layout {
      * Column after column, as in Fortran, MATLAB, R and Julia: it is number i*p*p + a + b*p. Of a
      * recording, sample after sample.
      */
-    CODIAG_LAYOUT_COLUMN_MAJOR = 1,
+    CODIAG_LAYOUT_COLUMN_MAJOR = 1
 } codiag_layout;
 
 /**
@@ -145,7 +151,7 @@ typedef enum codiag_criterion {
      * The share of that energy that the fit A Li A^H, with the best diagonal Li, leaves, for any
      * symmetric (Hermitian) matrices.
      */
-    CODIAG_CRITERION_LEAST_SQUARES = 2,
+    CODIAG_CRITERION_LEAST_SQUARES = 2
 } codiag_criterion;
 
 /**
@@ -179,7 +185,7 @@ typedef enum codiag_method {
     /**
      * FFDIAG (Ziehe et al.), for least squares.
      */
-    CODIAG_METHOD_FFDIAG = 6,
+    CODIAG_METHOD_FFDIAG = 6
 } codiag_method;
 
 /**
@@ -201,7 +207,7 @@ typedef enum codiag_start {
     /**
      * codiag_settings.b.
      */
-    CODIAG_START_GIVEN = 3,
+    CODIAG_START_GIVEN = 3
 } codiag_start;
 
 /**
@@ -231,7 +237,7 @@ typedef enum codiag_status {
     /**
      * For a reason that this version of the header has no name for.
      */
-    CODIAG_STATUS_OTHER = 5,
+    CODIAG_STATUS_OTHER = 5
 } codiag_status;
 
 /**
@@ -261,7 +267,7 @@ typedef enum codiag_step {
     /**
      * One that this version of the header has no name for.
      */
-    CODIAG_STEP_OTHER = 5,
+    CODIAG_STEP_OTHER = 5
 } codiag_step;
 
 /**
@@ -275,11 +281,12 @@ typedef struct codiag_answer codiag_answer;
 typedef struct codiag_set codiag_set;
 
 /**
- * Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0.
+ * Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0. Set it up
+ * with codiag_error_details_init.
  */
 typedef struct codiag_error_details {
     /**
-     * sizeof(codiag_error_details), set by the caller.
+     * sizeof(codiag_error_details); the init function sets it.
      */
     size_t size;
     /**
@@ -356,11 +363,11 @@ typedef struct codiag_set_options {
 } codiag_set_options;
 
 /**
- * One point of a solve: where it stands after so many steps.
+ * One iterate of a solve. Set it up with codiag_record_init to pass it to codiag_answer_history.
  */
 typedef struct codiag_record {
     /**
-     * sizeof(codiag_record): set by the caller of codiag_answer_history, by the library for callbacks.
+     * sizeof(codiag_record); the init function sets it, and for callbacks the library.
      */
     size_t size;
     /**
@@ -496,11 +503,11 @@ typedef struct codiag_settings {
 } codiag_settings;
 
 /**
- * How a solve went, and how large its arrays are.
+ * How a solve went, and how large its arrays are. Set it up with codiag_info_init.
  */
 typedef struct codiag_info {
     /**
-     * sizeof(codiag_info), set by the caller.
+     * sizeof(codiag_info); the init function sets it.
      */
     size_t size;
     /**
@@ -617,7 +624,7 @@ typedef struct codiag_recording {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif
 
 /**
  * What was wrong in the last call that failed on this thread: a sentence in UTF-8, empty if none has
@@ -626,8 +633,13 @@ extern "C" {
 const char *codiag_last_error(void);
 
 /**
- * Tells which matrix and entry the last call that failed on this thread stumbled over. The caller sets
- * `details->size`.
+ * Sets error details to those of no error. `size` is sizeof(codiag_error_details).
+ */
+int codiag_error_details_init(struct codiag_error_details *details, size_t size);
+
+/**
+ * Tells which matrix and entry the last failed call on this thread reported. Set `details` up with
+ * codiag_error_details_init.
  */
 int codiag_last_error_details(struct codiag_error_details *details);
 
@@ -652,7 +664,13 @@ const char *codiag_method_name(int method);
 int codiag_method_from_name(const char *name);
 
 /**
- * The codiag_start of a name, "spectral", "whitener" or "identity"; -1 if there is none.
+ * The name of a codiag_start, such as "spectral"; NULL if it is none.
+ */
+const char *codiag_start_name(int start);
+
+/**
+ * The codiag_start of a name, "spectral", "whitener" or "identity"; -1 for any other, "given" among
+ * them, because it needs a matrix.
  */
 int codiag_start_from_name(const char *name);
 
@@ -660,6 +678,11 @@ int codiag_start_from_name(const char *name);
  * The name of a codiag_status, such as "iteration limit"; NULL if it is none.
  */
 const char *codiag_status_name(int status);
+
+/**
+ * The name of a codiag_error, such as "not-finite"; NULL if it is none.
+ */
+const char *codiag_error_name(int error);
 
 /**
  * The name of a codiag_step, such as "sweep"; NULL if it is none.
@@ -675,6 +698,11 @@ int codiag_set_options_init(struct codiag_set_options *options, size_t size);
  * Sets the settings to their defaults. `size` is sizeof(codiag_settings).
  */
 int codiag_settings_init(struct codiag_settings *settings, size_t size);
+
+/**
+ * Sets a record to zeros, for codiag_answer_history to fill in. `size` is sizeof(codiag_record).
+ */
+int codiag_record_init(struct codiag_record *record, size_t size);
 
 /**
  * Makes a set from n real matrices of size p x p, each laid out as `layout` (a codiag_layout) says.
@@ -753,7 +781,12 @@ int codiag_diagonalize(const struct codiag_set *set,
 void codiag_answer_free(struct codiag_answer *answer);
 
 /**
- * Tells how a solve went. The caller sets `info->size`.
+ * Sets an info to zeros, for codiag_answer_info to fill in. `size` is sizeof(codiag_info).
+ */
+int codiag_info_init(struct codiag_info *info, size_t size);
+
+/**
+ * Tells how a solve went. Set `info` up with codiag_info_init.
  */
 int codiag_answer_info(const struct codiag_answer *answer, struct codiag_info *info);
 
@@ -802,8 +835,8 @@ const double *codiag_answer_matches(const struct codiag_answer *answer);
 double codiag_answer_condition_number(const struct codiag_answer *answer);
 
 /**
- * Record `index` of the history, of which there are codiag_info.records. The caller sets
- * `record->size`.
+ * Record `index` of the history, of which there are codiag_info.records. Set `record` up with
+ * codiag_record_init.
  */
 int codiag_answer_history(const struct codiag_answer *answer,
                           size_t index,
@@ -855,6 +888,6 @@ int codiag_release_threads(void);
 
 #ifdef __cplusplus
 }  // extern "C"
-#endif  // __cplusplus
+#endif
 
 #endif  /* CODIAG_H */

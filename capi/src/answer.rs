@@ -129,11 +129,11 @@ impl<T: Scalar> Answer<T> {
     }
 }
 
-/// How a solve went, and how large its arrays are.
+/// How a solve went, and how large its arrays are. Set it up with codiag_info_init.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_info {
-    /// sizeof(codiag_info), set by the caller.
+    /// sizeof(codiag_info); the init function sets it.
     pub size: usize,
     /// The number of matrices.
     pub length: usize,
@@ -246,7 +246,16 @@ pub unsafe extern "C" fn codiag_answer_free(answer: *mut codiag_answer) {
     }
 }
 
-/// Tells how a solve went. The caller sets `info->size`.
+/// Sets an info to zeros, for codiag_answer_info to fill in. `size` is sizeof(codiag_info).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codiag_info_init(info: *mut codiag_info, size: usize) -> c_int {
+    // SAFETY: any bytes are a value of it.
+    let zeros = unsafe { std::mem::zeroed() };
+    // SAFETY: the caller passes a struct of that size.
+    unsafe { options::init(info, size, zeros) }
+}
+
+/// Tells how a solve went. Set `info` up with codiag_info_init.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_answer_info(
     answer: *const codiag_answer,
@@ -357,8 +366,8 @@ pub unsafe extern "C" fn codiag_answer_condition_number(answer: *const codiag_an
     ratio
 }
 
-/// Record `index` of the history, of which there are codiag_info.records. The caller sets
-/// `record->size`.
+/// Record `index` of the history, of which there are codiag_info.records. Set `record` up with
+/// codiag_record_init.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_answer_history(
     answer: *const codiag_answer,

@@ -93,9 +93,10 @@ fn code(error: &Error) -> codiag_error {
         | Error::Length { .. }
         | Error::TooLarge { .. }
         | Error::MatrixLength { .. } => codiag_error::Shape,
-        Error::NotFinite { .. } | Error::Range { .. } | Error::SampleNotFinite { .. } => {
-            codiag_error::NotFinite
-        }
+        Error::NotFinite { .. }
+        | Error::Range { .. }
+        | Error::Energy { .. }
+        | Error::SampleNotFinite { .. } => codiag_error::NotFinite,
         Error::Asymmetric { .. } => codiag_error::Asymmetric,
         Error::NotPositiveDefinite { .. } | Error::NoEigenvalues => {
             codiag_error::NotPositiveDefinite

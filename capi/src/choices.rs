@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int};
 use codiag::{Criterion, Method, Status, StepKind};
 
 use crate::arrays::Layout;
-use crate::border::Failure;
+use crate::border::{Failure, codiag_error};
 
 /// How the numbers of matrices follow each other. Several matrices always lie one after the other.
 #[repr(C)]
@@ -142,6 +142,21 @@ const STARTS: [(codiag_start, &CStr); 3] = [
     (codiag_start::Spectral, c"spectral"),
     (codiag_start::Whitener, c"whitener"),
     (codiag_start::Identity, c"identity"),
+];
+
+const ERRORS: [(codiag_error, &CStr); 12] = [
+    (codiag_error::None, c"none"),
+    (codiag_error::Argument, c"argument"),
+    (codiag_error::Shape, c"shape"),
+    (codiag_error::NotFinite, c"not-finite"),
+    (codiag_error::Asymmetric, c"asymmetric"),
+    (codiag_error::NotPositiveDefinite, c"not-positive-definite"),
+    (codiag_error::Weights, c"weights"),
+    (codiag_error::Start, c"start"),
+    (codiag_error::Setting, c"setting"),
+    (codiag_error::Conflict, c"conflict"),
+    (codiag_error::Recording, c"recording"),
+    (codiag_error::Internal, c"internal"),
 ];
 
 const STATUSES: [(codiag_status, Option<Status>, &CStr); 6] = [
@@ -318,7 +333,16 @@ pub unsafe extern "C" fn codiag_method_from_name(name: *const c_char) -> c_int {
     }
 }
 
-/// The codiag_start of a name, "spectral", "whitener" or "identity"; -1 if there is none.
+/// The name of a codiag_start, such as "spectral"; NULL if it is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn codiag_start_name(start: c_int) -> *const c_char {
+    let given = (codiag_start::Given as c_int, c"given");
+    let named = STARTS.iter().map(|(code, name)| (*code as c_int, *name));
+    name_of(start, named.chain([given]))
+}
+
+/// The codiag_start of a name, "spectral", "whitener" or "identity"; -1 for any other, "given" among
+/// them, because it needs a matrix.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_start_from_name(name: *const c_char) -> c_int {
     // SAFETY: a string, as the caller promises.
@@ -338,6 +362,15 @@ pub extern "C" fn codiag_status_name(status: c_int) -> *const c_char {
         STATUSES
             .iter()
             .map(|(code, _, name)| (*code as c_int, *name)),
+    )
+}
+
+/// The name of a codiag_error, such as "not-finite"; NULL if it is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn codiag_error_name(error: c_int) -> *const c_char {
+    name_of(
+        error,
+        ERRORS.iter().map(|(code, name)| (*code as c_int, *name)),
     )
 }
 
@@ -387,7 +420,15 @@ mod tests {
             assert_eq!(codiag_start_from_name(c"given".as_ptr()), -1);
             assert_eq!(codiag_start_from_name(std::ptr::null()), -1);
             assert_eq!(CStr::from_ptr(codiag_method_name(3)), c"jacobi");
+            assert_eq!(CStr::from_ptr(codiag_start_name(0)), c"spectral");
+            assert_eq!(CStr::from_ptr(codiag_start_name(3)), c"given");
+            assert_eq!(CStr::from_ptr(codiag_error_name(3)), c"not-finite");
         }
         assert!(codiag_method_name(99).is_null() && codiag_status_name(-1).is_null());
+        assert!(codiag_start_name(4).is_null() && codiag_error_name(12).is_null());
+        // Positions in the table are the values of the enum.
+        for (k, (error, _)) in ERRORS.iter().enumerate() {
+            assert_eq!(*error as usize, k);
+        }
     }
 }

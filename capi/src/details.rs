@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use codiag::Error;
 use codiag::error::Remedy;
 
-use crate::border::{guard, last};
+use crate::border::{codiag_error, guard, last};
 use crate::options::{self, CODIAG_NONE, Growing, end_of};
 
 /// What would make a set positive definite.
@@ -20,11 +20,12 @@ pub enum codiag_remedy {
     Shrink = 2,
 }
 
-/// Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0.
+/// Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0. Set it up
+/// with codiag_error_details_init.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_error_details {
-    /// sizeof(codiag_error_details), set by the caller.
+    /// sizeof(codiag_error_details); the init function sets it.
     pub size: usize,
     /// The codiag_error that the call returned.
     pub code: c_int,
@@ -43,6 +44,22 @@ pub struct codiag_error_details {
     pub rank: usize,
     /// A shrinkage that is enough, for CODIAG_REMEDY_SHRINK.
     pub shrinkage: f64,
+}
+
+impl codiag_error_details {
+    fn new(code: codiag_error, known: Details) -> Self {
+        Self {
+            size: size_of::<Self>(),
+            code: code as c_int,
+            matrix: known.matrix,
+            row: known.row,
+            column: known.column,
+            value: known.value,
+            remedy: known.remedy as c_int,
+            rank: known.rank,
+            shrinkage: known.shrinkage,
+        }
+    }
 }
 
 /// The same within the library.
@@ -130,24 +147,25 @@ unsafe impl Growing for codiag_error_details {
     const NAME: &'static str = "codiag_error_details";
 }
 
-/// Tells which matrix and entry the last call that failed on this thread stumbled over. The caller sets
-/// `details->size`.
+/// Sets error details to those of no error. `size` is sizeof(codiag_error_details).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codiag_error_details_init(
+    details: *mut codiag_error_details,
+    size: usize,
+) -> c_int {
+    let none = codiag_error_details::new(codiag_error::None, Details::default());
+    // SAFETY: the caller passes a struct of that size.
+    unsafe { options::init(details, size, none) }
+}
+
+/// Tells which matrix and entry the last failed call on this thread reported. Set `details` up with
+/// codiag_error_details_init.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_last_error_details(details: *mut codiag_error_details) -> c_int {
     // Before this call's own failure, if it has one.
     let (code, known) = last();
     guard(|| {
-        let filled = codiag_error_details {
-            size: 0,
-            code: code as c_int,
-            matrix: known.matrix,
-            row: known.row,
-            column: known.column,
-            value: known.value,
-            remedy: known.remedy as c_int,
-            rank: known.rank,
-            shrinkage: known.shrinkage,
-        };
+        let filled = codiag_error_details::new(code, known);
         // SAFETY: the caller passes a struct of the size that it begins with.
         unsafe { options::write(details, filled) }
     })

@@ -28,17 +28,20 @@ pub use answer::{
     codiag_answer, codiag_answer_a, codiag_answer_b, codiag_answer_condition_number,
     codiag_answer_free, codiag_answer_history, codiag_answer_info, codiag_answer_matches,
     codiag_answer_powers, codiag_answer_residuals, codiag_answer_stability,
-    codiag_answer_start_losses, codiag_diagonalize, codiag_info,
+    codiag_answer_start_losses, codiag_diagonalize, codiag_info, codiag_info_init,
 };
 pub use border::{codiag_error, codiag_last_error};
 pub use choices::{
-    codiag_criterion, codiag_criterion_from_name, codiag_criterion_name, codiag_layout,
-    codiag_method, codiag_method_from_name, codiag_method_name, codiag_start,
-    codiag_start_from_name, codiag_status, codiag_status_name, codiag_step, codiag_step_name,
+    codiag_criterion, codiag_criterion_from_name, codiag_criterion_name, codiag_error_name,
+    codiag_layout, codiag_method, codiag_method_from_name, codiag_method_name, codiag_start,
+    codiag_start_from_name, codiag_start_name, codiag_status, codiag_status_name, codiag_step,
+    codiag_step_name,
 };
-pub use details::{codiag_error_details, codiag_last_error_details, codiag_remedy};
+pub use details::{
+    codiag_error_details, codiag_error_details_init, codiag_last_error_details, codiag_remedy,
+};
 pub use library::{codiag_release_threads, codiag_version};
-pub use observer::{codiag_callback, codiag_record};
+pub use observer::{codiag_callback, codiag_record, codiag_record_init};
 pub use options::{
     CODIAG_NONE, CODIAG_RANK_AUTO, codiag_set_options, codiag_set_options_init, codiag_settings,
     codiag_settings_init,

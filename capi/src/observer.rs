@@ -7,13 +7,13 @@ use codiag::{Matrix, Observer, Record, Scalar};
 
 use crate::arrays::Layout;
 use crate::choices::codiag_step;
-use crate::options::{Growing, end_of};
+use crate::options::{self, Growing, end_of};
 
-/// One point of a solve: where it stands after so many steps.
+/// One iterate of a solve. Set it up with codiag_record_init to pass it to codiag_answer_history.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_record {
-    /// sizeof(codiag_record): set by the caller of codiag_answer_history, by the library for callbacks.
+    /// sizeof(codiag_record); the init function sets it, and for callbacks the library.
     pub size: usize,
     /// Which start it belongs to: 0 for the one asked for, then those of codiag_settings.restarts.
     pub start: usize,
@@ -56,6 +56,15 @@ pub type codiag_callback = Option<
 unsafe impl Growing for codiag_record {
     const FIRST_SIZE: usize = end_of!(codiag_record, passes: f64);
     const NAME: &'static str = "codiag_record";
+}
+
+/// Sets a record to zeros, for codiag_answer_history to fill in. `size` is sizeof(codiag_record).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codiag_record_init(record: *mut codiag_record, size: usize) -> c_int {
+    // SAFETY: any bytes are a value of it.
+    let zeros = unsafe { std::mem::zeroed() };
+    // SAFETY: the caller passes a struct of that size.
+    unsafe { options::init(record, size, zeros) }
 }
 
 impl From<&Record> for codiag_record {

@@ -86,7 +86,7 @@ pub struct codiag_settings {
     pub stability: usize,
 }
 
-/// A struct of the border that begins with its size.
+/// A struct of the C interface that begins with its size. The function `NAME_init` sets it up.
 ///
 /// # Safety
 /// It is `repr(C)`, its first field is `size: usize`, and any bytes are a value of it.
@@ -116,8 +116,8 @@ fn check_size<T: Growing>(size: usize) -> Result<(), Failure> {
     }
     if size < T::FIRST_SIZE {
         return Err(Failure::argument(format!(
-            "{} has size {size}, which no version of the library had: set it up with its init function",
-            T::NAME
+            "{name} has size {size}, which no version of the library had: set it up with {name}_init",
+            name = T::NAME
         )));
     }
     Ok(())

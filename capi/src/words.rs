@@ -1,7 +1,8 @@
 //! What the library finds wrong, in the names of C.
 
 use codiag::error::{
-    Conflict, Expected, Remedy, Setting, StartProblem, asymmetric_entries, symmetric_criteria,
+    Conflict, Expected, Portion, Remedy, Setting, StartProblem, asymmetric_entries,
+    symmetric_criteria,
 };
 use codiag::{Criterion, Error, Method};
 
@@ -70,6 +71,23 @@ pub(crate) fn sentence(error: &Error) -> String {
                 constant_of_method(*method)
             )
         }
+        Error::SampleNotFinite {
+            channel,
+            sample,
+            value,
+        } => format!(
+            "channel {channel}, sample {sample} is {value}, not a finite number: replace it, or pass only \
+             samples that are finite"
+        ),
+        Error::TooFewSamples {
+            portion: portion @ Portion::Segment(_),
+            samples,
+            dimension,
+            needed,
+        } => format!(
+            "{portion} has {samples} samples, but a {dimension} x {dimension} matrix needs at least {needed}: \
+             use fewer segments or a longer recording"
+        ),
         other => other.to_string(),
     }
 }

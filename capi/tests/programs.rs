@@ -240,6 +240,99 @@ fn the_header_is_c_and_cpp() {
     }
 }
 
+#[test]
+fn the_header_is_c89() {
+    let place = Place::new();
+    let file = place.path("header.c");
+    let text = "#include <codiag.h>\nint main(void) { return codiag_version()[0] == 0; }\n";
+    std::fs::write(&file, text).expect("a file for a while");
+    let c89 = Language {
+        compiler: "cc",
+        standard: "-std=c89",
+    };
+    place.compile(&c89, &file, "program", &[]);
+}
+
+/// The macros of the version are those of the library.
+#[test]
+fn version_macros_are_those_of_the_library() {
+    let place = Place::new();
+    let file = place.path("version.c");
+    let text = "#include <codiag.h>\n#include <stdio.h>\nint main(void) {\n    printf(\"%d.%d.%d %s %s\", \
+         CODIAG_VERSION_MAJOR, CODIAG_VERSION_MINOR, CODIAG_VERSION_PATCH, CODIAG_VERSION, codiag_version());\n    \
+         return 0;\n}\n";
+    std::fs::write(&file, text).expect("a file for a while");
+    if let Some(program) = place.compile(&C, &file, "program", &[]) {
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            place.run(&mut Command::new(program)),
+            format!("{version} {version} {version}")
+        );
+    }
+}
+
+/// What `make capi` installs is found by CMake, shared and static, and by pkg-config.
+#[test]
+fn installed_files_are_found_by_cmake_and_pkg_config() {
+    let place = Place::new();
+    let (built, prefix) = (place.path("built"), place.path("prefix"));
+    std::fs::create_dir(&built).expect("a folder for a while");
+    for (from, name) in [
+        (shared_library(), shared_library()),
+        (static_library(), "libcodiag_c.a".into()),
+    ] {
+        let name = name.file_name().expect("a library has a name").to_owned();
+        std::os::unix::fs::symlink(from, built.join(name)).expect("a link");
+    }
+    let install = source("install.sh");
+    place.run(Command::new(install).arg(&prefix).arg(&built));
+    for name in ["LICENSE", "THIRD-PARTY-LICENSES"] {
+        assert!(
+            prefix.join("share/doc/codiag").join(name).exists(),
+            "{name}"
+        );
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    if there_is("pkg-config") {
+        let found = place.run(
+            Command::new("pkg-config")
+                .args(["--modversion", "codiag"])
+                .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")),
+        );
+        assert_eq!(found.trim(), version);
+    }
+    if !there_is("cmake") || !there_is("cc") {
+        println!("there is no cmake: its configuration files were not tested");
+        return;
+    }
+    let project = format!(
+        "cmake_minimum_required(VERSION 3.10)\nproject(test C)\nfind_package(codiag {version} REQUIRED)\n\
+         foreach(kind codiag static)\n  add_executable(with-${{kind}} {})\n  \
+         target_link_libraries(with-${{kind}} codiag::${{kind}} m)\nendforeach()\n",
+        source("examples/diagonalize.c").display()
+    );
+    std::fs::write(place.path("CMakeLists.txt"), project).expect("a file for a while");
+    place.run(
+        Command::new("cmake")
+            .args(["-S", ".", "-B", "made"])
+            .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())),
+    );
+    place.run(Command::new("cmake").args(["--build", "made"]));
+    for kind in ["codiag", "static"] {
+        let said = place.run(&mut Command::new(place.path(&format!("made/with-{kind}"))));
+        assert!(said.contains("converged after"), "{kind}: {said}");
+    }
+    // Another minor version of 0.x is another library.
+    let newer = "cmake_minimum_required(VERSION 3.10)\nproject(test C)\nfind_package(codiag 0.99 QUIET)\n\
+                 if(codiag_FOUND)\n  message(FATAL_ERROR \"found\")\nendif()\n";
+    std::fs::write(place.path("CMakeLists.txt"), newer).expect("a file for a while");
+    place.run(
+        Command::new("cmake")
+            .args(["-S", ".", "-B", "other"])
+            .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())),
+    );
+}
+
 /// The static library has all it needs but what the system has.
 #[test]
 fn the_static_library_links() {

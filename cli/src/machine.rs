@@ -12,3 +12,11 @@ pub fn description() -> String {
         .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     format!("{processor} ({threads} threads)")
 }
+
+/// Whether the processor multiplies and adds in one instruction.
+pub fn has_fma() -> bool {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    return std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+    return cfg!(target_arch = "aarch64");
+}

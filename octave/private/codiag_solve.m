@@ -60,14 +60,19 @@ given = struct('criterion', options.criterion, 'method', options.method, 'weight
 given.start = start;
 given.callback = [];
 if ~isempty(options.callback)
-    given.callback = options.callback;
+    % A handle, because exceptions do not pass through codiag_mex in Octave.
+    caught = containers.Map();
+    given.callback = @(record) guarded(options.callback, record, caught);
 end
 answer = codiag_mex(data, [n p], double(is_complex), given);
 if isfield(answer, 'error')
     error(codiag_words(answer));
 end
+if ~isempty(given.callback) && caught.isKey('exception')
+    rethrow(caught('exception'));
+end
 if answer.callback_failed
-    error('codiag:callback', 'the callback failed: %s', lasterr());
+    error('codiag:callback', 'the callback could not be called');
 end
 if is_complex
     answer.B = whole(answer.B);
@@ -76,6 +81,16 @@ end
 if isfield(answer, 'iterates')
     r = size(answer.B, 1);
     answer.iterates = reshape(answer.iterates, r, p, []);
+end
+end
+
+function stop = guarded(callback, record, caught)
+% Calls the callback. An exception is kept, and stops the solve.
+try
+    stop = feval(callback, record);
+catch exception
+    caught('exception') = exception;
+    stop = true;
 end
 end
 

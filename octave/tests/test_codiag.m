@@ -118,7 +118,30 @@ function callbacks()
 C = mixed(5, 40, 1, false);
 [~, info] = codiag(C, 'method', 'quasi-newton', 'start', 'whitener', 'callback', @(record) record.iteration >= 2);
 holds(strcmp(info.status, 'stopped') && info.n_iter == 2, 'the callback stops');
-complains(@() codiag(C, 'callback', @(record) error('enough')), 'enough|callback failed');
+% The callback's own exception comes back, also after another error.
+for k = 1:2
+    raised = raised_by(@() codiag(C, 'callback', @(record) error('callbacks:test', 'enough at %d', record.iteration)));
+    holds(strcmp(raised.message, 'enough at 0'), ['the message of the callback, got ' raised.message]);
+    holds(strcmp(raised.identifier, 'callbacks:test'), ['the identifier of the callback, got ' raised.identifier]);
+    complains(@() codiag(C, 'start', eye(3)), 'the start must be 5 x 5');
+end
+raised = raised_by(@() codiag(C, 'callback', 'no_such_function'));
+holds(~isempty(strfind(raised.message, 'no_such_function')), ['names what is not there, got ' raised.message]);
+% So does one that returns nothing.
+raised = raised_by(@() codiag(C, 'callback', @returns_nothing));
+holds(~isempty(raised.message), 'a callback without a value');
+end
+
+function returns_nothing(~)
+end
+
+function raised = raised_by(run)
+raised = struct('message', '', 'identifier', '');
+try
+    run();
+catch exception
+    raised = exception;
+end
 end
 
 function starts()

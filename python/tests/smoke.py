@@ -1,6 +1,7 @@
 """Whether an installation works at all, with nothing beside it but NumPy."""
 
 import sys
+from importlib import metadata
 
 import numpy as np
 
@@ -16,4 +17,5 @@ try:
     assert model.fit_transform(C).shape == (50, 6)
 except ImportError as missing:
     assert "codiag[sklearn]" in str(missing)
+assert any(file.name == "THIRD-PARTY-LICENSES" for file in metadata.files("codiag") or [])
 sys.stdout.write(f"codiag {codiag.__version__} works: {codiag.__file__}\n")

@@ -43,6 +43,12 @@ rotation <- function(matrices, method, eps, maxiter) {
 # Rows with positive sums.
 signed <- function(W) W * ifelse(rowSums(W) < 0, -1, 1)
 
+# Sums of squared autocorrelations of each column. As in the package JADE, k are indices into the result of acf, whose
+# first entry is lag 0: the lags are k - 1. One column at a time, because acf of a matrix computes all pairs of columns.
+autocorrelation_strength <- function(S, k) {
+  vapply(seq_len(ncol(S)), function(j) sum(acf(S[, j], lag.max = max(k), plot = FALSE)$acf[k]^2), numeric(1))
+}
+
 SOBI <- function(X, ...) UseMethod("SOBI")
 
 SOBI.default <- function(X, k = 12, method = "newton", eps = 1e-06, maxiter = 100, ...) {
@@ -66,10 +72,7 @@ SOBI.default <- function(X, k = 12, method = "newton", eps = 1e-06, maxiter = 10
   found <- rotation(lagged, solver, eps, maxiter)
   W <- signed(found$B %*% whitener)
   S <- tcrossprod(centred, W)
-  # By decreasing sums of squared autocorrelations.
-  correlations <- acf(S, lag.max = max(k), plot = FALSE)$acf
-  strength <- vapply(seq_len(ncol(S)), function(j) sum(correlations[k + 1, j, j]^2), numeric(1))
-  order <- order(strength, decreasing = TRUE)
+  order <- order(autocorrelation_strength(S, k), decreasing = TRUE)
   W <- W[order, , drop = FALSE]
   colnames(W) <- colnames(X)
   S <- ts(S[, order, drop = FALSE], names = paste("Series", seq_along(order)))

@@ -1,12 +1,31 @@
+# Prints at most `rows` rows and `columns` columns of a matrix, below a line with its name and dimensions.
+print_matrix <- function(M, name, digits = 4, rows = 6, columns = 8, ...) {
+  size <- sprintf("%d x %d", nrow(M), ncol(M))
+  shown <- M[seq_len(min(nrow(M), rows)), seq_len(min(ncol(M), columns)), drop = FALSE]
+  if (length(shown) < length(M)) size <- sprintf("%s, first %d rows and %d columns", size, nrow(shown), ncol(shown))
+  cat(sprintf("%s (%s):\n", name, size))
+  print(shown, digits = digits, ...)
+}
+
+# Positions of axis ticks for numbers that count something.
+integer_ticks <- function(x) {
+  at <- pretty(x)
+  at[at == round(at) & at >= min(x) & at <= max(x)]
+}
+
 print.codiag <- function(x, digits = 4, ...) {
   cat(sprintf(
     "Joint diagonalization of %d matrices of size %d x %d\n", nrow(x$powers), ncol(x$B), ncol(x$B)
   ))
   cat(sprintf("%s by %s: %s after %d iterations\n", x$criterion, x$method, x$status, x$n_iter))
   cat(sprintf("loss %s, gradient norm %s\n", format(x$loss, digits = digits), number(x$gradient_norm)))
-  cat("B, one filter per row:\n")
-  print(x$B, digits = digits, ...)
+  print_matrix(x$B, "B, one filter per row", digits = digits, ...)
   invisible(x)
+}
+
+# The first numbers of a vector, in one line.
+first_values <- function(x, digits, most = 10) {
+  c(format(x[seq_len(min(length(x), most))], digits = digits), if (length(x) > most) sprintf("... (%d)", length(x)))
 }
 
 coef.codiag <- function(object, ...) object$B
@@ -32,31 +51,51 @@ print.summary.codiag <- function(x, digits = 4, ...) {
     cat(sprintf("hardest to tell apart: components %g and %g, by %s\n", x$pair[1], x$pair[2], number(x$margin)))
   }
   if (!is.null(x$stability)) {
-    cat("stability of the components:", format(x$stability, digits = 2), "\n")
+    cat("stability of the components:", first_values(x$stability, 2), "\n")
   }
   cat("\nLosses of single matrices:\n")
   print(summary(x$residuals), digits = digits)
   invisible(x)
 }
 
-# How the solve went, and what the components are in each matrix.
+# The gradient norm at each iteration, and the power of each component in each matrix.
 plot.codiag <- function(x, ...) {
   before <- par(mfrow = c(1, 2))
   on.exit(par(before))
   first <- x$history[x$history$start == 0, ]
   plot(first$iteration, pmax(first$gradient_norm, 1e-18),
-    log = "y", type = "b", pch = 19, xlab = "iteration", ylab = "gradient norm", main = "Convergence", ...
+    log = "y", type = "b", pch = 19, xaxt = "n", xlab = "iteration", ylab = "gradient norm", main = "Convergence", ...
   )
+  axis(1, at = integer_ticks(first$iteration))
+  components <- ncol(x$powers)
+  colors <- hcl.colors(components, "viridis")
   matplot(x$powers,
-    type = "l", lty = 1, xlab = "matrix", ylab = "power", main = "Components",
+    type = "l", lty = 1, col = colors, xaxt = "n", xlab = "matrix", ylab = "power", main = "Components",
     log = if (all(x$powers > 0)) "y" else ""
   )
+  axis(1, at = integer_ticks(seq_len(nrow(x$powers))))
+  # Of many components, some of the color scale.
+  named <- unique(round(seq(1, components, length.out = min(components, 6))))
+  legend("topright", legend = named, col = colors[named], lty = 1, title = "component", bg = "white", cex = 0.8)
   invisible(x)
 }
 
 print.codiag_bss <- function(x, ...) {
-  print(unclass(x)[setdiff(names(x), c("S", "diagonalization"))], ...)
+  S <- as.matrix(x$S)
+  cat(sprintf("%d sources of %d channels, %d samples\n", nrow(x$W), ncol(x$W), nrow(S)))
+  solve <- x$diagonalization
+  cat(sprintf(
+    "%s after %d iterations, loss %s\n", solve$status, solve$n_iter, format(solve$loss, digits = 4)
+  ))
+  if (!is.null(x$k)) cat(sprintf("lags %s\n", lag_range(x$k)))
+  print_matrix(x$W, "Unmixing matrix W", ...)
   invisible(x)
+}
+
+# "1 to 12", or the lags one by one where they are not consecutive.
+lag_range <- function(k) {
+  if (length(k) > 2 && all(diff(k) == 1)) return(sprintf("%g to %g", k[1], k[length(k)]))
+  strtrim(paste(k, collapse = ", "), 60)
 }
 
 coef.codiag_bss <- function(object, ...) object$W
@@ -71,9 +110,8 @@ summary.codiag_bss <- function(object, ...) {
 
 print.summary.codiag_bss <- function(x, digits = 4, ...) {
   cat(sprintf("%d sources of %d channels, %d samples\n\n", nrow(x$W), ncol(x$W), x$samples))
-  cat("Unmixing matrix W:\n")
-  print(x$W, digits = digits)
-  cat("\nKurtosis of the sources:", format(x$kurtosis, digits = digits), "\n\n")
+  print_matrix(x$W, "Unmixing matrix W", digits = digits)
+  cat("\nKurtosis of the sources:", first_values(x$kurtosis, digits), "\n\n")
   print(x$diagonalization, digits = digits)
   invisible(x)
 }

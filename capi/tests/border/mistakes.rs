@@ -133,7 +133,11 @@ fn null_misaligned_and_strange_sizes_are_refused() {
             ..options()
         };
         assert_eq!(new(data.as_ptr(), &raw const forgotten, &raw mut set), 1);
-        assert!(message().ends_with("init function"), "{}", message());
+        assert!(
+            message().ends_with("set it up with codiag_set_options_init"),
+            "{}",
+            message()
+        );
         assert_eq!(new(data.as_ptr(), ptr::null(), &raw mut set), 0);
         let given = codiag_settings {
             start: codiag_start::Given as c_int,
@@ -175,4 +179,76 @@ fn null_misaligned_and_strange_sizes_are_refused() {
         codiag_set_free(ptr::null_mut());
         codiag_answer_free(ptr::null_mut());
     }
+}
+
+/// A message about a size of 0 names a function that exists, and that function sets the size.
+#[test]
+fn structs_of_size_zero_name_their_init_function() {
+    let data = [1.0, 0.0, 0.0, 2.0];
+    unsafe {
+        let set = set(&data, 1, 2, ROW, &options()).unwrap();
+        let mut answer = ptr::null_mut();
+        assert_eq!(codiag_diagonalize(set, ptr::null(), &raw mut answer), 0);
+        let mut info: codiag_info = std::mem::zeroed();
+        let mut record: codiag_record = std::mem::zeroed();
+        let mut details: codiag_error_details = std::mem::zeroed();
+        assert_eq!(codiag_answer_info(answer, &raw mut info), 1);
+        assert!(message().ends_with("set it up with codiag_info_init"));
+        assert_eq!(codiag_answer_history(answer, 0, &raw mut record), 1);
+        assert!(message().ends_with("set it up with codiag_record_init"));
+        assert_eq!(codiag_last_error_details(&raw mut details), 1);
+        assert!(message().ends_with("set it up with codiag_error_details_init"));
+        assert_eq!(codiag_info_init(&raw mut info, size_of_val(&info)), 0);
+        assert_eq!(codiag_answer_info(answer, &raw mut info), 0);
+        assert_eq!((info.length, info.channels), (1, 2));
+        let size = size_of_val(&record);
+        assert_eq!(codiag_record_init(&raw mut record, size), 0);
+        assert_eq!(codiag_answer_history(answer, 0, &raw mut record), 0);
+        assert_eq!(record.size, size);
+        let size = size_of_val(&details);
+        assert_eq!(codiag_error_details_init(&raw mut details, size), 0);
+        assert_eq!((details.code, details.matrix), (0, CODIAG_NONE));
+        assert_eq!(codiag_last_error_details(&raw mut details), 0);
+        assert_eq!(details.code, codiag_error::Argument as c_int);
+        codiag_answer_free(answer);
+        codiag_set_free(set);
+    }
+}
+
+/// Advice about recordings names only what the C functions have.
+#[test]
+fn advice_about_recordings_can_be_followed_in_c() {
+    let mut data: Vec<f64> = (0..40).map(|t| f64::from(t * t % 7)).collect();
+    let mut out = vec![0.0; 1000];
+    unsafe {
+        let mut recording: codiag_recording = std::mem::zeroed();
+        codiag_recording_init(&raw mut recording, size_of::<codiag_recording>());
+        recording.data = data.as_ptr();
+        (recording.channels, recording.samples) = (4, 10);
+        let code = codiag_segment_covariances(&raw const recording, 5, out.as_mut_ptr());
+        assert_eq!(code, codiag_error::Recording as c_int);
+        assert_eq!(
+            message(),
+            "segment 0 has 2 samples, but a 4 x 4 matrix needs at least 5: use fewer segments or a longer recording"
+        );
+        data[12] = f64::NAN;
+        recording.data = data.as_ptr();
+        let code = codiag_segment_covariances(&raw const recording, 1, out.as_mut_ptr());
+        assert_eq!(code, codiag_error::NotFinite as c_int);
+        assert_eq!(
+            message(),
+            "channel 1, sample 2 is NaN, not a finite number: replace it, or pass only samples that are finite"
+        );
+    }
+}
+
+/// Matrices whose fourth powers overflow are bad input, not an internal error.
+#[test]
+fn energy_out_of_range_is_a_mistake_of_the_caller() {
+    let options = codiag_set_options {
+        criterion: codiag_criterion::Frobenius as c_int,
+        ..options()
+    };
+    let code = set(&[1e100, 0.0, 0.0, 2e100], 1, 2, ROW, &options);
+    assert_eq!(code, Err(codiag_error::NotFinite as c_int), "{}", message());
 }

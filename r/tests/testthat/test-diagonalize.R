@@ -154,3 +154,20 @@ test_that("stability is the median of the matches", {
   expect_output(print(summary(found)), "stability of the components")
   expect_error(diagonalize(made$C, stability = -1), "stability must be a whole number")
 })
+
+test_that("large results print in a few lines", {
+  set.seed(9)
+  found <- diagonalize(mixed(40, 60, noise = 0.1)$C, stability = 2)
+  expect_lt(length(capture.output(print(found))), 40)
+  expect_lt(length(capture.output(print(summary(found)))), 20)
+  expect_output(print(found), "60 matrices of size 40 x 40")
+  expect_output(print(found), "(40 x 40, first 6 rows and 8 columns):", fixed = TRUE)
+  expect_output(print(found), "converged after")
+  expect_output(print(found), "loss ")
+})
+
+test_that("axes that count have ticks at integers", {
+  expect_identical(codiag:::integer_ticks(0:3), c(0, 1, 2, 3))
+  expect_identical(codiag:::integer_ticks(0), 0)
+  expect_true(all(codiag:::integer_ticks(0:37) %% 1 == 0))
+})

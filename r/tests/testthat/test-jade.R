@@ -59,7 +59,7 @@ test_that("SOBI separates coloured sources, with JADE's conventions", {
   expect_equal(unname(cov(found$S)), diag(3), tolerance = 1e-8)
   expect_true(all(rowSums(found$W) > 0))
   expect_equal(unname(colMeans(found$S)), numeric(3), tolerance = 1e-8)
-  strength <- apply(found$S, 2, function(s) sum(acf(s, 12, plot = FALSE)$acf[2:13]^2))
+  strength <- apply(found$S, 2, function(s) sum(acf(s, 12, plot = FALSE)$acf[1:12]^2))
   expect_false(is.unsorted(rev(strength)))
   expect_equal(found$k, 1:12)
   # The lagged covariances of S are as diagonal as rotations make them: by any method.
@@ -71,6 +71,27 @@ test_that("SOBI separates coloured sources, with JADE's conventions", {
   expect_error(SOBI(X, method = "djd"), "not here")
   expect_error(SOBI(X, k = 4000), "below the number of observations")
   expect_error(SOBI(cbind(X, X[, 1])), "singular")
+})
+
+# JADE sums acf(S)$acf[k, j, j]^2, where index 1 is lag 0.
+test_that("SOBI orders its sources by the lags that JADE takes", {
+  set.seed(6)
+  n <- 5000
+  innovations <- function() rnorm(n + 2)
+  e <- innovations()
+  f <- innovations()
+  # The first is correlated at lag 1, the second, more strongly, at lag 2. With k = 2, JADE takes lags 0 and 1.
+  S <- cbind(e[3:(n + 2)] + 0.4 * e[2:(n + 1)], f[3:(n + 2)] + 0.9 * f[1:n])
+  X <- S %*% t(matrix(c(1, 0.5, 0.3, 1), 2))
+  found <- SOBI(X, k = 2)
+  expect_equal(abs(diag(cor(found$S, S))), c(1, 1), tolerance = 0.05)
+  for (k in list(1:2, c(1, 3), 4)) {
+    all_pairs <- acf(found$S, lag.max = max(k), plot = FALSE)$acf
+    expect_equal(
+      codiag:::autocorrelation_strength(found$S, k),
+      vapply(1:2, function(j) sum(all_pairs[k, j, j]^2), numeric(1))
+    )
+  }
 })
 
 test_that("JADE separates sources that are not Gaussian, with JADE's conventions", {
@@ -99,7 +120,8 @@ test_that("separations print, are summarized and plotted", {
   set.seed(5)
   X <- cbind(arima.sim(list(ar = 0.9), 300), rnorm(300))
   found <- SOBI(X)
-  expect_output(print(found), "\\$W")
+  expect_output(print(found), "Unmixing matrix W (2 x 2):", fixed = TRUE)
+  expect_output(print(found), "lags 1 to 12")
   expect_output(print(summary(found)), "2 sources of 2 channels, 300 samples")
   expect_identical(coef(found), found$W)
   file <- tempfile(fileext = ".pdf")

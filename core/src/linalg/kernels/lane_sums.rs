@@ -88,14 +88,15 @@ mod tests {
 
     use super::*;
 
+    fn in_vectors<R: Real, S: Simd>(simd: S, x: &[R], y: &[R]) -> f64 {
+        dot::<R, S>(simd, R::vectors::<S>(x), R::vectors::<S>(y))
+    }
+
     fn dots<R: Real>() -> [f64; 3] {
         let row = |seed: usize| -> Vec<R> {
             let entry = |k: usize| ((k * 7919 + seed * 104_729) % 1009) as f64 / 1009.0 - 0.4;
             (0..5 * R::LANES).map(|k| R::rounded(entry(k))).collect()
         };
-        fn in_vectors<R: Real, S: Simd>(simd: S, x: &[R], y: &[R]) -> f64 {
-            dot::<R, S>(simd, R::vectors::<S>(x), R::vectors::<S>(y))
-        }
         let (x, y) = (row(1), row(2));
         [
             in_vectors(Scalar128b, &x, &y),

@@ -123,7 +123,8 @@ macro_rules! operations {
             let mut half = Self::LANES / 2;
             while half > 0 {
                 for l in 0..half {
-                    lanes[l] = lanes[l] + lanes[l + half];
+                    let upper = lanes[l + half];
+                    lanes[l] = upper + lanes[l];
                 }
                 half /= 2;
             }
