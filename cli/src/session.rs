@@ -15,6 +15,19 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// The standard output of a process that was started without one.
+pub(crate) struct ClosedOutput;
+
+impl Write for ClosedOutput {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("it is closed"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Where a run reads from and writes to.
 pub struct Session<'a> {
     /// What `-` as an input means.
@@ -27,6 +40,8 @@ pub struct Session<'a> {
     pub(crate) live: bool,
     /// Whether results would be thrown on a screen.
     pub(crate) out_is_terminal: bool,
+    /// Whether there is no standard output.
+    pub(crate) out_is_closed: bool,
     /// Colours for people.
     pub(crate) paint: Paint,
     /// Nothing but results and errors.
@@ -49,6 +64,7 @@ impl<'a> Session<'a> {
             err,
             live: false,
             out_is_terminal: false,
+            out_is_closed: false,
             paint: Paint { colour: false },
             quiet: false,
             interrupted,

@@ -31,11 +31,13 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> 
             // Into a buffer: the generator panics where a pipe closes early.
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "codiag", &mut text);
-            session.out.write_all(&text)?;
+            let written = session.out.write_all(&text);
+            written.context("standard output cannot be written")?;
             Ok(Outcome::Done)
         }
         Command::Man { output: None } => {
-            clap_mangen::Man::new(Cli::command()).render(&mut session.out)?;
+            let written = clap_mangen::Man::new(Cli::command()).render(&mut session.out);
+            written.context("standard output cannot be written")?;
             Ok(Outcome::Done)
         }
         Command::Man { output: Some(path) } => manual_pages(&path),
@@ -56,8 +58,12 @@ fn manual_pages(path: &Path) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Refuses to throw bytes on a screen.
-fn refuse_terminal(session: &Session<'_>) -> Result<()> {
+/// Checks that standard output is open and no terminal, before bytes are written to it.
+fn check_output(session: &Session<'_>) -> Result<()> {
+    ensure!(
+        !session.out_is_closed,
+        "standard output is closed: name a file with -o"
+    );
     ensure!(
         !session.out_is_terminal,
         "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
@@ -73,7 +79,7 @@ fn write_npy<T: Scalar>(
     data: &[T],
 ) -> Result<()> {
     if path.as_os_str() == "-" {
-        refuse_terminal(session)?;
+        check_output(session)?;
         return export::npy::write(session.out, shape, data)
             .context("standard output cannot be written");
     }
