@@ -81,7 +81,9 @@ pub fn run_in_process<T: Into<OsString> + Clone>(
     let mut closed = session::ClosedOutput;
     let out: &mut dyn io::Write = if closed_output { &mut closed } else { &mut out };
     let mut session = Session::of_process(out, &mut err, interrupted);
-    session.out_is_closed = closed_output;
+    if closed_output {
+        session.out_kind = session::OutputKind::Closed;
+    }
     run(args, &mut session)
 }
 

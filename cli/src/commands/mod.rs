@@ -16,6 +16,7 @@ use codiag::Scalar;
 
 use crate::args::{Cli, Command};
 use crate::export;
+use crate::session::OutputKind;
 use crate::{Outcome, Session};
 
 /// Does what was asked for.
@@ -61,11 +62,11 @@ fn manual_pages(path: &Path) -> Result<Outcome> {
 /// Checks that standard output is open and no terminal, before bytes are written to it.
 fn check_output(session: &Session<'_>) -> Result<()> {
     ensure!(
-        !session.out_is_closed,
+        session.out_kind != OutputKind::Closed,
         "standard output is closed: name a file with -o"
     );
     ensure!(
-        !session.out_is_terminal,
+        session.out_kind != OutputKind::Terminal,
         "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
     );
     Ok(())

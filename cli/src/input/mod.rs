@@ -241,6 +241,7 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
         .by_name(&format!("{chosen}.npy"))
         .with_context(unpacked)?;
     let header = Header::read(&mut entry)?;
+    header.matrices()?;
     // The archive lends its entries, so this one is unpacked as far as its header asks for.
     let mut bytes = Vec::new();
     // One byte more, so that the end of the array and its checksum are reached.

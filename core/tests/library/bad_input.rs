@@ -253,7 +253,7 @@ fn starts_are_checked() {
         for start in [start, all] {
             for criterion in [Criterion::Likelihood, Criterion::LeastSquares] {
                 let options = SetOptions::default().criterion(criterion);
-                let made = codiag::synthetic::Synthetic::new(8, 3, 0.3, 0);
+                let made = Synthetic::new(8, 3, 0.3, 0);
                 let set = MatrixSet::with_options(&made.data, 8, 3, &options).unwrap();
                 let solved = diagonalize(&set, &Settings::default().start(start.clone())).unwrap();
                 assert!(solved.loss.is_finite() && solved.b.is_finite());
@@ -266,7 +266,7 @@ fn starts_are_checked() {
 fn energy_fractions_are_not_negative() {
     for criterion in [Criterion::Frobenius, Criterion::LeastSquares] {
         for seed in 0..20 {
-            let made = codiag::synthetic::Synthetic::new(1, 6, 0.3, seed);
+            let made = Synthetic::new(1, 6, 0.3, seed);
             let options = SetOptions::default().criterion(criterion);
             let set = MatrixSet::with_options(&made.data, 1, 6, &options).unwrap();
             let solved = diagonalize(&set, &Settings::default()).unwrap();
