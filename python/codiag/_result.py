@@ -221,7 +221,8 @@ class Result:
         Parameters
         ----------
         path : str or path-like
-            The file, replaced if it exists.
+            The file, replaced if it exists. Symbolic links are followed, the mode of an existing
+            file is kept, and a device or a FIFO is written to.
         """
         arrays = self._arrays()
         write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **arrays))

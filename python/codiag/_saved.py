@@ -36,7 +36,8 @@ class Savable:
         Parameters
         ----------
         path : str or path-like
-            The file, replaced if it exists.
+            The file, replaced if it exists. Symbolic links are followed, the mode of an existing
+            file is kept, and a device or a FIFO is written to.
         """
         from sklearn.utils.validation import check_is_fitted
 
