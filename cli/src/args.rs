@@ -4,7 +4,7 @@ mod separate;
 
 pub use separate::{BandChoice, Separate};
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -127,7 +127,10 @@ Examples:
   cat covs.npy | codiag diagonalize - -o - > B.npy
 
 The folder gets B.npy (filters, one per row), A.npy (patterns, one per column), diagonals.npy (the power
-of each component in each matrix), report.json, history.csv and report.html."
+of each component in each matrix), report.json, history.csv and report.html.
+
+Files are written completely or not at all. Symbolic links are followed, and the mode of an existing file is
+kept; a device or a FIFO is written to. Text files may be FIFOs of at most 64 MiB, but no devices."
 )]
 pub struct Diagonalize {
     #[command(flatten)]
@@ -187,7 +190,7 @@ pub struct Solver {
     pub method: Method,
     /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
-    pub start: String,
+    pub start: PathBuf,
     /// Stop once the gradient norm is at most this.
     #[arg(long, value_name = "X", default_value = "1e-8")]
     pub tol: f64,
@@ -211,16 +214,16 @@ pub struct Solver {
 impl Solver {
     /// The settings chosen; a start that is no name is read from its file.
     pub fn settings(&self) -> anyhow::Result<Settings> {
-        let start = if let Ok(start) = self.start.parse() {
+        let named = self.start.to_str().and_then(|name| name.parse().ok());
+        let start = if let Some(start) = named {
             start
         } else {
-            let path = Path::new(&self.start);
             anyhow::ensure!(
-                path.exists(),
+                self.start.exists(),
                 "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
-                self.start
+                self.start.display()
             );
-            crate::input::start_file(path)?
+            crate::input::start_file(&self.start)?
         };
         Ok(Settings::default()
             .method(self.method)

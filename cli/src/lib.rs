@@ -36,9 +36,10 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use anyhow::Context;
 use clap::Parser;
 
-pub use export::whole::{try_place, write_whole};
+pub use export::whole::{copy_whole, try_place, write_whole};
 pub use session::Session;
 
 /// The exit code of a solve that did not converge.
@@ -69,17 +70,21 @@ impl Outcome {
 }
 
 /// Runs the program on the streams of this process. `interrupted` is looked at during solves: set
-/// it from a signal handler.
+/// it from a signal handler. `closed_output` says that the process was started without a standard
+/// output: what Rust's library puts in its place discards everything without an error.
 pub fn run_in_process<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
+    closed_output: bool,
     interrupted: &AtomicBool,
 ) -> i32 {
     let (mut out, mut err) = (io::stdout().lock(), io::stderr());
-    let mut session = Session::of_process(&mut out, &mut err, interrupted);
-    let code = run(args, &mut session);
-    // A reader that has gone away is no concern of ours.
-    let _ = session.out.flush();
-    code
+    let mut closed = session::ClosedOutput;
+    let out: &mut dyn io::Write = if closed_output { &mut closed } else { &mut out };
+    let mut session = Session::of_process(out, &mut err, interrupted);
+    if closed_output {
+        session.out_kind = session::OutputKind::Closed;
+    }
+    run(args, &mut session)
 }
 
 /// Runs the program: `args` begin with the program's name. Returns the exit code: 0, 1 for a solve
@@ -94,6 +99,14 @@ pub fn run<T: Into<OsString> + Clone>(
             commands::dispatch(cli.command, session)
         }
         Err(error) => help_or_complaint(&error, session),
+    };
+    // A full disk may be noticed only now.
+    let flushed = session.out.flush();
+    let ended = match flushed {
+        Err(error) if ended.is_ok() && error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("standard output cannot be written")
+        }
+        _ => ended,
     };
     match ended {
         Ok(outcome) => outcome.code(),
@@ -114,11 +127,12 @@ pub fn run<T: Into<OsString> + Clone>(
 fn help_or_complaint(error: &clap::Error, session: &mut Session<'_>) -> anyhow::Result<Outcome> {
     let rendered = error.render();
     if !error.use_stderr() {
-        if session.paint.colour {
-            write!(session.out, "{}", rendered.ansi())?;
+        let written = if session.paint.colour {
+            write!(session.out, "{}", rendered.ansi())
         } else {
-            write!(session.out, "{rendered}")?;
-        }
+            write!(session.out, "{rendered}")
+        };
+        written.context("standard output cannot be written")?;
         return Ok(Outcome::Done);
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

@@ -5,6 +5,26 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Whether the process was started without a standard output, as by `>&-`.
+static CLOSED_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+/// Runs before Rust's library opens /dev/null in the place of closed streams, after which they cannot
+/// be recognized.
+// SAFETY: the systems call the functions of these sections once, at the start of the process, with
+// arguments that a C function may ignore. It makes a system call and sets an atomic variable.
+#[allow(unsafe_code)]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+static AT_START: extern "C" fn() = {
+    extern "C" fn look() {
+        use std::os::fd::AsFd;
+        let closed = std::io::stdout().as_fd().try_clone_to_owned().is_err();
+        CLOSED_OUTPUT.store(closed, Ordering::SeqCst);
+    }
+    look
+};
 
 fn main() -> ExitCode {
     // The first Ctrl-C asks the solve to end and to write what it has; the second one ends the
@@ -15,6 +35,10 @@ fn main() -> ExitCode {
             std::process::exit(codiag_cli::INTERRUPTED);
         }
     });
-    let code = codiag_cli::run_in_process(std::env::args_os(), &INTERRUPTED);
+    let code = codiag_cli::run_in_process(
+        std::env::args_os(),
+        CLOSED_OUTPUT.load(Ordering::SeqCst),
+        &INTERRUPTED,
+    );
     ExitCode::from(u8::try_from(code).unwrap_or(codiag_cli::BAD_INPUT as u8))
 }

@@ -15,6 +15,30 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// What results are written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputKind {
+    /// A file, a pipe or memory.
+    Stream,
+    /// A terminal, on which bytes are not to be printed.
+    Terminal,
+    /// Nothing: the process was started without a standard output.
+    Closed,
+}
+
+/// The standard output of a process that was started without one.
+pub(crate) struct ClosedOutput;
+
+impl Write for ClosedOutput {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("it is closed"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Where a run reads from and writes to.
 pub struct Session<'a> {
     /// What `-` as an input means.
@@ -25,8 +49,8 @@ pub struct Session<'a> {
     pub(crate) err: &'a mut (dyn Write + Send),
     /// Whether standard error is a terminal of this process, fit for a progress bar.
     pub(crate) live: bool,
-    /// Whether results would be thrown on a screen.
-    pub(crate) out_is_terminal: bool,
+    /// What `out` is.
+    pub(crate) out_kind: OutputKind,
     /// Colours for people.
     pub(crate) paint: Paint,
     /// Nothing but results and errors.
@@ -48,7 +72,7 @@ impl<'a> Session<'a> {
             out,
             err,
             live: false,
-            out_is_terminal: false,
+            out_kind: OutputKind::Stream,
             paint: Paint { colour: false },
             quiet: false,
             interrupted,
@@ -63,7 +87,9 @@ impl<'a> Session<'a> {
     ) -> Self {
         let terminals = (io::stdout().is_terminal(), io::stderr().is_terminal());
         let mut session = Self::new(BufReader::new(io::stdin()), out, err, interrupted);
-        session.out_is_terminal = terminals.0;
+        if terminals.0 {
+            session.out_kind = OutputKind::Terminal;
+        }
         session.live = terminals.1;
         // https://no-color.org: any value but the empty one.
         let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());

@@ -131,8 +131,16 @@ impl Criterion {
     pub(crate) fn loss<T>(self, summary: &Summary<T>, diagonal_sum: f64, log_det: f64) -> f64 {
         match self {
             Self::Likelihood => 0.5 * (diagonal_sum - summary.constant) - log_det,
-            _ if summary.constant > 0.0 => 1.0 - diagonal_sum / summary.constant,
+            _ if summary.constant > 0.0 => clipped(1.0 - diagonal_sum / summary.constant),
             _ => 0.0,
+        }
+    }
+
+    /// A loss reached by adding changes, of which rounding may have left less than nothing.
+    pub(crate) fn without_negative_rounding(self, loss: f64) -> f64 {
+        match self {
+            Self::Likelihood => loss,
+            Self::Frobenius | Self::LeastSquares => clipped(loss),
         }
     }
 
@@ -159,9 +167,9 @@ impl Criterion {
             _ if summary.constant <= 0.0 => 0.0,
             Self::Frobenius => {
                 let squares: f64 = powers.iter().map(|x| x * x).sum();
-                (constant - squares) / summary.constant
+                clipped((constant - squares) / summary.constant)
             }
-            Self::LeastSquares => constant / summary.constant,
+            Self::LeastSquares => clipped(constant / summary.constant),
         }
     }
 
@@ -319,6 +327,19 @@ impl Criterion {
             _ if summary.constant <= 0.0 => 0.0,
             Self::Frobenius | Self::LeastSquares => 4.0 / summary.constant,
         }
+    }
+}
+
+/// Fractions of the energy above this, and below zero, are rounding. What is further below is not clipped,
+/// because it would hide that the numbers are wrong.
+const NEGATIVE_ROUNDING: f64 = -1e-9;
+
+/// A fraction of the energy, which is 0 if rounding has made it negative.
+fn clipped(fraction: f64) -> f64 {
+    if (NEGATIVE_ROUNDING..0.0).contains(&fraction) {
+        0.0
+    } else {
+        fraction
     }
 }
 

@@ -10,16 +10,18 @@ from codiag import _core
 def main() -> int:
     """Run the program on the arguments of this process and return its exit code."""
     arguments = ["codiag", *sys.argv[1:]]
+    # Python has no standard output if it was closed.
+    closed = sys.__stdout__ is None
     if "separate" not in arguments:
-        return _core.program(arguments)
+        return _core.program(arguments, closed)
     from codiag import _recordings
 
     which = _recordings.recording_among(arguments)
     if which is None:
-        return _core.program(arguments)
+        return _core.program(arguments, closed)
     try:
         with _recordings.handed_over(arguments, which) as (own, finish):
-            code = _core.program(own)
+            code = _core.program(own, closed)
             # 1 is a solve that did not converge: what it found is there all the same.
             if code in (0, 1):
                 finish()

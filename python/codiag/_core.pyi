@@ -1,6 +1,7 @@
 """The extension module. Everything here is called by the package; its signatures may change."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any, final
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "amari_distance",
     "apply",
     "artefacts",
+    "copy_whole",
     "cospectra",
     "criterion",
     "cross_spectra",
@@ -270,11 +272,17 @@ def synthetic_set(n: int, p: int, sigma: float, seed: int, complex: bool) -> tup
 def meg(magnetometers: bool) -> NDArray[np.float64]:
     """Return the MEG covariances."""
 
-def program(args: Sequence[str]) -> int:
-    """Run the command line program; `args` begin with its name. Return the exit code."""
+def program(args: Sequence[str], closed_output: bool = False) -> int:
+    """Run the command line program; `args` begin with its name. Return the exit code.
+
+    `closed_output` says that the process has no standard output.
+    """
 
 def try_place(path: str) -> None:
     """Raise what the system says to a file there; remove what killed programs left beside it."""
 
 def write_whole(path: str, content: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file, completely or not at all."""
+
+def copy_whole(source: str | PathLike[str], target: str | PathLike[str]) -> None:
+    """Copy a file, completely or not at all."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._npz import read_npy
+
 Floats = NDArray[np.float64]
 # float64 or complex128, as the matrices are: only known when they are seen.
 Numbers = NDArray[Any]
@@ -135,7 +137,7 @@ def start_choice(start: Any) -> str | Numbers:
     if start is None:
         raise ValueError('start must be "spectral", "whitener", "identity" or a matrix, got None')
     if isinstance(start, os.PathLike) or (isinstance(start, str) and start.endswith(".npy")):
-        return matrix(np.load(start, allow_pickle=False), "start")
+        return matrix(read_npy(start), "start")
     return start if isinstance(start, str) else matrix(start, "start")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _mne
+from . import _core, _mne
 from ._input import Floats
 
 # The program reads these itself.
@@ -113,7 +113,7 @@ def _write_cleaned(raw: Any, output: Path, name: str, excluded: list[int]) -> No
             mne.export.export_raw(Path(folder) / name, clean, verbose="error")
         # Some formats are several files.
         for file in sorted(Path(folder).iterdir()):
-            os.replace(file, output / file.name)
+            _core.copy_whole(file, output / file.name)
 
 
 def _hand_over(
@@ -153,12 +153,12 @@ def _hand_over(
     if shown:
         np.save(folder / "references.npy", np.array([signal for _, signal in shown.values()]))
     known = {
-        "name": os.path.basename(path),
+        "name": _text(os.path.basename(path)),
         "names": read.info["ch_names"],
         "positions": positions(read.info, read.types),
         "groups": np.unique(read.types, return_inverse=True)[1].tolist(),
         "types": read.types,
-        "command": shlex.join(typed),
+        "command": _text(shlex.join(typed)),
         "cleaned": cleaned,
         "bad": read.bad_spans,
         "references": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
@@ -166,6 +166,11 @@ def _hand_over(
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
     return raw, read.rate
+
+
+def _text(name: str) -> str:
+    """Return a name without the surrogates that stand for bytes that are not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _check_names(option: str, names: list[str], known: list[str]) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,15 @@ _FORMAT = 1
 STABLE = 0.9
 """Components of at least this stability are said to come again."""
 
-_SCALARS = ("criterion", "converged", "status", "n_iter", "loss", "gradient_norm")
+# With the kinds of their arrays in files.
+_SCALARS = {
+    "criterion": "U",
+    "converged": "b",
+    "status": "U",
+    "n_iter": "iu",
+    "loss": "iuf",
+    "gradient_norm": "iuf",
+}
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
 # What the extension hands over at once, and what it makes, as `_answer`, when it is asked for.
 _AT_ONCE = (*_SCALARS, "B", "_answer")
@@ -214,7 +221,8 @@ class Result:
         Parameters
         ----------
         path : str or path-like
-            The file, replaced if it exists.
+            The file, replaced if it exists. Symbolic links are followed, the mode of an existing
+            file is kept, and a device or a FIFO is written to.
         """
         arrays = self._arrays()
         write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **arrays))
@@ -276,20 +284,89 @@ def from_fields(described: dict[str, Any]) -> Result:
     return result
 
 
-def from_arrays(stored: Mapping[str, Any]) -> Result:
-    """Return the result that a file holds."""
-    prefix = "history_"
-    names = [name for name in stored if name.startswith(prefix)]
-    hardest = None
-    if "margin" in stored:
-        a, b = stored["pair"].tolist()
-        hardest = Identifiability(stored["margin"].item(), (a, b))
-    return Result(
-        **{name: stored[name] for name in _ARRAYS},
+def from_arrays(stored: Arrays, prefix: str = "") -> Result:
+    """Return the result that a file holds, in arrays whose names begin with `prefix`.
+
+    A ValueError says which array is missing, or is not as it should be.
+    """
+
+    def array(name: str, kinds: str, shape: tuple[int | str, ...]) -> NDArray[Any]:
+        return checked_array(stored[prefix + name], prefix + name, kinds, shape, sizes)
+
+    def matrix(name: str, shape: tuple[int | str, ...]) -> Numbers:
+        numbers = array(name, "iufc", shape)
+        return numbers.astype(np.complex128 if numbers.dtype.kind == "c" else np.float64)
+
+    def given(name: str) -> bool:
+        return prefix + name in stored
+
+    sizes: dict[str, int] = {}
+    B, A = matrix("B", ("r", "p")), matrix("A", ("p", "r"))
+    r, p = B.shape
+    if not 0 < r <= p:
+        raise ValueError(f"{prefix}B has the impossible shape {B.shape}")
+    scalars = {
+        name: array(name, kinds, ()).item()
+        for name, kinds in _SCALARS.items()
         # Results of the first versions were all of the likelihood.
-        **{name: stored[name].item() for name in _SCALARS if name in stored},
-        history={name.removeprefix(prefix): stored[name] for name in names},
+        if name != "criterion" or given(name)
+    }
+    if scalars["n_iter"] < 0:
+        raise ValueError(f"{prefix}n_iter is negative: {scalars['n_iter']}")
+    residuals = array("residuals", "iuf", ("n",))
+    powers = array("powers", "iuf", ("n", "r" if len(residuals) else "any"))
+    hardest = None
+    if given("margin"):
+        pair = array("pair", "iu", (2,)).tolist()
+        if not all(0 <= k < r for k in pair):
+            raise ValueError(f"{prefix}pair names components {pair}, but there are {r}")
+        hardest = Identifiability(array("margin", "iuf", ()).item(), (pair[0], pair[1]))
+    stability = matches = None
+    if given("stability"):
+        stability = array("stability", "iuf", ("r",))
+        matches = array("matches", "iuf", ("trials", "r"))
+    history = {
+        name: array(f"history_{name}", "U" if name == "kind" else "iuf", ("records",))
+        for name in Record._fields
+        if given(f"history_{name}")
+    }
+    return Result(
+        B=B,
+        A=A,
+        residuals=residuals,
+        powers=powers,
+        start_losses=array("start_losses", "iuf", ("starts",)),
+        **scalars,
+        history=history,
         identifiability=hardest,
-        stability=stored.get("stability"),
-        matches=stored.get("matches"),
+        stability=stability,
+        matches=matches,
     )
+
+
+class Arrays(Protocol):
+    """Arrays by name, as of a file."""
+
+    def __contains__(self, name: str, /) -> bool: ...
+
+    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
+
+
+def checked_array(
+    value: Any, name: str, kinds: str, shape: tuple[int | str, ...], sizes: dict[str, int]
+) -> NDArray[Any]:
+    """Return an array of these kinds and this shape, or raise a ValueError.
+
+    Lengths with a name are those in `sizes`, or are entered there.
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
+        found = f"of {value.dtype}" if isinstance(value, np.ndarray) else repr(type(value))
+        raise ValueError(f"{name} is {found}, not an array of the right type")
+    fits = value.ndim == len(shape)
+    for length, expected in zip(value.shape, shape, strict=False):
+        known = expected if isinstance(expected, int) else sizes.setdefault(expected, length)
+        fits = fits and length == known
+    if not fits:
+        expected = ", ".join(str(sizes.get(x, x) if isinstance(x, str) else x) for x in shape)
+        raise ValueError(f"{name} has shape {value.shape}, not ({expected})")
+    return value

@@ -1,11 +1,11 @@
-"""Results and fitted estimators in files: arrays and JSON, nothing that is run when it is read."""
+"""Results and fitted estimators in files: arrays and JSON, of which nothing is ever executed."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ._core import __version__
 from ._files import write_whole
-from ._result import _FORMAT, Result, from_arrays
+from ._npz import Npz
+from ._result import _FORMAT, checked_array, from_arrays
 
 _MODEL_FORMAT = 1
-# What load makes again; a file cannot name anything else.
+# What load can make; a file cannot name anything else.
 _ESTIMATORS = ("SourceSeparation", "SOBI", "AMUSE", "JADE", "JointDiagonalizer", "CSP")
 # Made again from the result, or kept in a form of their own.
 _APART = ("result_", "info_", "B_", "A_", "stability_", "n_iter_")
@@ -35,7 +36,8 @@ class Savable:
         Parameters
         ----------
         path : str or path-like
-            The file, replaced if it exists.
+            The file, replaced if it exists. Symbolic links are followed, the mode of an existing
+            file is kept, and a device or a FIFO is written to.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -72,8 +74,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     Result, SourceSeparation, SOBI, AMUSE, JADE, JointDiagonalizer or CSP
-        Whichever it holds. A model knows the channels that it was fitted on, and refuses
+        What the file holds. A model knows the channels that it was fitted on, and refuses
         recordings that do not have them.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is damaged, was not written by codiag, or was written by a later version. No code of a
+        file is run, and no more is unpacked than what is needed, and follows from the file's size.
 
     Examples
     --------
@@ -90,42 +100,171 @@ def load(path: str | os.PathLike[str]) -> Any:
     name = repr(os.fspath(path))
     with open(path, "rb") as file:
         try:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                raise ValueError("it holds a single array")
-            stored = dict(loaded.items())
-        except (ValueError, EOFError, OSError) as problem:
+            return _stored(Npz(file), name)
+        except _NotRead as problem:
+            raise ValueError(f"{name} {problem}") from None
+        except ImportError:
+            raise
+        except Exception as problem:  # what a damaged archive raises is not documented
             raise ValueError(f"{name} is not a codiag result or model: {problem}") from None
-    for kind, latest in (("codiag_result", _FORMAT), ("codiag_model", _MODEL_FORMAT)):
-        if kind in stored and int(stored[kind]) > latest:
-            raise ValueError(f"{name} was written by a later version of codiag")
-    if "codiag_result" in stored:
-        return from_arrays(stored)
-    if "codiag_model" in stored:
-        return _model(stored, name)
-    raise ValueError(f"{name} is not a codiag result or model: it holds other arrays")
 
 
-def _model(stored: dict[str, NDArray[Any]], name: str) -> Any:
+class _NotRead(Exception):
+    """A file that was understood, but cannot be loaded."""
+
+
+def _stored(arrays: Npz, name: str) -> Any:
+    """Return what a file holds."""
+    if "codiag_result" in arrays:
+        _check_version(arrays, "codiag_result", _FORMAT)
+        return from_arrays(arrays)
+    if "codiag_model" in arrays:
+        _check_version(arrays, "codiag_model", _MODEL_FORMAT)
+        return _model(arrays, name)
+    raise ValueError("it holds other arrays")
+
+
+def _check_version(arrays: Npz, kind: str, latest: int) -> None:
+    version = checked_array(arrays[kind], kind, "iu", (), {}).item()
+    if version > latest:
+        raise _NotRead(f"was written by a later version of codiag (format {version})")
+    if version < 1:
+        raise ValueError(f"its format {version} is unknown")
+
+
+def _model(arrays: Npz, name: str) -> Any:
     """Return the estimator that a file holds."""
     import codiag
 
-    estimator = stored["estimator"].item()
+    def text(key: str) -> str:
+        value: str = checked_array(arrays[key], key, "U", (), {}).item()
+        return value
+
+    estimator = text("estimator")
     if estimator not in _ESTIMATORS:
-        raise ValueError(f"{name} holds an estimator that there is not: {estimator!r}")
-    settings = _read(stored["settings"].item(), stored)
-    model = getattr(codiag, estimator)(**settings)
-    prefix = "result_"
-    results = {key.removeprefix(prefix): a for key, a in stored.items() if key.startswith(prefix)}
-    result: Result = from_arrays(results)
+        raise _NotRead(f"holds an unknown estimator: {estimator!r}")
+    kind = getattr(codiag, estimator)
+    settings = _read(text("settings"), "settings", set(kind._get_param_names()), arrays)
+    result = from_arrays(arrays, "result_")
+    r, p = result.B.shape
+    checks = _FOUND[estimator]
+    found = _read(text("found"), "found", set(checks), arrays)
+    sizes = {"r": r, "p": p}
+    for key, check in checks.items():
+        if key not in found:
+            raise ValueError(f"{key} is missing")
+        check(found[key], key, sizes)
+    if found["n_features_in_"] != p:
+        raise ValueError(f"n_features_in_ is {found['n_features_in_']}, but B has {p} columns")
+    model = kind(**settings)
     model.result_, model.stability_ = result, result.stability
     model.B_, model.A_, model.n_iter_ = result.B, result.A, result.n_iter
-    found = _read(stored["found"].item(), stored)
     vars(model).update(found)
     model._restore()
-    if "info" in stored:
-        model.info_ = _info(stored["info"], name)
+    if "info" in arrays:
+        model.info_ = _info(checked_array(arrays["info"], "info", "u", ("bytes",), {}), name)
+        if len(model.info_["ch_names"]) != p:
+            raise ValueError(f"info has {len(model.info_['ch_names'])} channels, but B has {p}")
     return model
+
+
+Check = Callable[[Any, str, dict[str, int]], object]
+
+
+def _array(kinds: str, *shape: int | str) -> Check:
+    def check(value: Any, name: str, sizes: dict[str, int]) -> None:
+        checked_array(value, name, kinds, shape, sizes)
+
+    return check
+
+
+def _where(test: Callable[[Any, dict[str, int]], bool], expected: str) -> Check:
+    def check(value: Any, name: str, sizes: dict[str, int]) -> None:
+        if not test(value, sizes):
+            raise ValueError(f"{name} is not {expected}")
+
+    return check
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _are_ints(value: Any, length: int | None = None) -> bool:
+    fits = isinstance(value, list) and (length is None or len(value) == length)
+    return fits and all(_is_int(k) for k in value)
+
+
+def _are_rivals(value: Any, sizes: dict[str, int]) -> bool:
+    def is_rival(one: Any) -> bool:
+        if not (isinstance(one, list) and len(one) == 2):
+            return one is None
+        return _is_int(one[0]) and one[0] < sizes["r"] and _is_number(one[1])
+
+    return isinstance(value, list) and len(value) == sizes["r"] and all(map(is_rival, value))
+
+
+def _are_segments(value: Any, sizes: dict[str, int]) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(piece, list) and all(_are_ints(span, 2) for span in piece) for piece in value
+    )
+
+
+def _is_origin(value: Any, sizes: dict[str, int]) -> bool:
+    if not (isinstance(value, list) and len(value) == 2):
+        return False
+    return value[0] in ("raw", "epochs") and _is_int(value[1])
+
+
+def _is_window(value: Any, sizes: dict[str, int]) -> bool:
+    if not (isinstance(value, list) and len(value) == 2):
+        return False
+    checked_array(value[0], "the matrices of _window", "fc", ("window", "p", "p"), sizes)
+    checked_array(value[1], "the weights of _window", "f", ("window",), sizes)
+    return True
+
+
+_COUNT = _where(lambda value, _: _is_int(value), "a number of channels or samples")
+_SEPARATOR: dict[str, Check] = {
+    "_fitted_on": _where(_is_origin, "a kind of recording and its number of samples"),
+    "variance_share_": _array("f", "r"),
+    "rivals_": _where(_are_rivals, "a list of one source and margin per component"),
+    "kept_variance_": _where(lambda value, _: _is_number(value) and value >= 0, "a fraction"),
+    "segments_": _where(_are_segments, "a list of spans of samples"),
+    "scale_": _array("f", "p"),
+    "n_features_in_": _COUNT,
+}
+_LAGGED: dict[str, Check] = {**_SEPARATOR, "autocorrelations_": _array("f", "lags", "r")}
+# What a file must hold of each estimator beside its result; nothing else is read.
+_FOUND: dict[str, dict[str, Check]] = {
+    "SourceSeparation": {
+        **_SEPARATOR,
+        "powers_": _array("f", "n", "r"),
+        "nonstationarity_": _array("f", "any"),
+        "shrinkages_": _array("f", "matrices"),
+    },
+    "SOBI": {**_LAGGED, "lags_": _where(lambda value, _: _are_ints(value), "a list of lags")},
+    "AMUSE": _LAGGED,
+    "JADE": {**_SEPARATOR, "kurtosis_": _array("f", "r")},
+    "JointDiagonalizer": {
+        "_window": _where(_is_window, "matrices and their weights"),
+        "n_features_in_": _COUNT,
+        "n_samples_seen_": _COUNT,
+    },
+    "CSP": {
+        "classes_": _array("biufUSO", "classes"),
+        "n_features_in_": _COUNT,
+        "all_filters_": _array("f", "r", "p"),
+        "filters_": _array("f", "filters", "p"),
+        "patterns_": _array("f", "p", "filters"),
+        "mutual_information_": _array("f", "filters"),
+        "powers_": _array("f", "classes", "filters"),
+    },
+}
 
 
 def _written(values: Mapping[str, Any], prefix: str, arrays: dict[str, Any]) -> str:
@@ -152,16 +291,30 @@ def _written(values: Mapping[str, Any], prefix: str, arrays: dict[str, Any]) -> 
     return json.dumps({key: plain(value, f"{prefix}_{key}") for key, value in values.items()})
 
 
-def _read(text: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _read(text: str, name: str, wanted: set[str], arrays: Npz) -> dict[str, Any]:
+    """Return the values of a JSON text, with the arrays that they name; others are not read."""
+
     def whole(value: Any) -> Any:
         if isinstance(value, dict):
-            if "objects" in value:
-                return np.array(value["objects"], dtype=object)
-            return arrays[value["array"]]
+            objects = value.get("objects")
+            if isinstance(objects, list) and all(isinstance(x, (str, int)) for x in objects):
+                return np.array(objects, dtype=object)
+            place = value.get("array")
+            if not (isinstance(place, str) and place.startswith(("setting_", "found_"))):
+                raise ValueError(f"{name} has an entry that is no value: {str(value)[:60]}")
+            return arrays[place]
         return [whole(one) for one in value] if isinstance(value, list) else value
 
-    values: dict[str, Any] = {key: whole(value) for key, value in json.loads(text).items()}
-    return values
+    try:
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError("it is no object")
+        unknown = sorted(set(values) - wanted)
+        if unknown and name == "settings":
+            raise ValueError(f"the estimator has no parameter {unknown[0]!r}")
+        return {key: whole(value) for key, value in values.items() if key in wanted}
+    except RecursionError:
+        raise ValueError(f"{name} is nested too deeply") from None
 
 
 def _info_bytes(info: Any) -> NDArray[np.uint8]:
@@ -186,4 +339,7 @@ def _info(stored: NDArray[np.uint8], name: str) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "channels-info.fif")
         stored.astype(np.uint8).tofile(path)
-        return mne.io.read_info(path, verbose="error")
+        try:
+            return mne.io.read_info(path, verbose="error")
+        except Exception as problem:  # readers of broken files raise anything
+            raise ValueError(f"MNE cannot read its channels: {problem}") from None

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all: those of the program.
+//! Output files that are written completely or not at all.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,17 @@ pub(crate) fn try_place(py: Python<'_>, path: PathBuf) -> PyResult<()> {
         .map_err(|error| system_error(&error, Some(&path)))
 }
 
-/// Writes a file, whole or not at all.
+/// Copies a file, completely or not at all.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+pub(crate) fn copy_whole(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()> {
+    py.detach(|| codiag_cli::copy_whole(&source, &target))
+        .map_err(|error| system_error(&error, Some(&target)))
+}
+
+/// Writes a file, completely or not at all.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub(crate) fn write_whole(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
     py.detach(|| codiag_cli::write_whole(&path, |out| out.write_all(content)))
         .map_err(|error| system_error(&error, Some(&path)))

@@ -198,7 +198,7 @@ mod _core {
     #[pymodule_export]
     use super::disk::solve_file;
     #[pymodule_export]
-    use super::files::{try_place, write_whole};
+    use super::files::{copy_whole, try_place, write_whole};
     #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]

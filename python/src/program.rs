@@ -13,13 +13,16 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs the program with `args`, of which the first is its name; returns the exit code.
 #[pyfunction]
-pub(crate) fn program(py: Python<'_>, args: Vec<OsString>) -> PyResult<i32> {
+#[pyo3(signature = (args, closed_output=false))]
+pub(crate) fn program(py: Python<'_>, args: Vec<OsString>, closed_output: bool) -> PyResult<i32> {
     let interrupted = AtomicBool::new(false);
     let (sender, receiver) = channel();
     // Python hears of Ctrl-C on its main thread only: the program runs on another.
     std::thread::scope(|scope| {
         let interrupted = &interrupted;
-        scope.spawn(move || sender.send(codiag_cli::run_in_process(args, interrupted)));
+        scope.spawn(move || {
+            sender.send(codiag_cli::run_in_process(args, closed_output, interrupted))
+        });
         // A receiver cannot be shared, but it can be lent to the part without the interpreter.
         let mut receiver = receiver;
         loop {

@@ -193,6 +193,26 @@ def test_singular_start(C, solve):
         solve(C, np.ones((6, 6)))
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+@pytest.mark.parametrize("criterion", ["likelihood", "least-squares"])
+def test_scale_of_a_start_is_free(C, scale, criterion):
+    start = np.eye(6) + 0.1 * np.tri(6)
+    options = {"criterion": criterion, "max_iter": 3, "on_failure": "ignore"}
+    expected = codiag.diagonalize(C, start=start, **options)
+    found = codiag.diagonalize(C, start=scale * start, **options)
+    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-9)
+
+
+def test_fractions_of_the_energy_are_not_negative():
+    rng = np.random.default_rng(0)
+    for criterion in ("frobenius", "least-squares"):
+        for _ in range(20):
+            X = rng.standard_normal((1, 5, 5))
+            result = codiag.diagonalize(X + X.transpose(0, 2, 1), criterion=criterion)
+            assert result.loss >= 0 and (result.residuals >= 0).all()
+            assert (result.history["loss"] >= 0).all() and (result.start_losses >= 0).all()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -107,7 +107,7 @@ def test_bad_files(recording, tmp_path):
     with pytest.raises(ValueError, match="later version"):
         codiag.load(tmp_path / "later.npz")
     np.savez(tmp_path / "other.npz", **{**arrays, "estimator": "os.system"})
-    with pytest.raises(ValueError, match="an estimator that there is not"):
+    with pytest.raises(ValueError, match="an unknown estimator"):
         codiag.load(tmp_path / "other.npz")
     np.savez(tmp_path / "arrays.npz", x=np.zeros(3))
     with pytest.raises(ValueError, match="not a codiag result or model"):

@@ -42,7 +42,9 @@ reads, a file of the format that came in.
   bad             spans of samples to be left out: [[first, one after the last], ...]
   references      channels that show blinks or heartbeats: [{\"name\": \"EOG\", \"kind\": \"blink\"}, ...]
   reference_file  a .npy of their signals, one row each; beside FILE, unless its path is absolute
-With the Python package, `python -m codiag separate` finds all this in any file that MNE reads."
+With the Python package, `python -m codiag separate` finds all this in any file that MNE reads.
+
+Text files, such as FILE, may be FIFOs of at most 64 MiB, but no devices."
 )]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line
 pub struct Separate {

@@ -46,9 +46,14 @@ pub struct Ended<'a, T = f64> {
 }
 
 /// The start, if that is what is wrong.
-pub fn start_at_fault<'a>(solver: &'a Solver, error: &codiag::Error) -> Option<&'a str> {
+pub fn start_at_fault(solver: &Solver, error: &codiag::Error) -> Option<String> {
     use codiag::Error::{Start, StartShape};
-    matches!(error, StartShape { .. } | Start { .. }).then_some(&solver.start)
+    matches!(error, StartShape { .. } | Start { .. }).then(|| text(&solver.start))
+}
+
+/// A path as text, for JSON and messages. Bytes that are not UTF-8 are replaced.
+pub fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// What the result's user should know, in plain words.
@@ -250,7 +255,7 @@ mod tests {
     fn only_a_given_start_is_blamed() {
         let solver = Solver {
             method: codiag::Method::Newton,
-            start: "b.npy".to_owned(),
+            start: "b.npy".into(),
             tol: 1e-8,
             max_iter: 10,
             restarts: 0,
@@ -260,7 +265,7 @@ mod tests {
         };
         let problem = StartProblem::Singular;
         let blamed = |error: &Error| start_at_fault(&solver, error);
-        assert_eq!(blamed(&Error::Start { problem }), Some("b.npy"));
+        assert_eq!(blamed(&Error::Start { problem }).unwrap(), "b.npy");
         // A start that cannot be made is no fault of the option's.
         assert_eq!(blamed(&Error::NoEigenvalues), None);
     }

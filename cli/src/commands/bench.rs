@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use codiag::{Method, Settings, Start, Status, diagonalize, synthetic};
 use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
@@ -61,7 +61,7 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
     if args.json {
         export::print_json(session.out, &results)?;
     } else {
-        print(&results, session)?;
+        print(&results, session).context("standard output cannot be written")?;
     }
     Ok(Outcome::Done)
 }

@@ -1,6 +1,6 @@
 //! `codiag check`: what is in a file, whether it can be diagonalized, and what helps if not.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use codiag::error::Remedy;
 use codiag::{Criterion, Inspection, Inspector, Scalar, c64};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
     if args.json {
         export::print_json(session.out, &findings)?;
     } else {
-        print(&findings, session)?;
+        print(&findings, session).context("standard output cannot be written")?;
     }
     Ok(if findings.suitable {
         Outcome::Done

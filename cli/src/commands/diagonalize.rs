@@ -12,8 +12,8 @@ use codiag::{
 };
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, Ended, Names, start_at_fault, warnings};
-use super::{refuse_terminal, write_npy};
+use super::answer::{self, Ended, Names, start_at_fault, text, warnings};
+use super::{check_output, write_npy};
 use crate::args::Diagonalize;
 use crate::export::{self, Folder};
 use crate::input;
@@ -40,7 +40,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         "-o - and --json both want standard output: choose one"
     );
     if to_stdout {
-        refuse_terminal(session)?;
+        check_output(session)?;
     }
     let settings = args.solver.settings()?.orthogonal(args.orthogonal);
     let folder = match &args.output {
@@ -272,7 +272,7 @@ fn followed<T: Number>(
         if matches!(error, codiag::Error::Interrupted) {
             return Interrupted.into();
         }
-        let start = start_at_fault(&args.solver, &error).map(str::to_owned);
+        let start = start_at_fault(&args.solver, &error);
         let error = anyhow::Error::from(error);
         match start {
             Some(start) => error.context(start),
@@ -290,12 +290,13 @@ fn report<T: Number>(
     warnings: &[String],
 ) -> Result<Value> {
     let set = &solved.summary;
+    let files: Vec<String> = args.source.input.iter().map(|f| text(f)).collect();
     let mut own = Map::new();
     own.insert(
         "input".to_owned(),
         json!({
             "name": solved.name,
-            "files": args.source.input,
+            "files": files,
             "key": args.source.key,
             "complex": is_complex::<T>(),
             "matrices": set.len,
@@ -307,12 +308,12 @@ fn report<T: Number>(
         json!({
             "criterion": options.criterion.name(),
             "method": settings.method.name(),
-            "start": args.solver.start,
+            "start": text(&args.solver.start),
             "orthogonal": settings.orthogonal || options.criterion.requires_rotations(),
             "rank": rank(args.rank),
             "shrinkage": args.shrinkage,
             "symmetrize": args.symmetrize,
-            "weights": args.weights,
+            "weights": args.weights.as_deref().map(text),
             "tol": settings.tolerance,
             "max_iter": settings.max_iterations,
             "restarts": settings.restarts,

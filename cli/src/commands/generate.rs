@@ -13,7 +13,7 @@ use crate::{Outcome, Session};
 /// Makes a set.
 pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
     if args.output.as_os_str() == "-" {
-        super::refuse_terminal(session)?;
+        super::check_output(session)?;
     }
     let both = args.mixing.as_ref().is_some_and(|m| m.as_os_str() == "-");
     ensure!(

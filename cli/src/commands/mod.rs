@@ -16,6 +16,7 @@ use codiag::Scalar;
 
 use crate::args::{Cli, Command};
 use crate::export;
+use crate::session::OutputKind;
 use crate::{Outcome, Session};
 
 /// Does what was asked for.
@@ -31,11 +32,13 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> 
             // Into a buffer: the generator panics where a pipe closes early.
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "codiag", &mut text);
-            session.out.write_all(&text)?;
+            let written = session.out.write_all(&text);
+            written.context("standard output cannot be written")?;
             Ok(Outcome::Done)
         }
         Command::Man { output: None } => {
-            clap_mangen::Man::new(Cli::command()).render(&mut session.out)?;
+            let written = clap_mangen::Man::new(Cli::command()).render(&mut session.out);
+            written.context("standard output cannot be written")?;
             Ok(Outcome::Done)
         }
         Command::Man { output: Some(path) } => manual_pages(&path),
@@ -56,10 +59,14 @@ fn manual_pages(path: &Path) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Refuses to throw bytes on a screen.
-fn refuse_terminal(session: &Session<'_>) -> Result<()> {
+/// Checks that standard output is open and no terminal, before bytes are written to it.
+fn check_output(session: &Session<'_>) -> Result<()> {
     ensure!(
-        !session.out_is_terminal,
+        session.out_kind != OutputKind::Closed,
+        "standard output is closed: name a file with -o"
+    );
+    ensure!(
+        session.out_kind != OutputKind::Terminal,
         "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
     );
     Ok(())
@@ -73,7 +80,7 @@ fn write_npy<T: Scalar>(
     data: &[T],
 ) -> Result<()> {
     if path.as_os_str() == "-" {
-        refuse_terminal(session)?;
+        check_output(session)?;
         return export::npy::write(session.out, shape, data)
             .context("standard output cannot be written");
     }

@@ -33,7 +33,8 @@ pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
     print(&results, session).context("standard output cannot be written")?;
     if !session.quiet {
         let place = args.output.join("report.html");
-        writeln!(session.out, "\nTo look at: {}", place.display())?;
+        writeln!(session.out, "\nTo look at: {}", place.display())
+            .context("standard output cannot be written")?;
     }
     Ok(Outcome::Done)
 }

@@ -1,4 +1,4 @@
-//! What is written: files that appear whole or not at all.
+//! Output files.
 
 pub mod history;
 pub mod npy;
@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tempfile::NamedTempFile;
 
 use crate::input::cannot;
 
@@ -17,7 +16,7 @@ pub struct Folder {
     path: PathBuf,
     /// Whether it was not there before.
     new: bool,
-    staged: Vec<(NamedTempFile, PathBuf)>,
+    staged: Vec<(whole::Staged, PathBuf)>,
 }
 
 impl Folder {
@@ -55,8 +54,8 @@ impl Folder {
         fill: impl FnOnce(&mut npy::Rows<'_>) -> Result<T>,
     ) -> Result<T> {
         let target = self.path.join(name);
-        let mut staged = whole::beside(&target).map_err(|e| cannot("written", &target, e))?;
-        let rows = npy::Rows::new(staged.as_file_mut(), shape);
+        let mut staged = whole::Staged::new(&target).map_err(|e| cannot("written", &target, e))?;
+        let rows = npy::Rows::new(staged.file(), shape);
         let done = fill(&mut rows.map_err(|e| cannot("written", &target, e))?)?;
         self.staged.push((staged, target));
         Ok(done)
@@ -64,8 +63,10 @@ impl Folder {
 
     /// Puts all staged files in their places.
     pub fn publish(mut self) -> Result<()> {
-        for (file, target) in std::mem::take(&mut self.staged) {
-            whole::persist(file, &target).map_err(|e| cannot("written", &target, e))?;
+        for (staged, target) in std::mem::take(&mut self.staged) {
+            staged
+                .persist()
+                .map_err(|e| cannot("written", &target, e))?;
         }
         Ok(())
     }
@@ -82,12 +83,12 @@ impl Drop for Folder {
     }
 }
 
-/// Whether a file could be written there.
+/// Checks that a file can be written there.
 pub fn try_place(target: &Path) -> Result<()> {
     whole::try_place(target).map_err(|e| cannot("written", target, e))
 }
 
-/// Writes one file, whole or not at all.
+/// Writes one file completely or not at all.
 pub fn write_file(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

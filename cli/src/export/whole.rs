@@ -1,22 +1,28 @@
-//! Files that appear whole or not at all: each is written beside its place, under a hidden name, then
-//! renamed.
+//! Output files that are written completely or not at all.
 //!
-//! A program that is killed leaves its hidden file behind. While one is being written it is locked; a
-//! lock ends with its process, on whatever computer that ran. So the next run tells what was left
-//! behind from what another program is just writing, and removes only the former.
+//! A regular file is written to a hidden temporary file in the same folder, flushed to the disk, and
+//! renamed over its target. Symbolic links are followed, and the mode and the owner of an existing file
+//! are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to and never
+//! replaced.
+//!
+//! A process that is killed leaves its temporary file behind. Temporary files are locked while they are
+//! being written, and a lock ends with its process. So the next run can distinguish files that were
+//! left behind from those that another process is writing, and removes only the former.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::{File, FileType, Metadata, TryLockError};
+use std::io::{self, Seek, Write};
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 const PREFIX: &str = ".codiag-";
 const SUFFIX: &str = ".tmp";
-/// The letters between them.
-const LETTERS: usize = 6;
+/// Number of random characters between prefix and suffix.
+const RANDOM_CHARACTERS: usize = 6;
+/// Maximum number of symbolic links in a row, as in Linux.
+const MAX_LINKS: usize = 40;
 
-/// Writes one file.
+/// Writes one file completely or not at all; a device or a FIFO is written to.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -27,15 +33,25 @@ const LETTERS: usize = 6;
 /// ```
 ///
 /// # Errors
-/// Those of the system, and those of `write`; there is no new file then.
+/// Errors of the system, and errors of `write`. An existing file is unchanged then.
 pub fn write_whole(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    persist(stage(target, write)?, target)
+    stage(target, write)?.persist()
 }
 
-/// Whether a file could be written there. What killed programs left in that folder is removed.
+/// Copies a file to `target`, as [`write_whole`] would write it.
+///
+/// # Errors
+/// Errors of the system. An existing file is unchanged then.
+pub fn copy_whole(source: &Path, target: &Path) -> io::Result<()> {
+    let mut source = File::open(source)?;
+    write_whole(target, |out| io::copy(&mut source, out).map(drop))
+}
+
+/// Checks that a file can be written there. Removes the temporary files that killed processes left in
+/// that folder.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -45,32 +61,242 @@ pub fn write_whole(
 /// ```
 ///
 /// # Errors
-/// What the system says to a file there, or that it is a folder.
+/// The error of the system that writing would meet; also if the target is a folder.
 pub fn try_place(target: &Path) -> io::Result<()> {
     if target.is_dir() {
         // The system's own error, with its number.
         let refusal = File::options().write(true).open(target).err();
         return Err(refusal.unwrap_or_else(|| io::ErrorKind::IsADirectory.into()));
     }
-    try_folder(folder_of(target))
+    match Destination::resolve(target)? {
+        // Opening a FIFO would wait for its reader.
+        Destination::Special(path) if is_fifo(&path) => Ok(()),
+        Destination::Special(path) => open_special(&path).map(drop),
+        Destination::OpenFile(_) => Ok(()),
+        Destination::File { path, existing } => {
+            if existing.is_some() {
+                File::options().write(true).open(&path)?;
+            }
+            try_folder(folder_of(&path))
+        }
+    }
 }
 
-/// Whether files could be written in a folder. What killed programs left there is removed.
+/// Checks that files can be written in a folder. Removes the temporary files that killed processes left
+/// there.
 pub(super) fn try_folder(folder: &Path) -> io::Result<()> {
-    // Dropped at once, and with it removed.
-    hidden_in(folder).map(drop)?;
+    // The temporary file is removed when it is dropped.
+    hidden_in(folder, false).map(drop)?;
     remove_leftovers(folder);
     Ok(())
 }
 
-/// Removes the hidden files that killed programs left in a folder. What cannot be removed stays.
+/// Where the bytes of an output go.
+pub(super) enum Destination {
+    /// A regular file, new or to be replaced. The path has no link as its last component.
+    File {
+        path: PathBuf,
+        existing: Option<Metadata>,
+    },
+    /// Something that is no regular file: it is opened and written to.
+    Special(PathBuf),
+    /// A file that this process has open, such as /dev/stdout: its path in /proc.
+    OpenFile(PathBuf),
+}
+
+impl Destination {
+    /// Follows symbolic links, also to a file that does not exist yet.
+    fn resolve(target: &Path) -> io::Result<Self> {
+        let mut path = target.to_owned();
+        for _ in 0..MAX_LINKS {
+            let found = match std::fs::symlink_metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let existing = None;
+                    return Ok(Self::File { path, existing });
+                }
+                found => found?,
+            };
+            if found.is_file() {
+                let existing = Some(found);
+                return Ok(Self::File { path, existing });
+            }
+            if !found.is_symlink() {
+                return Ok(Self::Special(path));
+            }
+            let folder = std::fs::canonicalize(folder_of(&path))?;
+            if folder.starts_with("/proc") {
+                // The link stands for an open file, whose path may have been removed.
+                let name = path.file_name().unwrap_or_default();
+                return Ok(Self::OpenFile(folder.join(name)));
+            }
+            path = folder_of(&path).join(std::fs::read_link(&path)?);
+        }
+        Err(io::Error::other("too many levels of symbolic links"))
+    }
+}
+
+fn is_fifo(path: &Path) -> bool {
+    let is = |kind: FileType| {
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = kind;
+            false
+        }
+    };
+    std::fs::metadata(path).is_ok_and(|found| is(found.file_type()))
+}
+
+fn open_special(path: &Path) -> io::Result<File> {
+    File::options().write(true).open(path)
+}
+
+/// The open file behind a path in /proc. It is shared where that is possible, so that later output of
+/// this process follows; otherwise the bytes are appended.
+fn open_again(path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let own = format!("/proc/{}/fd", std::process::id());
+        if path == Path::new(&own).join("1") {
+            return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
+        }
+        if path == Path::new(&own).join("2") {
+            return Ok(File::from(io::stderr().as_fd().try_clone_to_owned()?));
+        }
+    }
+    File::options().append(true).open(path)
+}
+
+/// An output that has been prepared, and is not in its place yet.
+pub(super) enum Staged {
+    /// A temporary file beside its target.
+    Beside {
+        temporary: NamedTempFile,
+        target: PathBuf,
+        existing: Option<Metadata>,
+    },
+    /// A temporary file without a name, to be copied to a destination that cannot be replaced.
+    Apart {
+        temporary: File,
+        destination: Destination,
+    },
+}
+
+impl Staged {
+    /// An empty temporary file for `target`.
+    pub fn new(target: &Path) -> io::Result<Self> {
+        match Destination::resolve(target)? {
+            Destination::File { path, existing } => {
+                if existing.is_some() {
+                    // A file that is protected from writing is not replaced.
+                    File::options().write(true).open(&path)?;
+                }
+                Ok(Self::Beside {
+                    // On the same file system, so that renaming is one step.
+                    temporary: hidden_in(folder_of(&path), existing.is_some())?,
+                    target: path,
+                    existing,
+                })
+            }
+            destination => Ok(Self::Apart {
+                temporary: tempfile::tempfile()?,
+                destination,
+            }),
+        }
+    }
+
+    /// The temporary file.
+    pub fn file(&mut self) -> &mut File {
+        match self {
+            Self::Beside { temporary, .. } => temporary.as_file_mut(),
+            Self::Apart { temporary, .. } => temporary,
+        }
+    }
+
+    /// Puts the output in its place.
+    pub fn persist(self) -> io::Result<()> {
+        match self {
+            Self::Beside {
+                temporary,
+                target,
+                existing,
+            } => {
+                if let Some(existing) = existing {
+                    keep_attributes(temporary.as_file(), &existing)?;
+                }
+                temporary.as_file().sync_all()?;
+                temporary.persist(&target).map_err(|e| e.error)?;
+                sync_folder(folder_of(&target));
+                Ok(())
+            }
+            Self::Apart {
+                mut temporary,
+                destination,
+            } => {
+                temporary.rewind()?;
+                let mut out = match destination {
+                    Destination::OpenFile(path) => open_again(&path)?,
+                    Destination::Special(path) | Destination::File { path, .. } => {
+                        open_special(&path)?
+                    }
+                };
+                match io::copy(&mut temporary, &mut out) {
+                    // Only a closed pipe of standard output is no error.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        Err(io::Error::other("the reader closed the pipe"))
+                    }
+                    copied => copied.map(drop),
+                }
+            }
+        }
+    }
+}
+
+/// Gives a file the owner, where that is permitted, and the mode of the file that it replaces.
+fn keep_attributes(file: &File, existing: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let own = file.metadata()?;
+        let (user, group) = (existing.uid(), existing.gid());
+        if own.gid() != group {
+            let _ = fchown(file, None, Some(group));
+        }
+        if own.uid() != user {
+            let _ = fchown(file, Some(user), None);
+        }
+    }
+    // After the owner, a change of which may clear bits of the mode. Some file systems have one mode for
+    // all files, and refuse to change it.
+    let mode = existing.permissions();
+    if file.metadata()?.permissions() == mode {
+        return Ok(());
+    }
+    file.set_permissions(mode)
+}
+
+/// Makes a rename survive a loss of power, on systems and file systems that can.
+fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+/// Removes the temporary files that killed processes left in a folder, where that is permitted.
 fn remove_leftovers(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(is_hidden_name);
-        // A link is nothing we have made.
+        // A symbolic link was not made by codiag.
         if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -79,7 +305,7 @@ fn remove_leftovers(folder: &Path) {
         if let Ok(file) = opened
             && file.try_lock().is_ok()
         {
-            // Locked until it is gone: whoever has just made it finds out, in `hidden_in`.
+            // Locked until it is removed: a process that has just created it notices in `hidden_in`.
             let _ = std::fs::remove_file(&path);
         }
     }
@@ -89,50 +315,46 @@ fn is_hidden_name(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(SUFFIX))
         .is_some_and(|letters| {
-            letters.len() == LETTERS && letters.bytes().all(|b| b.is_ascii_alphanumeric())
+            letters.len() == RANDOM_CHARACTERS && letters.bytes().all(|b| b.is_ascii_alphanumeric())
         })
 }
 
-/// A hidden file with what `write` writes.
+/// A temporary file for `target` with what `write` writes.
 pub(super) fn stage(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<NamedTempFile> {
-    let mut file = beside(target)?;
-    let mut buffered = io::BufWriter::new(file.as_file_mut());
+) -> io::Result<Staged> {
+    let mut staged = Staged::new(target)?;
+    let mut buffered = io::BufWriter::new(staged.file());
     write(&mut buffered)?;
     buffered.flush()?;
     drop(buffered);
-    Ok(file)
+    Ok(staged)
 }
 
-/// Puts a hidden file in its place.
-pub(super) fn persist(file: NamedTempFile, target: &Path) -> io::Result<()> {
-    file.persist(target).map(drop).map_err(|e| e.error)
-}
-
-/// A hidden neighbour of `target`, on the same disk so that renaming is one step. It goes when it is
-/// dropped.
-pub(super) fn beside(target: &Path) -> io::Result<NamedTempFile> {
-    hidden_in(folder_of(target))
-}
-
-fn hidden_in(folder: &Path) -> io::Result<NamedTempFile> {
+/// A temporary file, which is removed when it is dropped. A file that is not private gets the mode of
+/// the umask.
+fn hidden_in(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(LETTERS);
-    // Others may read results as they may read any file; temporary files are private otherwise.
+    builder
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
+        .rand_bytes(RANDOM_CHARACTERS);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        let mode = if private { 0o600 } else { 0o666 };
+        builder.permissions(std::fs::Permissions::from_mode(mode));
     }
+    #[cfg(not(unix))]
+    let _ = private;
     loop {
         let file = builder.tempfile_in(folder)?;
         match file.as_file().try_lock() {
-            // Another program that took it for a leftover, before it was locked, removes it.
+            // Another process took it for a leftover before it was locked, and removes it.
             Err(TryLockError::WouldBlock) => {}
             Ok(()) if !file.path().exists() => {}
-            // Where files cannot be locked, they are written all the same, and never taken for
+            // Where files cannot be locked, they are written without a lock, and are never taken for
             // leftovers.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
@@ -163,9 +385,9 @@ mod tests {
     fn only_what_nobody_writes_any_more_is_removed() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("b.npy");
-        let writing = beside(&target).unwrap();
+        let writing = hidden_in(place.path(), false).unwrap();
         // As a process that is killed leaves it: unlocked, and not removed.
-        let (file, left) = beside(&target).unwrap().keep().unwrap();
+        let (file, left) = hidden_in(place.path(), false).unwrap().keep().unwrap();
         drop(file);
         let others = [".codiag-notes.tmp", ".codiag-abcdef", "codiag-abcdef.tmp"];
         for name in others {

@@ -1,13 +1,13 @@
 //! Files of one matrix, or of a list of numbers.
 
-use std::io::BufReader;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use codiag::npy::{Header, tuple};
 use codiag::{Matrix, Scalar, Start, c64};
 
-use super::{extension, open_quietly, text, unreadable};
+use super::{extension, open_bounded, text, unreadable};
 
 /// Reads a real matrix from a .npy or a text file, and names the file in every error.
 pub fn matrix_file(path: &Path) -> Result<Matrix> {
@@ -26,11 +26,14 @@ pub fn start_file(path: &Path) -> Result<Start> {
     read().with_context(|| path.display().to_string())
 }
 
+/// Most bytes that are read of a FIFO, whose size is not known beforehand.
+pub const MAX_FIFO_BYTES: u64 = 64 << 20;
+
 /// Reads a list of real numbers from a .npy or a text file.
 pub fn list_file(path: &Path) -> Result<Vec<f64>> {
     let read = || match extension(path).as_str() {
         "npy" => {
-            let mut reader = BufReader::new(open_quietly(path)?);
+            let mut reader = BufReader::new(open_bounded(path)?);
             let header = Header::read(&mut reader)?;
             Ok(header.read_numbers(&mut reader, header.count()?, 0)?)
         }
@@ -48,7 +51,7 @@ pub(super) fn is_complex(path: &Path) -> Result<bool> {
         ));
     }
     let mut reader =
-        BufReader::new(open_quietly(path).with_context(|| path.display().to_string())?);
+        BufReader::new(open_bounded(path).with_context(|| path.display().to_string())?);
     Ok(Header::read(&mut reader).is_ok_and(|header| header.numbers.is_complex()))
 }
 
@@ -56,7 +59,7 @@ pub(super) fn read_matrix<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
     if extension(path) != "npy" {
         return text::matrix(&read_text(path)?);
     }
-    let mut reader = BufReader::new(open_quietly(path)?);
+    let mut reader = BufReader::new(open_bounded(path)?);
     let header = Header::read(&mut reader)?;
     let [rows, columns] = header.shape[..] else {
         bail!(
@@ -76,6 +79,21 @@ pub(super) fn read_matrix<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
     Ok(Matrix::from_fn(rows, columns, entry))
 }
 
-fn read_text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(unreadable)
+/// Reads a whole text file. The caller adds its name to errors.
+pub(super) fn read_text(path: &Path) -> Result<String> {
+    let mut file = open_bounded(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    ensure!(
+        !file.is_fifo || bytes.len() as u64 <= MAX_FIFO_BYTES,
+        "there are more than {} MiB in this FIFO: save them in a regular file",
+        MAX_FIFO_BYTES >> 20
+    );
+    String::from_utf8(bytes).map_err(|_| {
+        let error = io::Error::new(
+            io::ErrorKind::InvalidData,
+            "stream did not contain valid UTF-8",
+        );
+        unreadable(error)
+    })
 }

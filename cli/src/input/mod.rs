@@ -10,7 +10,7 @@ mod text;
 
 pub use file::{list_file, matrix_file, start_file};
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,10 @@ pub fn open<'a>(source: &Source, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
         }
         "npz" => from_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
         "mat" => {
-            let bytes = std::fs::read(path).map_err(|e| cannot("read", path, e))?;
+            let mut bytes = Vec::new();
+            let read = open_bounded(path)
+                .and_then(|mut file| file.read_to_end(&mut bytes).map_err(unreadable));
+            read.with_context(|| name.clone())?;
             from_mat(&name, &bytes, source.key.as_deref()).context(name)
         }
         "csv" | "txt" | "tsv" => from_files(name, vec![path.clone()]),
@@ -175,6 +178,10 @@ fn from_npy<'a>(
         let width = bytes / (n * p * p) as u64;
         return Err(header.truncated((size / width) as usize).into());
     }
+    of_header(name, header, reader)
+}
+
+fn of_header<'a>(name: String, header: Header, reader: Box<dyn Read + 'a>) -> Result<Input<'a>> {
     Ok(if header.numbers.is_complex() {
         Either::Complex(of_array(name, header, reader)?)
     } else {
@@ -228,14 +235,21 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
             keys.join("|")
         ),
     };
-    // The archive lends its entries, so this one is unpacked whole.
-    let mut bytes = Vec::new();
-    archive
-        .by_name(&format!("{chosen}.npy"))
-        .and_then(|mut entry| Ok(entry.read_to_end(&mut bytes)?))
-        .with_context(|| format!("the array {chosen:?} cannot be unpacked"))?;
     let array = format!("{name}[{chosen}]");
-    from_npy(array, Box::new(Cursor::new(bytes)), None)
+    let unpacked = || format!("the array {chosen:?} cannot be unpacked");
+    let mut entry = archive
+        .by_name(&format!("{chosen}.npy"))
+        .with_context(unpacked)?;
+    let header = Header::read(&mut entry)?;
+    header.matrices()?;
+    // The archive lends its entries, so this one is unpacked as far as its header asks for.
+    let mut bytes = Vec::new();
+    // One byte more, so that the end of the array and its checksum are reached.
+    (&mut entry)
+        .take(header.bytes()?.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .with_context(unpacked)?;
+    of_header(array, header, Box::new(Cursor::new(bytes)))
 }
 
 fn from_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
@@ -324,8 +338,48 @@ fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(|e| cannot("read", path, e))
 }
 
-fn open_quietly(path: &Path) -> Result<File> {
-    File::open(path).map_err(unreadable)
+/// A file that is read whole, and never beyond its size; of a FIFO at most one byte more than
+/// [`file::MAX_FIFO_BYTES`].
+struct Bounded {
+    file: io::Take<File>,
+    is_fifo: bool,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes)
+    }
+}
+
+/// Opens a file that is read whole. Devices, which may never end, are refused.
+fn open_bounded(path: &Path) -> Result<Bounded> {
+    let found = std::fs::metadata(path).map_err(unreadable)?;
+    ensure!(!is_device(&found), "this is a device, not a file");
+    let is_fifo = !found.is_file();
+    let file = File::open(path).map_err(unreadable)?;
+    let most = if is_fifo {
+        file::MAX_FIFO_BYTES + 1
+    } else {
+        found.len()
+    };
+    Ok(Bounded {
+        file: file.take(most),
+        is_fifo,
+    })
+}
+
+fn is_device(found: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = found.file_type();
+        kind.is_char_device() || kind.is_block_device()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = found;
+        false
+    }
 }
 
 /// `name: cannot be read: no such file`

@@ -9,7 +9,8 @@ use codiag::npy::{ArrayFile, Header, tuple};
 use codiag::signals::{ArtefactKind, Recording, View};
 use serde::Deserialize;
 
-use super::{extension, matrix_file, unreadable};
+use super::file::read_text;
+use super::{extension, matrix_file};
 
 /// A recording in a file.
 pub enum Stored {
@@ -24,10 +25,7 @@ impl Stored {
     pub fn open(path: &Path) -> Result<Self> {
         let open = || match extension(path).as_str() {
             "npy" => Ok(Self::File(RecordingFile::open(path)?)),
-            "csv" | "txt" | "tsv" => {
-                let text = std::fs::read_to_string(path).map_err(unreadable)?;
-                Ok(Self::Text(super::text::matrix(&text)?))
-            }
+            "csv" | "txt" | "tsv" => Ok(Self::Text(super::text::matrix(&read_text(path)?)?)),
             _ => bail!(
                 "expected a recording as .npy or .csv; python -m codiag separate also reads what MNE reads (.fif, \
                  .edf, .set, ...)"
@@ -232,8 +230,7 @@ impl Info {
     /// Reads the file of `--info`.
     pub fn read(path: &Path) -> Result<Self> {
         let read = || -> Result<Self> {
-            let text = std::fs::read_to_string(path).map_err(unreadable)?;
-            let mut info: Self = serde_json::from_str(&text)?;
+            let mut info: Self = serde_json::from_str(&read_text(path)?)?;
             if let (Some(file), Some(folder)) = (&mut info.reference_file, path.parent()) {
                 *file = folder.join(&*file);
             }
@@ -244,9 +241,7 @@ impl Info {
 
     /// Reads the names of `--names`, one per line.
     pub fn read_names(path: &Path) -> Result<Vec<String>> {
-        let text = std::fs::read_to_string(path)
-            .map_err(unreadable)
-            .with_context(|| path.display().to_string())?;
+        let text = read_text(path).with_context(|| path.display().to_string())?;
         let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
         let names: Vec<String> = names.map(str::to_owned).collect();
         ensure!(

@@ -10,6 +10,8 @@ mod inputs;
 mod interrupted;
 mod manners;
 mod mutated;
+#[cfg(unix)]
+mod outputs;
 mod readme;
 mod reproduce;
 mod separate;

@@ -210,7 +210,11 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             sample: self.progress.sample,
             iteration: self.history.len(),
             seconds: self.progress.seconds(),
-            loss: self.loss,
+            loss: self
+                .set
+                .summary()
+                .criterion
+                .without_negative_rounding(self.loss),
             gradient_norm: self.gradient_norm(),
             decrement: step.decrement.unwrap_or_else(|| self.decrement()),
             kind: step.kind,

@@ -139,6 +139,13 @@ pub(crate) fn given<T: Scalar>(
             problem: StartProblem::NotFinite,
         });
     }
+    let scaled;
+    let b = if orthogonal || set.criterion.requires_rotations() {
+        b
+    } else {
+        scaled = in_range(b);
+        &scaled
+    };
     let b = set.to_reduced(b);
     // Rows and channels may differ in unit: only what is left once both are scaled counts.
     let unit = |power: f64| {
@@ -182,6 +189,29 @@ pub(crate) fn given<T: Scalar>(
         });
     }
     Ok(b)
+}
+
+/// Rows whose largest entry is outside of 2^±`MAX_ROW_EXPONENT` are scaled.
+const MAX_ROW_EXPONENT: f64 = 128.0;
+
+/// B with very large or very small rows multiplied by powers of two, so that no product of its entries
+/// leaves the range of numbers. The scale of a row is free.
+fn in_range<T: Scalar>(b: &Matrix<T>) -> Matrix<T> {
+    let factor = |a: usize| {
+        let parts = b
+            .row(a)
+            .iter()
+            .map(|x| x.real().abs().max(x.imaginary().abs()));
+        let exponent = parts.fold(0.0, f64::max).log2().floor();
+        if exponent.is_finite() && exponent.abs() > MAX_ROW_EXPONENT {
+            // The power of two of the smallest numbers is larger than the largest number.
+            (-exponent).min(1000.0).exp2()
+        } else {
+            1.0
+        }
+    };
+    let factors: Vec<f64> = (0..b.rows()).map(factor).collect();
+    b.clone().scale_rows(&factors)
 }
 
 fn mean_eigenvectors<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {

@@ -247,6 +247,34 @@ fn starts_are_checked() {
             .status
             .converged()
     );
+    for scale in [1e200, 1e-200, f64::MAX, 5e-324] {
+        let start = Start::Given(Matrix::diagonal(&[scale, 1.0, 1.0 / scale.max(1e-300)]));
+        let all = Start::Given(Matrix::diagonal(&[scale; 3]));
+        for start in [start, all] {
+            for criterion in [Criterion::Likelihood, Criterion::LeastSquares] {
+                let options = SetOptions::default().criterion(criterion);
+                let made = Synthetic::new(8, 3, 0.3, 0);
+                let set = MatrixSet::with_options(&made.data, 8, 3, &options).unwrap();
+                let solved = diagonalize(&set, &Settings::default().start(start.clone())).unwrap();
+                assert!(solved.loss.is_finite() && solved.b.is_finite());
+            }
+        }
+    }
+}
+
+#[test]
+fn energy_fractions_are_not_negative() {
+    for criterion in [Criterion::Frobenius, Criterion::LeastSquares] {
+        for seed in 0..20 {
+            let made = Synthetic::new(1, 6, 0.3, seed);
+            let options = SetOptions::default().criterion(criterion);
+            let set = MatrixSet::with_options(&made.data, 1, 6, &options).unwrap();
+            let solved = diagonalize(&set, &Settings::default()).unwrap();
+            assert!(solved.loss >= 0.0, "{}", solved.loss);
+            assert!(solved.history.iter().all(|record| record.loss >= 0.0));
+            assert!(solved.residuals.iter().all(|residual| *residual >= 0.0));
+        }
+    }
 }
 
 #[test]

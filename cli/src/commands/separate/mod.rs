@@ -294,8 +294,8 @@ fn fit(
         if let codiag::Error::File { .. } = error {
             return error.into();
         }
-        let name = start_at_fault(&args.solver, &error).unwrap_or(&input.name);
-        let name = name.to_owned();
+        let name = start_at_fault(&args.solver, &error);
+        let name = name.unwrap_or_else(|| input.name.clone());
         anyhow::Error::from(error).context(name)
     })
 }

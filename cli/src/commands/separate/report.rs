@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Input;
 use super::methods::Methods;
 use crate::args::Separate;
+use crate::commands::answer::text;
 use crate::page::stability;
 use crate::sources::SourceView;
 
@@ -57,7 +58,7 @@ pub fn fields(
             "input",
             json!({
                 "name": input.name,
-                "files": [args.input],
+                "files": [text(&args.input)],
                 "channels": found.channels(),
                 "samples": input.stored.samples(),
                 "rate": input.rate,
@@ -172,7 +173,7 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
         "shrinkage": args.shrinkage,
         "exclude": args.exclude,
         "method": solver.method.name(),
-        "start": args.solver.start,
+        "start": text(&args.solver.start),
         "tol": solver.tolerance,
         "max_iter": solver.max_iterations,
         "restarts": solver.restarts,
