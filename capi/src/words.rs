@@ -206,10 +206,10 @@ mod tests {
 
     #[test]
     fn advice_about_memory_is_in_the_names_of_c() {
-        let error = MatrixSet::<f64>::check_memory(1 << 50, 100).unwrap_err();
+        let error = MatrixSet::<f64>::check_memory(1 << 40, 100).unwrap_err();
         let text = sentence(&error);
         assert!(
-            text.contains("matrices of 100 x 100 needs about 1"),
+            text.contains("matrices of 100 x 100 needs about 179 PB"),
             "{text}"
         );
         assert!(text.ends_with("; use fewer or smaller matrices"), "{text}");

@@ -234,8 +234,8 @@ fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
             if let Some(longest) = longest.filter(|longest| *longest >= samples) {
                 return Err(codiag::Error::Setting {
                     setting: Setting::Lags,
-                    expected: Expected::Words("shorter than the recording"),
-                    value: format!("{longest} for {samples} samples"),
+                    expected: Expected::Words("shorter than the recording and its segments"),
+                    value: format!("{longest} for {samples} samples without a gap"),
                 }
                 .into());
             }
