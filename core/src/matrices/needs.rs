@@ -88,7 +88,7 @@ mod tests {
         let Error::OutOfMemory { needed, .. } = &error else {
             panic!("{error}");
         };
-        assert!(needed.0 > 8 * 5050 << 40);
+        assert!(needed.0 > (8 * 5050) << 40);
         assert!(
             error
                 .to_string()

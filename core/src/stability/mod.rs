@@ -112,7 +112,7 @@ pub(crate) fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), E
         let of_matrices = Memory::of_numbers(&[count, n, p.saturating_add(3)]);
         of_matrices.plus(Memory::of_numbers(&[count, 4, p, p]))
     };
-    let what = || format!("the stability by {resamples} resamples of {n} matrices");
+    let what = || format!("the stability from {resamples} resamples of {n} matrices");
     numbers(resamples).check(what, |available| {
         MemoryRemedy::largest(Setting::Stability, resamples, available, numbers)
     })
