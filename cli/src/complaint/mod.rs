@@ -120,16 +120,7 @@ pub fn sentence(error: &Error) -> String {
         Error::Memory { smallest, given } => format!(
             "--memory must be at least {smallest} for matrices of this size, got {given}"
         ),
-        Error::OutOfMemory {
-            what,
-            needed,
-            available,
-            remedy,
-        } => format!(
-            "{}{}",
-            memory_shortage(what, *needed, *available),
-            memory_advice(*remedy)
-        ),
+        Error::OutOfMemory { .. } => out_of_memory(error),
         Error::Io(error) => format!("cannot be read: {}", reason(error.get())),
         Error::Npy(NpyError::HeaderTruncated) => {
             "the file is too short for a .npy: it ends within its header".to_owned()
@@ -169,6 +160,20 @@ pub fn advice(remedy: Remedy) -> String {
             takers()
         ),
     }
+}
+
+/// How much memory is missing, and what would fit.
+fn out_of_memory(error: &Error) -> String {
+    let Error::OutOfMemory {
+        what,
+        needed,
+        available,
+        remedy,
+    } = error
+    else {
+        return error.to_string();
+    };
+    memory_shortage(what, *needed, *available) + &memory_advice(*remedy)
 }
 
 /// What would need less memory.

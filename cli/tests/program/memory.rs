@@ -99,7 +99,7 @@ fn absurd_options_of_recordings_are_refused() {
 #[test]
 fn jade_of_too_many_components_says_how_many_fit() {
     let place = Place::new();
-    let (channels, samples) = (700, 720);
+    let (channels, samples) = (700_u64, 720_u64);
     let numbers: Vec<f64> = (0..channels * samples)
         .map(|k| ((k * 7919 + k * k % 104_729) % 1009) as f64)
         .collect();
