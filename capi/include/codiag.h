@@ -96,7 +96,11 @@ typedef enum codiag_error {
     /**
      * The library itself is at fault: please report it.
      */
-    CODIAG_ERROR_INTERNAL = 11
+    CODIAG_ERROR_INTERNAL = 11,
+    /**
+     * What was asked for takes more memory than there is. Nothing has been allocated.
+     */
+    CODIAG_ERROR_MEMORY = 12
 } codiag_error;
 
 /**

@@ -40,6 +40,8 @@ pub enum codiag_error {
     Recording = 10,
     /// The library itself is at fault: please report it.
     Internal = 11,
+    /// What was asked for takes more memory than there is. Nothing has been allocated.
+    Memory = 12,
 }
 
 /// What went wrong in a call.
@@ -106,6 +108,7 @@ fn code(error: &Error) -> codiag_error {
         }
         Error::StartShape { .. } | Error::Start { .. } => codiag_error::Start,
         Error::Setting { .. } | Error::Memory { .. } => codiag_error::Setting,
+        Error::OutOfMemory { .. } => codiag_error::Memory,
         Error::Conflict(_) | Error::Method { .. } => codiag_error::Conflict,
         Error::RecordingShape { .. }
         | Error::Constant

@@ -144,7 +144,7 @@ const STARTS: [(codiag_start, &CStr); 3] = [
     (codiag_start::Identity, c"identity"),
 ];
 
-const ERRORS: [(codiag_error, &CStr); 12] = [
+const ERRORS: [(codiag_error, &CStr); 13] = [
     (codiag_error::None, c"none"),
     (codiag_error::Argument, c"argument"),
     (codiag_error::Shape, c"shape"),
@@ -157,6 +157,7 @@ const ERRORS: [(codiag_error, &CStr); 12] = [
     (codiag_error::Conflict, c"conflict"),
     (codiag_error::Recording, c"recording"),
     (codiag_error::Internal, c"internal"),
+    (codiag_error::Memory, c"memory"),
 ];
 
 const STATUSES: [(codiag_status, Option<Status>, &CStr); 6] = [

@@ -1,8 +1,8 @@
 //! What the library finds wrong, in the names of C.
 
 use codiag::error::{
-    Conflict, Expected, Portion, Remedy, Setting, StartProblem, asymmetric_entries,
-    symmetric_criteria,
+    Conflict, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem, asymmetric_entries,
+    memory_shortage, symmetric_criteria,
 };
 use codiag::{Criterion, Error, Method};
 
@@ -57,6 +57,16 @@ pub(crate) fn sentence(error: &Error) -> String {
             "{} must be {}, got {value}",
             name(*setting),
             choices(*setting, *expected)
+        ),
+        Error::OutOfMemory {
+            what,
+            needed,
+            available,
+            remedy,
+        } => format!(
+            "{}{}",
+            memory_shortage(what, *needed, *available),
+            memory_advice(*remedy)
         ),
         Error::Conflict(conflict) => conflict_words(*conflict),
         Error::Method { criterion, method } => {
@@ -124,6 +134,19 @@ fn advice(remedy: Remedy) -> String {
             "only {} can take a set that is not positive definite",
             symmetric_criteria(constant_of_criterion)
         ),
+    }
+}
+
+/// What would need less memory. Sets in C are always in memory.
+fn memory_advice(remedy: MemoryRemedy) -> String {
+    match remedy {
+        MemoryRemedy::Setting {
+            setting,
+            value,
+            needs,
+        } => format!("; {} = {value} needs {needs}", name(setting)),
+        MemoryRemedy::OnDisk => "; use fewer or smaller matrices".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -196,6 +219,17 @@ mod tests {
             rank,
             "rank must be 0, CODIAG_RANK_AUTO or a number from 1 to p, got 3"
         );
+    }
+
+    #[test]
+    fn advice_about_memory_is_in_the_names_of_c() {
+        let error = MatrixSet::<f64>::check_memory(1 << 40, 100).unwrap_err();
+        let text = sentence(&error);
+        assert!(
+            text.contains("matrices of 100 x 100 needs about 179 PB"),
+            "{text}"
+        );
+        assert!(text.ends_with("; use fewer or smaller matrices"), "{text}");
     }
 
     #[test]

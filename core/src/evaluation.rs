@@ -1,11 +1,12 @@
 //! A criterion at any B, for those who want to look at it or check its derivatives.
 
 use crate::criterion::Criterion;
-use crate::error::Conflict;
+use crate::error::{Conflict, MemoryRemedy};
+use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{InMemory, MatrixSet, WorkingSet};
 use crate::statistics::{Hessian, Statistics};
-use crate::{Error, start};
+use crate::{Error, Memory, start};
 
 /// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
 /// [`Hessian::at`].
@@ -80,6 +81,10 @@ impl<T: Scalar> Hessian<T> {
             return Err(Error::Conflict(Conflict::LeastSquaresHessian));
         }
         let (mut working, b) = bring(set, b)?;
+        let p = set.dimension();
+        let needed = Memory::of_numbers(&[p.next_multiple_of(LANES), T::PLANES * p, T::PLANES * p]);
+        let what = || format!("the Hessian of {p} components");
+        needed.check(what, |_| MemoryRemedy::None)?;
         working.reset(&b)?;
         let mut hessian = Self::zeros(set.criterion(), set.dimension());
         working.hessian(&mut hessian)?;

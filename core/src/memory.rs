@@ -1,10 +1,12 @@
-//! Amounts of memory, as people write them.
+//! Amounts of memory: how they are written, and whether the machine has them.
+
+mod available;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Error;
-use crate::error::{Expected, Setting};
+use crate::error::{Expected, MemoryRemedy, Setting};
 
 /// An amount of memory in bytes: `2GB`, `1.5 GiB`, `500MB`, or a plain number.
 ///
@@ -70,7 +72,9 @@ impl fmt::Display for Memory {
             1_000..1_000_000 => (1e3, "kB"),
             1_000_000..1_000_000_000 => (1e6, "MB"),
             1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
-            _ => (1e12, "TB"),
+            1_000_000_000_000..1_000_000_000_000_000 => (1e12, "TB"),
+            1_000_000_000_000_000..1_000_000_000_000_000_000 => (1e15, "PB"),
+            _ => (1e18, "EB"),
         };
         let value = bytes / unit;
         let digits = usize::from(value < 10.0);
@@ -78,9 +82,130 @@ impl fmt::Display for Memory {
     }
 }
 
+impl Memory {
+    /// More than can be counted.
+    pub(crate) const UNCOUNTABLE: Self = Self(u64::MAX);
+
+    /// The memory of an array of `f64` with these dimensions, [`UNCOUNTABLE`](Self::UNCOUNTABLE) on overflow.
+    pub(crate) fn of_numbers(dimensions: &[usize]) -> Self {
+        let bytes = dimensions.iter().try_fold(8_u64, |bytes, size| {
+            bytes.checked_mul(u64::try_from(*size).ok()?)
+        });
+        match bytes {
+            Some(bytes) => Self(bytes),
+            None if dimensions.contains(&0) => Self(0),
+            None => Self::UNCOUNTABLE,
+        }
+    }
+
+    /// The sum of two amounts.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// So many times the amount.
+    pub(crate) fn times(self, count: usize) -> Self {
+        Self(self.0.saturating_mul(count as u64))
+    }
+
+    /// Fails if this much memory cannot be allocated. `what` says what needs it, and `remedy` what would fit into the
+    /// memory it is given.
+    ///
+    /// The amount is compared with what the machine and its limits leave, and one allocation of that size is tried,
+    /// whose pages are never touched. Small amounts are not checked: that would take longer than to use them.
+    pub(crate) fn check(
+        self,
+        what: impl FnOnce() -> String,
+        remedy: impl FnOnce(Self) -> MemoryRemedy,
+    ) -> Result<(), Error> {
+        if self.0 < CHECKED_FROM {
+            return Ok(());
+        }
+        let available = available::available();
+        let fits = available.is_none_or(|available| self <= available);
+        if fits && self.can_be_allocated() {
+            return Ok(());
+        }
+        Err(Error::OutOfMemory {
+            what: what(),
+            needed: self,
+            available: available.filter(|_| !fits),
+            remedy: remedy(available.unwrap_or(Self(self.0 / 2)).min(Self(self.0 / 2))),
+        })
+    }
+
+    /// Whether one allocation of this size succeeds.
+    fn can_be_allocated(self) -> bool {
+        let mut probe: Vec<u8> = Vec::new();
+        usize::try_from(self.0).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok())
+    }
+}
+
+/// How many things of this size can be in memory at once: at least one, and at most `most`.
+pub(crate) fn count_that_fits(most: usize, each: Memory) -> usize {
+    if each.times(most).0 < CHECKED_FROM {
+        return most;
+    }
+    match available::available() {
+        Some(available) => {
+            largest_that_fits(most, available, |count| each.times(count)).unwrap_or(1)
+        }
+        None => most,
+    }
+}
+
+/// Smaller amounts are not checked.
+const CHECKED_FROM: u64 = 16 << 20;
+
+/// The largest number from 1 to `most` whose memory, which grows with it, is at most `available`; None if there is none.
+pub(crate) fn largest_that_fits(
+    most: usize,
+    available: Memory,
+    needs: impl Fn(usize) -> Memory,
+) -> Option<usize> {
+    let (mut fits, mut fails) = (0, most.saturating_add(1));
+    while fails - fits > 1 {
+        let middle = fits + (fails - fits) / 2;
+        if needs(middle) <= available {
+            fits = middle;
+        } else {
+            fails = middle;
+        }
+    }
+    (fits > 0).then_some(fits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_overflow_are_uncountable() {
+        assert_eq!(Memory::of_numbers(&[2, 3]), Memory(48));
+        assert_eq!(Memory::of_numbers(&[usize::MAX, 2]), Memory::UNCOUNTABLE);
+        assert_eq!(Memory::of_numbers(&[usize::MAX, 2, 0]), Memory(0));
+        assert_eq!(Memory::UNCOUNTABLE.plus(Memory(1)), Memory::UNCOUNTABLE);
+        assert_eq!(Memory(1 << 63).times(2), Memory::UNCOUNTABLE);
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_an_error() {
+        let remedy = |_| MemoryRemedy::None;
+        assert_eq!(Memory(1 << 10).check(String::new, remedy), Ok(()));
+        assert_eq!(Memory(20 << 20).check(String::new, remedy), Ok(()));
+        for amount in [Memory(1 << 60), Memory::UNCOUNTABLE] {
+            let error = amount.check(|| "a test".to_owned(), remedy).unwrap_err();
+            assert!(matches!(error, Error::OutOfMemory { needed, .. } if needed == amount));
+        }
+    }
+
+    #[test]
+    fn largest_size_that_fits_is_found() {
+        let square = |p: usize| Memory::of_numbers(&[p, p]);
+        assert_eq!(largest_that_fits(1000, Memory(8 * 144), square), Some(12));
+        assert_eq!(largest_that_fits(10, Memory(8 * 144), square), Some(10));
+        assert_eq!(largest_that_fits(10, Memory(7), square), None);
+    }
 
     #[test]
     fn amounts_are_read_and_written() {

@@ -291,6 +291,9 @@ setters!(Settings {
     hessian_memory: usize,
 });
 
+/// More resamples are taken for a mistake.
+const MAX_RESAMPLES: usize = 1_000_000;
+
 impl Settings {
     /// Checks the ranges.
     pub(crate) fn check(&self, criterion: Criterion) -> Result<(), Error> {
@@ -311,6 +314,10 @@ impl Settings {
         }
         if self.orthogonal && criterion == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::OrthogonalLeastSquares));
+        }
+        if self.stability > MAX_RESAMPLES {
+            let expected = Expected::AtMost(MAX_RESAMPLES);
+            return Err(Error::setting(Setting::Stability, expected, self.stability));
         }
         if self.order == Order::Stability && self.stability == 0 && self.restarts == 0 {
             return Err(Error::Conflict(Conflict::OrderUntried));

@@ -4,8 +4,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
+use crate::error::{MemoryRemedy, Setting};
 use crate::linalg::{self, Matrix, Scalar, c64};
-use crate::{Error, MatrixSet};
+use crate::{Error, MatrixSet, Memory};
 
 /// Synthetic matrices with the mixing that made them.
 ///
@@ -29,11 +30,49 @@ pub struct Synthetic<T = f64> {
     pub mixing: Matrix<T>,
 }
 
+impl<T: Scalar> Synthetic<T> {
+    /// Fails if n p×p matrices are none, or do not fit into memory.
+    fn check(n: usize, p: usize) -> Result<(), Error> {
+        if n == 0 || p == 0 {
+            return Err(Error::Shape {
+                shape: vec![n, p, p],
+            });
+        }
+        let mixing = Memory::of_numbers(&[4, T::PLANES, p, p]);
+        let memory = |n: usize| mixing.plus(Memory::of_numbers(&[n, T::PLANES, p, p]));
+        memory(n).check(
+            || format!("a set of {n} synthetic matrices of {p} x {p}"),
+            |available| MemoryRemedy::largest(Setting::Matrices, n, available, memory),
+        )
+    }
+}
+
 impl Synthetic {
     /// Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ, with A and Rⁱ of independent standard normal entries and Λⁱ
     /// diagonal with entries uniform on (0, 1): experiments (a), σ = 0, and (b), σ = 0.1.
+    ///
+    /// # Panics
+    /// If there is not enough memory for them.
     pub fn new(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
         Self::generate(n, p, sigma, seed)
+    }
+
+    /// As [`Synthetic::new`], with an error in place of a panic.
+    ///
+    /// ```
+    /// use codiag::Error;
+    /// use codiag::synthetic::Synthetic;
+    /// assert_eq!(Synthetic::try_new(5, 3, 0.1, 0)?.data.len(), 45);
+    /// let error = Synthetic::try_new(1 << 62, 2, 0.1, 0).unwrap_err();
+    /// assert!(matches!(error, Error::OutOfMemory { .. }));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If n or p is 0, or there is not enough memory.
+    pub fn try_new(n: usize, p: usize, sigma: f64, seed: u64) -> Result<Self, Error> {
+        Self::check(n, p)?;
+        Ok(Self::generate(n, p, sigma, seed))
     }
 }
 
@@ -49,8 +88,20 @@ impl Synthetic<c64> {
     /// assert!(amari_distance(&answer.b, &made.mixing) < 1e-8);
     /// # Ok::<(), codiag::Error>(())
     /// ```
+    ///
+    /// # Panics
+    /// If there is not enough memory for them.
     pub fn complex(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
         Self::generate(n, p, sigma, seed)
+    }
+
+    /// As [`Synthetic::complex`], with an error in place of a panic.
+    ///
+    /// # Errors
+    /// If n or p is 0, or there is not enough memory.
+    pub fn try_complex(n: usize, p: usize, sigma: f64, seed: u64) -> Result<Self, Error> {
+        Self::check(n, p)?;
+        Ok(Self::generate(n, p, sigma, seed))
     }
 }
 
@@ -58,7 +109,7 @@ impl<T: Scalar> Synthetic<T> {
     fn generate(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mixing = Matrix::from_fn(p, p, |_, _| normal::<T>(&mut rng));
-        let mut data = Vec::with_capacity(n * p * p);
+        let mut data = Vec::with_capacity(numbers(n, p));
         for _ in 0..n {
             let powers: Vec<f64> = (0..p)
                 .map(|_| rng.random::<f64>().max(f64::MIN_POSITIVE))
@@ -91,6 +142,14 @@ impl<T: Scalar> Synthetic<T> {
     pub fn set(&self) -> Result<MatrixSet<T>, Error> {
         MatrixSet::new(&self.data, self.n, self.p)
     }
+}
+
+/// n·p·p.
+fn numbers(n: usize, p: usize) -> usize {
+    let numbers = p.checked_mul(p).and_then(|square| square.checked_mul(n));
+    numbers.unwrap_or_else(|| {
+        panic!("{n} matrices of {p} x {p} have more numbers than can be counted")
+    })
 }
 
 /// A standard normal number; of a complex one, both parts have variance ½.
@@ -194,7 +253,7 @@ fn square<T: Scalar>(p: usize, rng: &mut StdRng) -> Matrix<T> {
 /// n matrices Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, row-major one after the other.
 fn symmetric<T: Scalar>(n: usize, q: &Matrix<T>, sigma: f64, rng: &mut StdRng) -> Vec<T> {
     let p = q.rows();
-    let mut data = Vec::with_capacity(n * p * p);
+    let mut data = Vec::with_capacity(numbers(n, p));
     for _ in 0..n {
         let powers: Vec<f64> = (0..p).map(|_| normal(rng)).collect();
         let scaled = q.clone().scale_rows(&powers);
@@ -369,6 +428,23 @@ mod tests {
         let (x, y) = (Synthetic::new(3, 4, 0.1, 7), Synthetic::new(3, 4, 0.1, 7));
         assert_eq!(x.data, y.data);
         assert_ne!(x.data, Synthetic::new(3, 4, 0.1, 8).data);
+    }
+
+    #[test]
+    fn sets_that_do_not_fit_into_memory_are_errors() {
+        for (n, p) in [(1_000_000_000, 100), (1 << 32, 1 << 32), (usize::MAX, 1)] {
+            let errors = [
+                Synthetic::try_new(n, p, 0.1, 0).unwrap_err(),
+                Synthetic::try_complex(n, p, 0.1, 0).unwrap_err(),
+            ];
+            for error in errors {
+                assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+            }
+        }
+        assert!(matches!(
+            Synthetic::try_new(0, 3, 0.1, 0),
+            Err(Error::Shape { .. })
+        ));
     }
 
     #[test]

@@ -22,6 +22,9 @@ from ._input import (
 from ._result import Result, from_fields
 from ._shrinkage import shrunk
 
+MAX_RESAMPLES = 1_000_000
+"""More resamples are taken for a mistake."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BootstrapResult:
@@ -134,11 +137,12 @@ def bootstrap(
     (5,)
     """
     check_choice(on_failure)
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    if not 1 <= n <= MAX_RESAMPLES:
+        raise ValueError(f"n must be from 1 to {MAX_RESAMPLES}, got {n}")
     if model is not None and hasattr(model, "_resampled"):
         return _attached(model, model._resampled(C, n, dict(fit or {})), [])
     data, vector = matrix_set(C), weight_vector(weights)
+    _core.check_resamples(n, len(data), data.shape[1])
     options: dict[str, Any] = {
         "criterion": criterion,
         "method": method,

@@ -17,6 +17,7 @@ __all__ = [
     "amari_distance",
     "apply",
     "artefacts",
+    "check_resamples",
     "copy_whole",
     "cospectra",
     "criterion",
@@ -82,6 +83,9 @@ def solve_many(
     threads: int | None,
 ) -> list[dict[str, Any]]:
     """Solve many problems, each on one thread, `threads` of them at a time."""
+
+def check_resamples(count: int, n: int, p: int) -> None:
+    """Raise MemoryError if so many resamples of n matrices of size p do not fit into memory."""
 
 def resample(
     c: NDArray[np.float64] | NDArray[np.complex128],

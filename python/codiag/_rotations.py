@@ -137,7 +137,7 @@ class SOBI(Separator):
         self.on_failure = on_failure
 
     def _contrast(self, rate: float | None, samples: int) -> dict[str, Any]:
-        self.lags_ = lag_list(most_lags(samples) if self.lags is None else self.lags)
+        self.lags_ = lag_list(most_lags(samples) if self.lags is None else self.lags, samples)
         return {
             "lags": self.lags_,
             "segments": self.segments if self.segment_length is None else None,
@@ -225,7 +225,7 @@ class AMUSE(Separator):
         self.threads = threads
 
     def _contrast(self, rate: float | None, samples: int) -> dict[str, Any]:
-        return {"lags": lag_list([self.lag]), "segments": 1}
+        return {"lags": lag_list([self.lag], samples), "segments": 1}
 
     def _solver(self) -> dict[str, Any]:
         # There is nothing to choose in how eigenvectors are found.

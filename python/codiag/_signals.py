@@ -17,6 +17,9 @@ from ._input import Floats, real_array, usable_threads
 Spans = Iterable[tuple[int, int]]
 Bands = Sequence[tuple[float, float]] | int
 
+MAX_BANDS = 1_000_000
+"""More bands of equal width are taken for a mistake."""
+
 
 def recording(X: Any, name: str = "X") -> Floats:
     """Return channels x samples, or epochs of them: itself, if it can be read as it is."""
@@ -89,6 +92,8 @@ def band_list(bands: Bands | None, rate: float | None) -> list[tuple[float, floa
         if bands < 1 or rate is None:
             problem = "at least 1" if rate is not None else "with a rate, in samples per second"
             raise ValueError(f"bands must be pairs of frequencies, or a number {problem}")
+        if bands > MAX_BANDS:
+            raise ValueError(f"bands must be at most {MAX_BANDS}, got {bands}")
         edges = np.linspace(1.0, 0.5 * rate, int(bands) + 1).tolist()
         return list(itertools.pairwise(edges))
     pairs = real_array(bands, "bands")
@@ -99,11 +104,19 @@ def band_list(bands: Bands | None, rate: float | None) -> list[tuple[float, floa
     return [(low, high) for low, high in pairs.tolist()]
 
 
-def lag_list(lags: int | Iterable[int]) -> list[int]:
-    """Return lags as numbers that are not negative; a number stands for all from 1 to it."""
+def lag_list(lags: int | Iterable[int], samples: int) -> list[int]:
+    """Return lags as numbers that are not negative; a number stands for all from 1 to it.
+
+    None of them can be as long as the recording, or an epoch, of so many samples.
+    """
     if isinstance(lags, (int, np.integer)):
         if lags < 1:
             raise ValueError(f"lags must be at least 1, or a list of lags, got {lags}")
+        if lags >= samples:
+            raise ValueError(
+                f"lags must be shorter than the recording and its segments, got {lags} for "
+                f"{samples} samples without a gap"
+            )
         return list(range(1, int(lags) + 1))
     numbers = [operator.index(lag) for lag in lags]
     for lag in numbers:
@@ -296,7 +309,8 @@ def lagged_covariances(
         "exclude": spans,
         "threads": usable_threads(threads),
     }
-    return _core.lagged_covariances(data, class_numbers(labels), lag_list(lags), options)
+    chosen = lag_list(lags, data.shape[-1])
+    return _core.lagged_covariances(data, class_numbers(labels), chosen, options)
 
 
 def cumulants(

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::{
-    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Scalar, SetOptions,
+    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Rank, Scalar, SetOptions,
     diagonalize_with,
 };
 use numpy::{Element, PyArray3, PyReadonlyArray2, PyReadonlyArray3};
@@ -61,6 +61,10 @@ fn solve_array<'py, T: Answered>(
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = c.py().detach(|| {
+        // Without a reduction, what the solve takes is known before the set is made.
+        if options.set.rank == Rank::Full {
+            MatrixSet::<T>::check_memory(n, p)?;
+        }
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
         let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
         Ok((answer, set.constant()))
@@ -163,13 +167,15 @@ fn synthetic_set(
     complex: bool,
 ) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
     if complex {
-        made(py, py.detach(|| Synthetic::complex(n, p, sigma, seed)))
+        let made = py.detach(|| Synthetic::try_complex(n, p, sigma, seed));
+        synthetic_arrays(py, made.map_err(bad_input)?)
     } else {
-        made(py, py.detach(|| Synthetic::new(n, p, sigma, seed)))
+        let made = py.detach(|| Synthetic::try_new(n, p, sigma, seed));
+        synthetic_arrays(py, made.map_err(bad_input)?)
     }
 }
 
-fn made<T: Scalar + Element>(
+fn synthetic_arrays<T: Scalar + Element>(
     py: Python<'_>,
     made: Synthetic<T>,
 ) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
@@ -206,7 +212,7 @@ mod _core {
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]
-    use super::resample::resample;
+    use super::resample::{check_resamples, resample};
     #[pymodule_export]
     use super::signals::{
         apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,

@@ -1,6 +1,7 @@
 //! Solves of matrices drawn from a set.
 
-use codiag::{MatrixSet, Resample};
+use codiag::error::{MemoryRemedy, Setting};
+use codiag::{Error, MatrixSet, Resample};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -15,6 +16,29 @@ use crate::words::{bad_input, bad_point};
 
 /// The fields of a result by name, and how much the components it was started from are like its own.
 type Resampled<'py> = Vec<(Bound<'py, PyDict>, Bound<'py, PyArray1<f64>>)>;
+
+/// Raises MemoryError if so many resamples of n matrices of size p do not fit into memory.
+#[pyfunction]
+pub fn check_resamples(count: usize, n: usize, p: usize) -> PyResult<()> {
+    Resample::<f64>::check_memory(count, n, p).map_err(|error| match error {
+        Error::OutOfMemory {
+            what,
+            needed,
+            available,
+            remedy: MemoryRemedy::Setting { value, needs, .. },
+        } => bad_input(Error::OutOfMemory {
+            what,
+            needed,
+            available,
+            remedy: MemoryRemedy::Setting {
+                setting: Setting::Matrices,
+                value,
+                needs,
+            },
+        }),
+        other => bad_input(other),
+    })
+}
 
 /// Solves the sets that were drawn, each from B, on one thread each.
 #[pyfunction]

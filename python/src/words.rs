@@ -4,9 +4,12 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use codiag::Error;
-use codiag::error::{Conflict, Expected, Remedy, Setting, StartProblem, asymmetric_entries};
+use codiag::error::{
+    Conflict, Expected, MemoryRemedy, Remedy, Setting, StartProblem, asymmetric_entries,
+    memory_shortage,
+};
 use codiag::npy::{NpyError, tuple};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// The exception for an error of a solve.
@@ -39,6 +42,7 @@ fn exception(error: &Error, message: String) -> PyErr {
         Error::Npy(
             NpyError::Complex { .. } | NpyError::Records | NpyError::UnknownNumbers { .. },
         ) => PyTypeError::new_err(message),
+        Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
         // Nothing that a caller has given is wrong.
         Error::Answer { .. } | Error::Question | Error::External(_) | Error::Interrupted => {
             PyRuntimeError::new_err(message)
@@ -146,6 +150,16 @@ fn words(error: &Error, given: &str) -> String {
         Error::Memory { smallest, given } => {
             format!("memory must be at least {smallest} for matrices of this size, got {given}")
         }
+        Error::OutOfMemory {
+            what,
+            needed,
+            available,
+            remedy,
+        } => format!(
+            "{}{}",
+            memory_shortage(what, *needed, *available),
+            memory_advice(*remedy)
+        ),
         Error::File { path, error } => format!("{}: {}", path.display(), words(error, given)),
         other => other.to_string(),
     }
@@ -168,6 +182,21 @@ fn advice(remedy: Remedy) -> String {
                 criterion.name()
             ))
         ),
+    }
+}
+
+/// What would need less memory.
+fn memory_advice(remedy: MemoryRemedy) -> String {
+    match remedy {
+        MemoryRemedy::Setting {
+            setting,
+            value,
+            needs,
+        } => format!("; {}={value} needs {needs}", name(setting)),
+        MemoryRemedy::OnDisk => {
+            "; use fewer matrices, or pass the path of a .npy file with memory=\"2GB\"".to_owned()
+        }
+        _ => String::new(),
     }
 }
 

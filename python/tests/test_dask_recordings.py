@@ -111,7 +111,7 @@ class TestMoments:
 
     def test_what_is_refused(self):
         lazy = da.zeros((3, 100))
-        with pytest.raises(ValueError, match="lag 100 needs more than 100 samples, got 100"):
+        with pytest.raises(ValueError, match=r"lags must be shorter .* got 100 for 100 samples"):
             codiag.dask.lagged_covariances(lazy, 100)
         with pytest.raises(ValueError, match="dask array"):
             codiag.dask.cumulants(np.zeros((3, 100)))

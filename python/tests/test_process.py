@@ -85,7 +85,7 @@ INTERRUPTED = """
         # Out of reach: they would go on for minutes.
         "codiag.diagonalize(C, method='pham', tol=1e-300, max_iter=10**9)",
         "codiag.diagonalize_many([C] * 10**5, method='quasi-newton', tol=1e-12)",
-        "codiag.bootstrap(C, 10**5, method='quasi-newton')",
+        "codiag.bootstrap(C, 2000, method='quasi-newton')",
         "codiag.compat.ajd_pham(C, tol=1e-300, max_iter=10**9)",
         "codiag.diagonalize(C, method='pham', tol=1e-300, max_iter=10**9, verbose=True)",
     ],

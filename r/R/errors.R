@@ -3,7 +3,9 @@
 failed <- function(answer) is.list(answer) && !is.null(answer$error)
 
 # The names of codiag_error and codiag_remedy in codiag.h.
-CODES <- list(not_finite = 3L, asymmetric = 4L, not_positive_definite = 5L, weights = 6L, start = 7L, conflict = 9L)
+CODES <- list(
+  not_finite = 3L, asymmetric = 4L, not_positive_definite = 5L, weights = 6L, start = 7L, conflict = 9L, memory = 12L
+)
 REMEDIES <- list(reduce = 1L, shrink = 2L)
 
 number <- function(x) formatC(x, digits = 4, format = "g")
@@ -46,6 +48,9 @@ words <- function(e, call) {
   }
   if (e$error == CODES$start) {
     return(sub("^b must", "start must", e$message))
+  }
+  if (e$error == CODES$memory) {
+    return(sub("; components =", "; n.comp =", e$message, fixed = TRUE))
   }
   e$message
 }

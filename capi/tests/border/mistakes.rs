@@ -252,3 +252,32 @@ fn energy_out_of_range_is_a_mistake_of_the_caller() {
     let code = set(&[1e100, 0.0, 0.0, 2e100], 1, 2, ROW, &options);
     assert_eq!(code, Err(codiag_error::NotFinite as c_int), "{}", message());
 }
+
+/// The cumulants of 700 components take about a terabyte.
+#[test]
+fn too_much_memory_has_a_code_of_its_own() {
+    let (channels, samples) = (700, 720);
+    let data: Vec<f64> = (0..channels * samples)
+        .map(|k| ((k * 7919 + k * k % 104_729) % 1009) as f64)
+        .collect();
+    let mut recording: codiag_recording = unsafe { std::mem::zeroed() };
+    let code = unsafe { codiag_recording_init(&raw mut recording, size_of_val(&recording)) };
+    assert_eq!(code, 0);
+    (recording.data, recording.channels, recording.samples) = (data.as_ptr(), channels, samples);
+    let (mut matrices, mut whitener) = ([0.0], [0.0]);
+    let code = unsafe {
+        codiag_cumulants(
+            &raw const recording,
+            channels,
+            matrices.as_mut_ptr(),
+            whitener.as_mut_ptr(),
+        )
+    };
+    assert_eq!(code, codiag_error::Memory as c_int, "{}", message());
+    let text = message();
+    assert!(
+        text.contains("of 700 components needs about 1.0 TB"),
+        "{text}"
+    );
+    assert!(text.contains("; components = 40 needs"), "{text}");
+}

@@ -184,9 +184,9 @@ pub enum BandChoice {
     Count(usize),
 }
 
-/// Lags in samples.
+/// Ranges of lags in samples, which are listed once the recording has shown them to be short enough.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LagChoice(pub Vec<usize>);
+pub struct LagChoice(pub Vec<RangeInclusive<usize>>);
 
 /// Numbers and ranges, such as 1:10,20,50.
 fn parse_lags(text: &str) -> Result<LagChoice, String> {
@@ -196,7 +196,7 @@ fn parse_lags(text: &str) -> Result<LagChoice, String> {
         (!range.is_empty()).then_some(range)
     };
     let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-    let lags = ranges.map(|ranges| LagChoice(ranges.into_iter().flatten().collect()));
+    let lags = ranges.map(LagChoice);
     lags.ok_or_else(|| "expected lags in samples such as 1:100 or 1,2,5,10".to_owned())
 }
 

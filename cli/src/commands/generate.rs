@@ -37,9 +37,9 @@ pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
         n, p, sigma, seed, ..
     } = *args;
     if args.complex {
-        return synthetic(args, session, &Synthetic::complex(n, p, sigma, seed));
+        return synthetic(args, session, &Synthetic::try_complex(n, p, sigma, seed)?);
     }
-    synthetic(args, session, &Synthetic::new(n, p, sigma, seed))
+    synthetic(args, session, &Synthetic::try_new(n, p, sigma, seed)?)
 }
 
 /// Writes synthetic matrices, and their mixing if it is asked for.

@@ -7,7 +7,8 @@ use std::io;
 
 use codiag::Error;
 use codiag::error::{
-    Conflict, Expected, Portion, Remedy, Setting, StartProblem, asymmetric_entries,
+    Conflict, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem, asymmetric_entries,
+    memory_shortage,
 };
 use codiag::npy::NpyError;
 
@@ -119,6 +120,7 @@ pub fn sentence(error: &Error) -> String {
         Error::Memory { smallest, given } => format!(
             "--memory must be at least {smallest} for matrices of this size, got {given}"
         ),
+        Error::OutOfMemory { .. } => out_of_memory(error),
         Error::Io(error) => format!("cannot be read: {}", reason(error.get())),
         Error::Npy(NpyError::HeaderTruncated) => {
             "the file is too short for a .npy: it ends within its header".to_owned()
@@ -160,6 +162,41 @@ pub fn advice(remedy: Remedy) -> String {
     }
 }
 
+/// How much memory is missing, and what would fit.
+fn out_of_memory(error: &Error) -> String {
+    let Error::OutOfMemory {
+        what,
+        needed,
+        available,
+        remedy,
+    } = error
+    else {
+        return error.to_string();
+    };
+    memory_shortage(what, *needed, *available) + &memory_advice(*remedy)
+}
+
+/// What would need less memory.
+fn memory_advice(remedy: MemoryRemedy) -> String {
+    match remedy {
+        MemoryRemedy::Setting {
+            setting: Setting::Lags,
+            value,
+            needs,
+        } => format!("; --lags 1:{value} needs {needs}"),
+        MemoryRemedy::Setting {
+            setting,
+            value,
+            needs,
+        } => format!("; {} {value} needs {needs}", option(setting)),
+        MemoryRemedy::OnDisk => {
+            "; use fewer matrices, or keep them in a .npy file that is read in parts (--memory)"
+                .to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
 /// The criteria that take any symmetric matrices.
 pub fn takers() -> String {
     let listed =
@@ -176,6 +213,7 @@ fn option(setting: Setting) -> String {
         // What is excluded by --exclude is checked by the program; these are spans of samples.
         Setting::Exclude => "the bad spans",
         Setting::Lags => "--lags",
+        Setting::Matrices => "-n",
         Setting::Memory => "--memory",
         Setting::Method => "--method",
         Setting::Overlap => "--overlap",
@@ -185,6 +223,7 @@ fn option(setting: Setting) -> String {
         Setting::SegmentLength => "--segment-length",
         Setting::Segments => "--segments",
         Setting::Shrinkage => "--shrinkage",
+        Setting::Stability => "--stability",
         Setting::Start => "--start",
         Setting::Threads => "--threads",
         Setting::Tolerance => "--tol",

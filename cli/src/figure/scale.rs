@@ -12,6 +12,9 @@ pub struct Scale {
     pub ticks: Vec<(f64, String)>,
 }
 
+/// No linear axis has more ticks.
+const MAX_TICKS: usize = 1000;
+
 /// What the numbers of a logarithmic axis are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
@@ -67,6 +70,8 @@ impl Scale {
             .unwrap_or(10.0 * power);
         let digits = (-step.log10().floor()).max(0.0) as usize;
         let ticks = ((low / step).ceil() as i64..=(high / step + 1e-9).floor() as i64)
+            // An axis without finite ends has no last tick.
+            .take(MAX_TICKS)
             .map(|k| (k as f64 * step, format!("{:.digits$}", k as f64 * step)))
             .collect();
         Self {
@@ -124,6 +129,13 @@ mod tests {
             labels(&Scale::linear(0.0, 0.5, 5)),
             ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]
         );
+    }
+
+    #[test]
+    fn axis_without_an_end_has_finitely_many_ticks() {
+        for high in [f64::MAX, f64::INFINITY, f64::NAN] {
+            assert!(Scale::linear(0.0, high, 5).ticks.len() <= MAX_TICKS);
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
-use codiag::{Matrix, MatrixSet, Scalar, SetOptions, c64};
+use codiag::{Matrix, MatrixSet, Rank, Scalar, SetOptions, c64};
 
 use crate::args::Source;
 use crate::number::Either;
@@ -76,6 +76,8 @@ type Stream<'a, T> = Box<dyn FnMut(usize) -> Option<Result<Vec<T>>> + 'a>;
 pub struct Matrices<'a, T = f64> {
     /// The file or folder, for messages.
     pub name: String,
+    /// The number of matrices.
+    pub n: usize,
     /// The size p.
     pub p: usize,
     files: Vec<PathBuf>,
@@ -108,8 +110,13 @@ impl<T: Scalar> Matrices<'_, T> {
         }
     }
 
-    /// The set. Bad matrices are named by their file.
+    /// The set. Bad matrices are named by their file. What would not fit into memory with its solve is not read.
     pub fn into_set(mut self, options: &SetOptions) -> Result<(MatrixSet<T>, String)> {
+        // A set that is reduced is checked once its rank is known.
+        if options.rank == Rank::Full {
+            let fits = MatrixSet::<T>::check_memory(self.n, self.p);
+            fits.map_err(|error| anyhow::Error::from(error).context(self.name.clone()))?;
+        }
         let mut failure = None;
         let p = self.p;
         let matrices = std::iter::from_fn(|| match self.next()? {
@@ -211,6 +218,7 @@ fn of_array<'a, T: Scalar>(
     };
     Ok(Matrices {
         name,
+        n,
         p,
         files: Vec::new(),
         next: 0,
@@ -267,6 +275,7 @@ fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
     let stream = move |i: usize| (i < n).then(|| Ok(stack.matrix(i)));
     Matrices {
         name,
+        n,
         p,
         files: Vec::new(),
         next: 0,
@@ -300,6 +309,7 @@ fn of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices
     };
     Ok(Matrices {
         name,
+        n: files.len(),
         p,
         files,
         next: 0,

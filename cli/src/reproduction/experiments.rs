@@ -40,7 +40,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
     let synthetic = |sigma: f64| -> Result<Vec<MatrixSet>> {
         (0..u64::from(args.seeds))
             .map(|seed| {
-                let made = Synthetic::new(n, p, sigma, seed).set();
+                let made = Synthetic::try_new(n, p, sigma, seed)?.set();
                 let made = made.with_context(|| format!("the synthetic set of seed {seed}"))?;
                 Ok(made.with_threads(args.threads))
             })

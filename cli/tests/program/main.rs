@@ -9,6 +9,7 @@ mod from_disk;
 mod inputs;
 mod interrupted;
 mod manners;
+mod memory;
 mod mutated;
 #[cfg(unix)]
 mod outputs;

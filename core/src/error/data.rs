@@ -2,6 +2,47 @@
 
 use std::fmt;
 
+use super::Setting;
+use crate::Memory;
+
+/// What would need less memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum MemoryRemedy {
+    /// Another value of a setting.
+    Setting {
+        /// The setting.
+        setting: Setting,
+        /// A value that fits.
+        value: usize,
+        /// How much memory that value needs.
+        needs: Memory,
+    },
+    /// Matrices that stay in their file ([`OnDisk`](crate::OnDisk)), or fewer matrices.
+    OnDisk,
+    /// Nothing is known that would fit.
+    None,
+}
+
+impl MemoryRemedy {
+    /// The largest value from 1 to `most` of a setting whose memory is at most `available`, if there is one.
+    pub(crate) fn largest(
+        setting: Setting,
+        most: usize,
+        available: Memory,
+        needs: impl Fn(usize) -> Memory,
+    ) -> Self {
+        match crate::memory::largest_that_fits(most, available, &needs) {
+            Some(value) => Self::Setting {
+                setting,
+                value,
+                needs: needs(value),
+            },
+            None => Self::None,
+        }
+    }
+}
+
 /// What would make a set positive definite.
 ///
 /// ```

@@ -11,7 +11,7 @@ mod data;
 mod settings;
 mod sources;
 
-pub use data::{Portion, Remedy, StartProblem};
+pub use data::{MemoryRemedy, Portion, Remedy, StartProblem};
 pub use settings::{Conflict, Expected, Setting};
 pub use sources::{ExternalError, IoError};
 
@@ -258,6 +258,23 @@ pub enum Error {
         /// The budget.
         given: Memory,
     },
+    /// What was asked for takes more memory than the machine has or the limits of the process allow. It is refused
+    /// before anything is allocated.
+    #[error(
+        "{}{}",
+        memory_shortage(what, *needed, *available),
+        rust_memory_advice(*remedy)
+    )]
+    OutOfMemory {
+        /// What needs the memory, such as "JADE of 306 components".
+        what: String,
+        /// About how much it needs.
+        needed: Memory,
+        /// How much there is; None if the system did not say.
+        available: Option<Memory>,
+        /// What would fit.
+        remedy: MemoryRemedy,
+    },
     /// The system refuses to read.
     #[error("cannot be read: {0}")]
     Io(#[source] IoError),
@@ -377,6 +394,42 @@ pub fn asymmetric_entries(complex: bool, row: usize, column: usize, asymmetry: f
     format!(
         "{word}: entries ({row}, {column}) and {conjugate}({column}, {row}) differ by {asymmetry:.3e}"
     )
+}
+
+/// How much memory something needs, and how much there is: "JADE of 306 components needs about 36 GB of memory, but 24 GB
+/// is available".
+///
+/// ```
+/// use codiag::Memory;
+/// use codiag::error::memory_shortage;
+/// let words = memory_shortage("a copy", Memory(2_000_000_000), Some(Memory(500_000_000)));
+/// assert_eq!(words, "a copy needs about 2.0 GB of memory, but 500 MB is available");
+/// ```
+pub fn memory_shortage(what: &str, needed: Memory, available: Option<Memory>) -> String {
+    let amount = match needed {
+        Memory::UNCOUNTABLE => "more than 18 EB".to_owned(),
+        needed => format!("about {needed}"),
+    };
+    match available {
+        Some(available) => {
+            format!("{what} needs {amount} of memory, but {available} is available")
+        }
+        None => format!("{what} needs {amount} of memory, which cannot be allocated"),
+    }
+}
+
+fn rust_memory_advice(remedy: MemoryRemedy) -> String {
+    match remedy {
+        MemoryRemedy::Setting {
+            setting,
+            value,
+            needs,
+        } => format!("; {setting} = {value} needs {needs}"),
+        MemoryRemedy::OnDisk => {
+            "; use fewer matrices, or keep them in a file with OnDisk".to_owned()
+        }
+        MemoryRemedy::None => String::new(),
+    }
 }
 
 fn matrix_or_mean(matrix: Option<usize>) -> String {

@@ -32,6 +32,7 @@ pub enum Setting {
     Labels,
     Lags,
     LambdaMin,
+    Matrices,
     Memory,
     Method,
     Order,
@@ -42,6 +43,7 @@ pub enum Setting {
     SegmentLength,
     Segments,
     Shrinkage,
+    Stability,
     Start,
     Threads,
     Tolerance,
@@ -61,6 +63,7 @@ impl fmt::Display for Setting {
             Self::Labels => "labels",
             Self::Lags => "lags",
             Self::LambdaMin => "lambda_min",
+            Self::Matrices => "n",
             Self::Memory => "memory",
             Self::Method => "method",
             Self::Order => "order",
@@ -71,6 +74,7 @@ impl fmt::Display for Setting {
             Self::SegmentLength => "the length of segments",
             Self::Segments => "the number of segments",
             Self::Shrinkage => "shrinkage",
+            Self::Stability => "stability",
             Self::Start => "start",
             Self::Threads => "threads",
             Self::Tolerance => "tolerance",
@@ -99,6 +103,8 @@ pub enum Expected {
     Positive,
     /// A whole number of at least this.
     AtLeast(usize),
+    /// A whole number of at most this.
+    AtMost(usize),
     /// A number between these, both included.
     Between(f64, f64),
     /// A number from the first on, and below the second.
@@ -118,6 +124,7 @@ impl fmt::Display for Expected {
         match self {
             Self::Positive => f.write_str("a positive number"),
             Self::AtLeast(least) => write!(f, "at least {least}"),
+            Self::AtMost(most) => write!(f, "at most {most}"),
             Self::Between(low, high) => write!(f, "between {low} and {high}"),
             Self::Below(low, high) => write!(f, "at least {low} and below {high}"),
             Self::Above(low, high) => write!(f, "above {low} and at most {high}"),

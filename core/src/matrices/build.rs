@@ -4,7 +4,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::{
-    Block, MatrixSet, RANK_TOLERANCE, Rank, Reduction, SetOptions, Summary, groups, reduction,
+    Block, MatrixSet, RANK_TOLERANCE, Rank, Reduction, SetOptions, Summary, groups, needs,
+    reduction,
 };
 use crate::Error;
 use crate::criterion::Criterion;
@@ -37,6 +38,7 @@ impl<T: Scalar> MatrixSet<T> {
     ) -> Result<Self, Error> {
         check_shape(data, n, p)?;
         options.check(n)?;
+        needs::check_blocks::<T>(n, p)?;
         Self::from_blocks(p, gather(data, p, 0, options)?, options)
     }
 
@@ -57,6 +59,8 @@ impl<T: Scalar> MatrixSet<T> {
         }
         let square = checked_count(1, p)?;
         options.check_ranges()?;
+        let matrices = matrices.into_iter();
+        needs::check_blocks::<T>(matrices.size_hint().0, p)?;
         let mut blocks = Vec::new();
         let mut waiting: Vec<M> = Vec::new();
         let mut n = 0;

@@ -5,6 +5,7 @@ mod build;
 mod chunk;
 mod groups;
 mod in_memory;
+pub(crate) mod needs;
 mod on_disk;
 mod options;
 mod reduction;
@@ -34,6 +35,7 @@ pub use working_set::{
 
 use std::sync::Arc;
 
+use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::{Matrix, Scalar};
 
@@ -71,6 +73,21 @@ pub struct MatrixSet<T = f64> {
 }
 
 impl<T: Scalar> MatrixSet<T> {
+    /// Fails if n p×p matrices and their solve would not fit into memory: known before anything is read.
+    ///
+    /// ```
+    /// use codiag::{Error, MatrixSet};
+    /// assert!(MatrixSet::<f64>::check_memory(100, 40).is_ok());
+    /// let error = MatrixSet::<f64>::check_memory(1 << 40, 1000).unwrap_err();
+    /// assert!(matches!(error, Error::OutOfMemory { .. }));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], with the amount.
+    pub fn check_memory(n: usize, p: usize) -> Result<(), Error> {
+        needs::check_set_and_solve::<T>(n, p)
+    }
+
     /// The number of matrices.
     #[allow(clippy::len_without_is_empty)] // a set is never empty
     pub fn len(&self) -> usize {

@@ -63,10 +63,36 @@ impl Bands {
     }
 
     /// So many bands of equal width between two frequencies.
+    ///
+    /// # Panics
+    /// If there are more than [`Bands::MAX_BANDS`].
     pub fn even(from: f64, to: f64, count: usize, rate: f64) -> Self {
-        let edge = |k: usize| from + (to - from) * k as f64 / count as f64;
-        Self::new((0..count).map(|k| (edge(k), edge(k + 1))).collect(), rate)
+        Self::try_even(from, to, count, rate).unwrap_or_else(|error| panic!("{error}"))
     }
+
+    /// As [`Bands::even`], with an error in place of a panic.
+    ///
+    /// ```
+    /// use codiag::signals::Bands;
+    /// assert_eq!(Bands::try_even(0.0, 40.0, 4, 250.0)?.bands.len(), 4);
+    /// assert!(Bands::try_even(0.0, 40.0, 1_000_000_000, 250.0).is_err());
+    /// # Ok::<(), codiag::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are more than [`Bands::MAX_BANDS`].
+    pub fn try_even(from: f64, to: f64, count: usize, rate: f64) -> Result<Self, Error> {
+        if count > Self::MAX_BANDS {
+            let expected = Expected::AtMost(Self::MAX_BANDS);
+            return Err(Error::setting(Setting::Bands, expected, count));
+        }
+        let edge = |k: usize| from + (to - from) * k as f64 / count as f64;
+        let bands = (0..count).map(|k| (edge(k), edge(k + 1)));
+        Ok(Self::new(bands.collect(), rate))
+    }
+
+    /// More bands of equal width are taken for a mistake.
+    pub const MAX_BANDS: usize = 1_000_000;
 
     /// The same with windows of another [length](Self#structfield.window_length).
     #[must_use]
@@ -93,7 +119,8 @@ impl Bands {
             let windows = components.div_ceil(narrowest);
             let length = self.length();
             let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
-            cut = Cut::Length((length + (windows - 1) * step).min(samples));
+            let further = (windows - 1).saturating_mul(step);
+            cut = Cut::Length(length.saturating_add(further).min(samples));
         }
         let segments = Segments::default().cut(cut).rate(self.rate);
         segments

@@ -6,10 +6,10 @@ use super::estimation::{fourth_powers, mirror};
 use super::reader::{Buffers, Coordinates, Reader};
 use super::welch::Welch;
 use super::{Bands, CovarianceOptions, Covariances, Piece, Recording, Shrinkage};
-use crate::Error;
-use crate::error::{Expected, Portion, Setting};
+use crate::error::{Expected, MemoryRemedy, Portion, Setting};
 use crate::linalg::{self, Matrix, Scalar, c64, scalars};
 use crate::threads::Workers;
+use crate::{Error, Memory};
 
 /// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, the mean over
 /// all windows, scaled such that the diagonal is each channel's power in the band. The cospectra of
@@ -114,23 +114,17 @@ impl<'a> SpectraEstimator<'a> {
     ) -> Result<Self, Error> {
         options.shrinkage.check()?;
         let bins = bands.bins()?;
+        check_length(bands.length(), pieces)?;
         let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
-        let mut segments = Vec::with_capacity(pieces.len());
-        for spans in pieces {
-            let starts: Vec<Vec<usize>> = spans.iter().map(|s| welch.starts(s).collect()).collect();
-            let count: usize = starts.iter().map(Vec::len).sum();
-            if count == 0 {
-                let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-                let expected = Expected::Words(if pieces.len() > 1 {
-                    "at most the samples of a segment"
-                } else {
-                    "at most the samples of the longest span"
-                });
-                let value = format!("{} for {longest} samples", welch.length);
-                return Err(Error::setting(Setting::WindowLength, expected, value));
-            }
-            segments.push(Windows { starts, count });
-        }
+        let segments: Vec<Windows> = pieces
+            .iter()
+            .map(|spans| {
+                let starts = spans.iter().map(|span| welch.starts(span).collect());
+                let starts: Vec<Vec<usize>> = starts.collect();
+                let count = starts.iter().map(Vec::len).sum();
+                Windows { starts, count }
+            })
+            .collect();
         let windows: usize = segments.iter().map(|own| own.count).sum();
         let (p, columns) = (
             recording.channels(),
@@ -243,6 +237,7 @@ impl<'a> SpectraEstimator<'a> {
         let widths: Vec<usize> = self.bins.iter().map(|bins| each * bins.len()).collect();
         let width: usize = widths.iter().sum();
         let matrices = self.segments.len() * self.bins.len();
+        self.check_memory::<T>(if merged { 1 } else { matrices }, width)?;
         let bands = if merged { 1 } else { self.bins.len() };
         let mut sums = vec![T::ZERO; if merged { 1 } else { matrices } * p * p];
         let mut fourths = vec![0.0; if merged { 1 } else { matrices }];
@@ -295,6 +290,24 @@ impl<'a> SpectraEstimator<'a> {
         Ok((sums, fourths))
     }
 
+    /// Fails if so many matrices, and the coefficients of the windows that are transformed at once, do not fit into memory.
+    fn check_memory<T: Scalar>(&self, matrices: usize, width: usize) -> Result<(), Error> {
+        let p = self.reader.dimension();
+        let windows = self.segments.iter().map(|own| own.count).max();
+        let at_once = self.batch().min(windows.unwrap_or(0));
+        let coefficients = Memory::of_numbers(&[p, T::PLANES, width, at_once]);
+        let memory =
+            |count: usize| coefficients.plus(Memory::of_numbers(&[T::PLANES, count, p, p]));
+        let each = self.segments.len();
+        memory(matrices).check(
+            || format!("a set of {matrices} spectra of {p} x {p}"),
+            |available| {
+                let bands = |bands: usize| memory(bands.saturating_mul(each));
+                MemoryRemedy::largest(Setting::Bands, self.bins.len(), available, bands)
+            },
+        )
+    }
+
     /// How many windows are transformed at once: about eight megabytes.
     fn batch(&self) -> usize {
         let samples = (1 << 20) / self.reader.recording.channels();
@@ -323,6 +336,29 @@ impl<'a> SpectraEstimator<'a> {
             }
         }
     }
+}
+
+/// Fails if a window is longer than all spans of a segment, or its transform does not fit into memory.
+fn check_length(length: usize, pieces: &[Piece]) -> Result<(), Error> {
+    // The taper, a window, its transform, and what transforms of any length need besides.
+    const NUMBERS: usize = 16;
+    for spans in pieces {
+        let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+        if longest < length {
+            let expected = Expected::Words(if pieces.len() > 1 {
+                "at most the samples of a segment"
+            } else {
+                "at most the samples of the longest span"
+            });
+            let value = format!("{length} for {longest} samples");
+            return Err(Error::setting(Setting::WindowLength, expected, value));
+        }
+    }
+    let memory = |length: usize| Memory::of_numbers(&[NUMBERS, length]);
+    memory(length).check(
+        || format!("a window of {length} samples"),
+        |available| MemoryRemedy::largest(Setting::WindowLength, length, available, memory),
+    )
 }
 
 /// The columns of a window in a band that are not zero by themselves: each adds one to the rank.

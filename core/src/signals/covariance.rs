@@ -5,10 +5,10 @@ use super::estimation::{
 };
 use super::reader::{Coordinates, Reader};
 use super::{Epochs, Piece, Recording, Scale, Segments, Shrinkage};
-use crate::error::{Expected, Portion, Setting};
+use crate::error::{Expected, MemoryRemedy, Portion, Setting};
 use crate::linalg::Scalar;
 use crate::setters::setters;
-use crate::{Error, MatrixSet, SetOptions};
+use crate::{Error, MatrixSet, Memory, SetOptions};
 
 /// How covariances are estimated.
 ///
@@ -179,6 +179,18 @@ pub(super) fn epoch_pieces(
     Ok((matrices, Portion::Class))
 }
 
+/// Fails if so many matrices do not fit into memory.
+fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
+    let memory = |n: usize| Memory::of_numbers(&[n, p, p]);
+    memory(n).check(
+        || format!("a set of {n} covariances of {p} x {p}"),
+        |available| match portion(0) {
+            Portion::Segment(_) => MemoryRemedy::largest(Setting::Segments, n, available, memory),
+            _ => MemoryRemedy::None,
+        },
+    )
+}
+
 fn covariances(
     recording: &dyn Recording,
     matrices: &[Vec<Piece>],
@@ -188,6 +200,7 @@ fn covariances(
     let p = recording.channels();
     options.shrinkage.check()?;
     check_samples(matrices, portion, p, options.center, options.shrinkage)?;
+    check_memory(matrices.len(), p, portion)?;
     let workers = workers(matrices, p, options.threads);
     let mut reader = Reader {
         recording,

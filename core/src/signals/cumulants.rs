@@ -8,9 +8,11 @@ use super::principal;
 use super::reader::{Buffers, Coordinates, Reader};
 use super::segments::usable_spans;
 use super::{Components, CovarianceOptions, Covariances, Epochs, Piece, Recording};
-use crate::Error;
+use crate::error::{MemoryRemedy, Setting};
 use crate::linalg::{self, Matrix, Triangle};
+use crate::matrices::needs;
 use crate::threads::Workers;
+use crate::{Error, MatrixSet, Memory, SetOptions};
 
 /// The cumulant matrices of a whitened recording, and its whitener.
 ///
@@ -101,6 +103,11 @@ fn of_pieces(
     let (reduction, _) = principal::whiten(&covariance, scale.as_deref(), components)?;
     let whitener = reduction.filters().clone();
     centered.reader.coordinates = Coordinates::Filtered(whitener.clone());
+    check_memory(
+        "a set of cumulant matrices",
+        centered.dimension(),
+        memory_of_matrices,
+    )?;
     Ok(Cumulants {
         matrices: of_white(&centered, options.threads)?,
         whitener,
@@ -121,6 +128,72 @@ pub(super) fn of_white(
     ))
 }
 
+/// The set of the cumulants of what is white in the reader's coordinates. It is the only copy of them.
+pub(super) fn set_of_white(
+    centered: &Centered<'_>,
+    threads: Option<usize>,
+    options: &SetOptions,
+) -> Result<MatrixSet, Error> {
+    let p = centered.dimension();
+    check_memory("JADE", p, memory_of_separation)?;
+    let spans: Vec<Span> = centered.sets().iter().flatten().cloned().collect();
+    let mut moments = FourthMoments::sums(centered, &spans, threads)?;
+    moments.scale(1.0 / centered.samples() as f64);
+    let identity = Matrix::identity(p);
+    let triangle = Triangle::new(p);
+    let pairs: Vec<(usize, usize)> = triangle.pairs().collect();
+    let matrices = pairs.iter().map(|(i, j)| {
+        let mut matrix = vec![0.0; p * p];
+        for (k, l) in triangle.pairs() {
+            let x = factor(*i, *j) * moments.cumulant(&identity, (*i, *j), (k, l));
+            matrix[k * p + l] = x;
+            matrix[l * p + k] = x;
+        }
+        matrix
+    });
+    MatrixSet::from_matrices(p, matrices, options)
+}
+
+/// More components than this are not suggested where there is too little memory.
+const SUGGESTED_COMPONENTS: usize = 40;
+
+/// Fails if what needs so much `memory` for p components does not fit.
+pub(super) fn check_memory(
+    what: &str,
+    p: usize,
+    memory: impl Fn(usize) -> Memory,
+) -> Result<(), Error> {
+    memory(p).check(
+        || format!("{what} of {p} components"),
+        |available| {
+            let most = SUGGESTED_COMPONENTS.min(p);
+            MemoryRemedy::largest(Setting::Components, most, available, &memory)
+        },
+    )
+}
+
+/// The matrices, and the moments that they are made of.
+fn memory_of_matrices(p: usize) -> Memory {
+    let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
+    FourthMoments::memory(p).plus(Memory::of_numbers(&[pairs, p, p]))
+}
+
+/// The larger of what the set takes while it is made and while it is diagonalized.
+fn memory_of_separation(p: usize) -> Memory {
+    let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
+    let made = FourthMoments::memory(p);
+    let solved = needs::of_solve::<f64>(pairs, p);
+    needs::of_blocks::<f64>(pairs, p).plus(made.max(solved))
+}
+
+/// What one draw of blocks of time takes: moments, matrices, and their set and its solve.
+pub(super) fn memory_of_draw(p: usize) -> Memory {
+    let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
+    let solved = needs::of_solve::<f64>(pairs, p);
+    let set = needs::of_blocks::<f64>(pairs, p);
+    memory_of_matrices(p).plus(set).plus(solved)
+}
+
 /// The cumulants of samples of these moments, the fourth and the second.
 pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
     let p = covariance.rows();
@@ -135,18 +208,7 @@ pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covari
     for first in triangle.pairs().enumerate() {
         // A cumulant is symmetric in all its indices, and so in both of its pairs.
         for second in triangle.pairs().enumerate().take(first.0 + 1) {
-            let ((i, j), (k, l)) = (first.1, second.1);
-            let pairs = |a, b, c, d| covariance[(a, b)] * covariance[(c, d)];
-            let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
-            // Of the later pair, i is the largest of all.
-            let ascending = if j >= k {
-                [l, k, j, i]
-            } else if j >= l {
-                [l, j, k, i]
-            } else {
-                [j, l, k, i]
-            };
-            let cumulant = moments.of(ascending) - gaussian;
+            let cumulant = moments.cumulant(covariance, first.1, second.1);
             set(first, second.1, cumulant);
             set(second, first.1, cumulant);
         }
@@ -160,12 +222,12 @@ pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covari
 }
 
 /// The cumulants of W z, from those of z.
-pub(super) fn transformed(cumulants: &Covariances, w: &Matrix) -> Covariances {
+pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     let p = cumulants.p;
     let triangle = Triangle::new(p);
     let both = |m: &Matrix| linalg::product_transposed(&linalg::product(w, m), w);
     // Q_ij for all i, j, at one place k, l after the other, and the other way round.
-    let mut out = cumulants.clone();
+    let mut out = cumulants;
     for matrix in out.data.chunks_exact_mut(p * p) {
         let own = Matrix::from_rows(p, p, matrix.to_vec());
         matrix.copy_from_slice(both(&own).as_slice());
@@ -203,6 +265,9 @@ pub(super) struct FourthMoments {
     tables: Vec<Table>,
 }
 
+/// The samples multiplied at once: the pair products of a tile stay in the caches.
+const TILE: usize = 512;
+
 /// The moments of a few k: one row per pair (j, i), one column per pair (k, l).
 #[derive(Clone)]
 struct Table {
@@ -224,8 +289,6 @@ impl FourthMoments {
         spans: &[Span],
         threads: Option<usize>,
     ) -> Result<Self, Error> {
-        // The samples multiplied at once: the pair products of a tile stay in the caches.
-        const TILE: usize = 512;
         let p = centered.dimension();
         let triangle = Triangle::new(p);
         let mut tables: Vec<Table> = (0..p)
@@ -276,6 +339,35 @@ impl FourthMoments {
         for (own, other) in self.tables.iter_mut().zip(&others.tables) {
             linalg::add_multiple(&mut own.sums, factor, &other.sums);
         }
+    }
+
+    /// How much memory the moments of p components take, and the products of a tile of samples.
+    pub fn memory(p: usize) -> Memory {
+        let firsts = (0..p).step_by(Self::SHARED);
+        let tables = firsts.map(|first| {
+            let end = p.min(first + Self::SHARED);
+            let pairs = end.saturating_mul(end + 1) / 2;
+            Memory::of_numbers(&[pairs, (first..end).map(|k| p - k).sum()])
+        });
+        let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
+        let products = Memory::of_numbers(&[2, pairs, TILE]);
+        tables.fold(products, Memory::plus)
+    }
+
+    /// The cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this covariance.
+    fn cumulant(&self, covariance: &Matrix, first: (usize, usize), second: (usize, usize)) -> f64 {
+        // A cumulant is symmetric in its pairs: of the later one, i is the largest of all indices.
+        let ((i, j), (k, l)) = (first.max(second), first.min(second));
+        let pairs = |a, b, c, d| covariance[(a, b)] * covariance[(c, d)];
+        let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
+        let ascending = if j >= k {
+            [l, k, j, i]
+        } else if j >= l {
+            [l, j, k, i]
+        } else {
+            [j, l, k, i]
+        };
+        self.of(ascending) - gaussian
     }
 
     /// E[z_i z_j z_k z_l] for indices in ascending order.

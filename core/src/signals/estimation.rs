@@ -174,6 +174,7 @@ pub(super) fn covariance_set(
 ) -> Result<(MatrixSet, Vec<f64>), Error> {
     const BATCH: usize = 32;
     let p = reader.dimension();
+    MatrixSet::<f64>::check_memory(matrices.len(), p)?;
     let mut failed = None;
     let mut shrinkages = Vec::with_capacity(matrices.len());
     let estimated = matrices.chunks(BATCH).flat_map(|batch| {

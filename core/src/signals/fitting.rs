@@ -9,8 +9,8 @@ use super::cospectra::SpectraEstimator;
 use super::estimation::{self, PortionOf};
 use super::reader::{Coordinates, Reader};
 use super::{
-    Bands, Components, Contrast, CovarianceOptions, Cut, Piece, Recording, Segments, Separated,
-    Separation, cumulants, lags, measures,
+    Bands, Components, Contrast, CovarianceOptions, Covariances, Cut, Piece, Recording, Segments,
+    Separated, Separation, cumulants, lags, measures,
 };
 use crate::error::Portion;
 use crate::linalg::{self, Matrix};
@@ -118,7 +118,13 @@ impl Separation {
         estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
         let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
-        let amounts = cospectra.shrinkages;
+        // Only the set is kept during the solve.
+        let Covariances {
+            shrinkages: amounts,
+            data,
+            ..
+        } = cospectra;
+        drop(data);
         let (segments, again) = if bands.cut.is_some() {
             let together = bands.bands.len();
             (pieces, Again::Matrices { together })
@@ -146,11 +152,14 @@ impl Separation {
         let mut centered = Centered::new(reader, &sets)?;
         let basis = self.basis(centered.covariance(self.threads)?)?;
         centered.reader.coordinates = basis.coordinates();
-        let matrices = match &self.contrast {
-            Contrast::Lags(lags) => lags::lagged(&centered, &lags.lags, self.threads)?,
-            _ => cumulants::of_white(&centered, self.threads)?,
+        let options = self.set_options();
+        // Matrices that are not in the set are not kept during the solve.
+        let set = match &self.contrast {
+            Contrast::Lags(lags) => {
+                lags::lagged(&centered, &lags.lags, self.threads)?.set(&options)?
+            }
+            _ => cumulants::set_of_white(&centered, self.threads, &options)?,
         };
-        let set = matrices.set(&self.set_options())?;
         let again = self.blocks(|| match &self.contrast {
             Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.threads),
             _ => Blocks::of_cumulants(&centered, self.threads),
@@ -197,6 +206,7 @@ impl Separation {
         // Those that the contrast puts in an order of its own are ordered by stability thereafter.
         let by_contrast = solver.clone().order(Order::Contrast).stability(0);
         solver.check(set.criterion())?;
+        stability::check_memory(solver.stability, set.len(), set.dimension())?;
         let mut answer = diagonalize_with(&set, &by_contrast, observer)?;
         match again {
             Again::Matrices { together } => {

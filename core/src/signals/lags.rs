@@ -4,11 +4,11 @@ use super::centered::{Centered, Span, parts};
 use super::covariance::epoch_pieces;
 use super::reader::{Buffers, Coordinates, Reader};
 use super::{CovarianceOptions, Covariances, Cut, Epochs, Piece, Recording, Segments};
-use crate::Error;
-use crate::error::{Expected, Setting};
+use crate::error::{Expected, MemoryRemedy, Setting};
 use crate::linalg;
 use crate::setters::setters;
 use crate::threads::Workers;
+use crate::{Error, Memory};
 
 /// The lags of lagged covariances, and the segments in which they are taken: one, the whole recording,
 /// unless said otherwise.
@@ -153,28 +153,30 @@ pub(super) fn lagged(
     let Some(largest) = lags.iter().copied().max() else {
         return Err(refused("at least one", "none".to_owned()));
     };
-    let n = centered.sets().len() * lags.len();
+    let sets = centered.sets();
+    let products = |spans: &[Span], lag: usize| -> usize {
+        let lengths = spans.iter().map(|span| span.samples.len());
+        lengths.map(|length| length.saturating_sub(lag)).sum()
+    };
+    // Known before anything is allocated.
+    if let Some(short) = sets.iter().find(|spans| products(spans, largest) == 0) {
+        let longest = short.iter().map(|span| span.samples.len()).max();
+        let value = format!(
+            "{largest} for {} samples without a gap",
+            longest.unwrap_or(0)
+        );
+        return Err(refused(
+            "shorter than the recording and its segments",
+            value,
+        ));
+    }
+    check_memory(centered, lags.len(), largest)?;
+    let n = sets.len() * lags.len();
     let mut data = vec![0.0; n * p * p];
-    let sets = centered.sets().iter();
-    for (spans, sums) in sets.zip(data.chunks_exact_mut(lags.len() * p * p)) {
-        let lengths: Vec<usize> = spans.iter().map(|s| s.samples.len()).collect();
-        let products = |lag: usize| -> usize {
-            lengths
-                .iter()
-                .map(|length| length.saturating_sub(lag))
-                .sum()
-        };
-        if products(largest) == 0 {
-            let longest = lengths.iter().max().unwrap_or(&0);
-            let value = format!("{largest} for {longest} samples without a gap");
-            return Err(refused(
-                "shorter than the recording and its segments",
-                value,
-            ));
-        }
+    for (spans, sums) in sets.iter().zip(data.chunks_exact_mut(lags.len() * p * p)) {
         add_products(centered, spans, lags, largest, threads, sums)?;
         for (sums, lag) in sums.chunks_exact_mut(p * p).zip(lags) {
-            symmetrize(sums, p, 1.0 / products(*lag) as f64);
+            symmetrize(sums, p, 1.0 / products(spans, *lag) as f64);
         }
     }
     Ok(Covariances {
@@ -183,6 +185,24 @@ pub(super) fn lagged(
         p,
         shrinkages: vec![0.0; n],
     })
+}
+
+/// Fails if the matrices of so many lags, and the samples that are read at once for them, do not fit into memory.
+fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<(), Error> {
+    let (p, sets) = (centered.dimension(), centered.sets().len());
+    let at_once = centered.samples().min(at_once(centered, largest));
+    let samples = Memory::of_numbers(&[2, p, at_once.saturating_add(largest)]);
+    let memory = |lags: usize| samples.plus(Memory::of_numbers(&[sets, lags, p, p]));
+    memory(lags).check(
+        || format!("a set of {} lagged covariances of {p} x {p}", sets * lags),
+        |available| MemoryRemedy::largest(Setting::Lags, lags, available, memory),
+    )
+}
+
+/// How many samples are read at once: what is read twice, because it is in the reach of the span before, is a small
+/// part.
+fn at_once(centered: &Centered<'_>, largest: usize) -> usize {
+    centered.convenient_length().max(largest.saturating_mul(4))
 }
 
 fn refused(expected: &'static str, value: String) -> Error {
@@ -202,8 +222,7 @@ pub(super) fn add_products(
     const ROWS: usize = 128;
     const TILE: usize = 512;
     let p = centered.dimension();
-    // What is read twice, because it is in the reach of the span before, is a small part.
-    let most = centered.convenient_length().max(4 * largest);
+    let most = at_once(centered, largest);
     let mut buffers = Buffers::default();
     let mut padded = Vec::new();
     for part in parts(spans.iter(), most) {

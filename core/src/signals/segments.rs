@@ -158,7 +158,7 @@ impl Segments {
             Cut::Auto => {
                 let length = self.automatic_length(total, components);
                 // As many as would fit, a little longer, so that nothing is left.
-                let step = length as f64 * (1.0 - self.overlap);
+                let step = (length as f64 * (1.0 - self.overlap)).max(1.0);
                 self.evenly(1 + ((total - length) as f64 / step) as usize, total)?
             }
             Cut::Count(count) => self.evenly(count, total)?,
@@ -194,7 +194,7 @@ impl Segments {
         let shares = 1.0 + (count - 1) as f64 * (1.0 - self.overlap);
         // Slightly more than the quotient, which rounding may have taken below a whole number.
         let length = (total as f64 / shares * (1.0 + 1e-12)) as usize;
-        if length == 0 {
+        if length == 0 || count > total {
             let value = format!("{count} for {total} samples");
             let expected = Expected::Words("at most one per sample");
             return Err(Error::setting(Setting::Segments, expected, value));

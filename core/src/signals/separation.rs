@@ -179,6 +179,7 @@ impl Separation {
         recording: &dyn Recording,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
+        self.solver.check(self.contrast.criterion())?;
         match &self.contrast {
             Contrast::Segments(segments) => {
                 self.fit_segments(recording, segments.clone(), observer)
@@ -229,6 +230,7 @@ impl Separation {
         labels: Option<&[usize]>,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
+        self.solver.check(self.contrast.criterion())?;
         match &self.contrast {
             Contrast::Segments(_) => {
                 let (matrices, portion) = epoch_pieces(epochs, labels)?;

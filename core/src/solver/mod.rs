@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
-use crate::matrices::{InMemory, MatrixSet, WorkingSet};
+use crate::matrices::{InMemory, MatrixSet, WorkingSet, needs};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Order, Settings};
 use crate::stability::{self, Stability};
@@ -85,6 +85,10 @@ pub fn diagonalize_with<T: Scalar>(
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Diagonalization<T>, Error> {
+    let (n, p) = (set.len(), set.dimension());
+    settings.check(set.criterion())?;
+    needs::check_solve::<T>(n, p)?;
+    stability::check_memory(settings.stability, n, p)?;
     let (mut answer, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
     stability::assess(set, settings, &mut answer, &others, observer)?;
     Ok(answer)

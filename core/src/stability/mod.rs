@@ -11,13 +11,14 @@
 mod outputs;
 mod trials;
 
-use crate::Error;
+use crate::error::{MemoryRemedy, Setting};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::{MatrixSet, Summary};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Order, Settings};
 use crate::solver::SAME_LOSS;
 use crate::start::SplitMix;
+use crate::{Error, Memory};
 
 pub(crate) use outputs::Outputs;
 pub use trials::{Resample, resample};
@@ -102,6 +103,19 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     } else {
         0.5 * (numbers[half - 1] + numbers[half])
     }
+}
+
+/// Fails if the draws and the answers of so many resamples of n p×p matrices do not fit into memory.
+pub(crate) fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), Error> {
+    // Counts, powers, residuals and constants, one per matrix; filters, patterns and their like.
+    let numbers = |count: usize| {
+        let of_matrices = Memory::of_numbers(&[count, n, p.saturating_add(3)]);
+        of_matrices.plus(Memory::of_numbers(&[count, 4, p, p]))
+    };
+    let what = || format!("the stability from {resamples} resamples of {n} matrices");
+    numbers(resamples).check(what, |available| {
+        MemoryRemedy::largest(Setting::Stability, resamples, available, numbers)
+    })
 }
 
 /// Fills in the stability of an answer, from the further starts, B in the set's own coordinates with its loss, and
@@ -232,6 +246,17 @@ mod tests {
         assert_eq!(stability.order(), [1, 0]);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 8.0]), 3.0);
         assert_eq!(Stability::of(&[], 0), None);
+    }
+
+    #[test]
+    fn absurd_numbers_of_resamples_are_errors() {
+        let set = synthetic::noisy(20, 3, 0.1, 0);
+        let settings = Settings::default().stability(1_000_000_000_000_000);
+        let error = diagonalize(&set, &settings).unwrap_err();
+        assert!(matches!(error, Error::Setting { .. }), "{error}");
+        let error = check_memory(1_000_000, 1_000_000, 10).unwrap_err();
+        let remedy = MemoryRemedy::None;
+        assert!(matches!(&error, Error::OutOfMemory { remedy: other, .. } if *other != remedy));
     }
 
     #[test]

@@ -6,14 +6,15 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::Outputs;
-use crate::Error;
 use crate::linalg::{Matrix, Scalar};
-use crate::matrices::MatrixSet;
+use crate::matrices::{MatrixSet, needs};
+use crate::memory::count_that_fits;
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Order, Settings, Start};
 use crate::solver::diagonalize_with;
 use crate::start;
 use crate::threads::Workers;
+use crate::{Error, Memory};
 
 /// A solve of matrices drawn from a set.
 ///
@@ -38,6 +39,16 @@ pub struct Resample<T = f64> {
     /// For each component of the answer that it started from, how much the one that matches it is like it, from
     /// 0 to 1.
     pub matches: Vec<f64>,
+}
+
+impl<T: Scalar> Resample<T> {
+    /// Fails if so many resamples of a set of n p×p matrices, and their draws, would not fit into memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], with the amount.
+    pub fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), Error> {
+        super::check_memory(resamples, n, p.saturating_mul(T::PLANES))
+    }
 }
 
 /// Solves sets drawn from a set, each from `b`, the answer of the whole, several at a time.
@@ -75,7 +86,8 @@ pub fn resample<T: Scalar>(
     };
     let p = set.dimension();
     let work = draws.len() * set.len() * p * p * p;
-    solve_all(draws.len(), work, set.threads(), &solve, observer)
+    let each = needs::of_blocks::<T>(set.len(), p).plus(needs::of_solve::<T>(set.len(), p));
+    solve_all(draws.len(), work, each, set.threads(), &solve, observer)
 }
 
 /// The settings of a trial that starts from `b`.
@@ -89,16 +101,18 @@ pub(crate) fn settings_from<T: Scalar>(settings: &Settings, b: &Matrix<T>) -> Se
         .canonical(false)
 }
 
-/// Solves so many trials, as many at a time as pay for the work, each on one thread; those that were stopped on
+/// Solves so many trials, as many at a time as pay for the work and as there is memory for, `each` on one thread; those that were stopped on
 /// the way are left out.
 pub(crate) fn solve_all<T: Scalar>(
     count: usize,
     work: usize,
+    each: Memory,
     threads: Option<usize>,
     solve: &Solve<'_, T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<Vec<Resample<T>>, Error> {
     let threads = Workers::for_work(threads, work).count();
+    let threads = count_that_fits(threads, each);
     let clock = Instant::now();
     let told = |k: usize, record: &Record| Record {
         start: 1 + k,

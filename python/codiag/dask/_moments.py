@@ -62,7 +62,8 @@ def lagged_covariances(
     >>> codiag.dask.lagged_covariances(signals, 20).shape
     (20, 4, 4)
     """
-    chosen = lag_list(lags)
+    channels, samples = check_recording(signals)
+    chosen = lag_list(lags, samples)
     if segment_length is not None:
         make = partial(
             lagged_here,
@@ -73,8 +74,6 @@ def lagged_covariances(
             threads=1,
         )
         return of_segments(signals, segment_length, overlap, make, len(chosen))
-    check_recording(signals)
-    channels, samples = signals.shape
     longest = max(chosen)
     if longest >= samples:
         raise ValueError(f"lag {longest} needs more than {longest} samples, got {samples}")

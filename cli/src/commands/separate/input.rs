@@ -7,6 +7,10 @@ use crate::args::Separate;
 use crate::input::filter::FilteredRecording;
 use crate::input::recording::{Info, Picked, ReferenceChannel, Stored, by_name};
 
+/// The lowest and the highest rate that are taken as one, in samples per second.
+const LOWEST_RATE: f64 = 1e-9;
+const HIGHEST_RATE: f64 = 1e12;
+
 /// What is separated, and what is known of it.
 pub struct Input {
     pub name: String,
@@ -74,6 +78,11 @@ impl Input {
             ensure!(
                 rate.is_finite() && rate > 0.0,
                 "--rate must be a positive number of samples per second, got {rate}"
+            );
+            // Beyond these, times and frequencies leave the range of the figures.
+            ensure!(
+                (LOWEST_RATE..=HIGHEST_RATE).contains(&rate),
+                "--rate must be from {LOWEST_RATE:e} to {HIGHEST_RATE:e} samples per second, got {rate:e}"
             );
         }
         let picked = Picked {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use codiag::error::{Expected, Setting};
 use codiag::signals::{
     Bands, Components, Contrast, Cut, Detector, Lags, Recording, Reference, Scale, Segments,
     Separated, Separation, remove,
@@ -154,7 +155,7 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
             .context("--bands needs --rate, the samples per second")?;
         let bands = match choice {
             BandChoice::Edges(edges) => Bands::new(edges.clone(), rate),
-            BandChoice::Count(count) => Bands::even(1.0, 0.5 * rate, *count, rate),
+            BandChoice::Count(count) => Bands::try_even(1.0, 0.5 * rate, *count, rate)?,
         };
         let overlap = args.overlap.unwrap_or(bands.overlap);
         let cut = cut(args).filter(|cut| *cut != Cut::Auto);
@@ -227,8 +228,19 @@ fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
     } else {
         (samples / 3).clamp(1, 100)
     };
-    let lags = match &args.lags {
-        Some(chosen) => chosen.0.clone(),
+    let lags: Vec<usize> = match &args.lags {
+        Some(chosen) => {
+            let longest = chosen.0.iter().map(|range| *range.end()).max();
+            if let Some(longest) = longest.filter(|longest| *longest >= samples) {
+                return Err(codiag::Error::Setting {
+                    setting: Setting::Lags,
+                    expected: Expected::Words("shorter than the recording and its segments"),
+                    value: format!("{longest} for {samples} samples without a gap"),
+                }
+                .into());
+            }
+            chosen.0.iter().cloned().flatten().collect()
+        }
         None => (1..=usual).collect(),
     };
     ensure!(

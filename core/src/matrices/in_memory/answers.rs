@@ -9,7 +9,7 @@ use crate::linalg::{self, Matrix, Recycled, Scalar, kernels, unpacked};
 use crate::matrices::build::block_energy;
 use crate::matrices::groups::{self, add_slices, packed_len};
 use crate::matrices::{
-    Balanced, FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, start_sums,
+    Balanced, FinalSums, LinePoint, Pairs, Probe, Summary, Tables, WorkingSet, needs, start_sums,
 };
 use crate::statistics::{Hessian, Statistics};
 
@@ -94,6 +94,10 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         if self.summary.criterion.fits_originals() {
             return Ok(self.fit(b));
+        }
+        let is_new = self.blocks().any(|block| block.transformed.is_none());
+        if is_new {
+            needs::check_blocks::<T>(self.summary.len, self.dimension())?;
         }
         self.each(Work::Products, |group| {
             group.single.clear();

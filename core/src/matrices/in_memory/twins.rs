@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::InMemory;
 use crate::linalg::Scalar;
+use crate::matrices::needs;
+use crate::memory::count_that_fits;
 use crate::threads::Workers;
 
 /// Multiply-adds of a pass from which on all threads are better used within it. Below, most of a solve is not
@@ -18,12 +20,13 @@ impl<T: Scalar> InMemory<T> {
         Self::of_blocks(&blocks, self.summary.clone(), constants, workers)
     }
 
-    /// How many threads are best used by several solves of the set, a thread for each, and not within one.
+    /// How many threads are best used by several solves of the set, a thread for each, and not within one: no more
+    /// than there is memory for.
     pub(crate) fn solves_at_once(&self) -> usize {
         let (n, p) = (self.summary.len, self.dimension());
         let pass = T::PLANES * T::PLANES * n * p * p * p;
         if pass < LARGE {
-            self.workers.count()
+            count_that_fits(self.workers.count(), needs::of_solve::<T>(n, p))
         } else {
             1
         }

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use crate::linalg::kernels::hessian_len;
-use crate::linalg::{Scalar, Triangle, c64};
+use crate::linalg::{Scalar, c64};
+use crate::matrices::needs;
 use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
@@ -150,11 +150,11 @@ impl MatrixFile {
 
     /// About what a solve of these matrices takes if they are all in memory.
     pub fn in_memory(&self) -> Memory {
-        // The matrices and, in three parts, where they move; their diagonals; the groups' Hessians.
-        let planes = if self.is_complex() { 2 } else { 1 };
-        let matrices = self.n * (4 * planes * Triangle::new(self.p).len() + self.p + 4);
-        let hessians = 32 * hessian_len(self.p, planes);
-        Memory(8 * (matrices + hessians.min(matrices.max(8 << 20))) as u64)
+        if self.is_complex() {
+            needs::of_blocks::<c64>(self.n, self.p).plus(needs::of_solve::<c64>(self.n, self.p))
+        } else {
+            needs::of_blocks::<f64>(self.n, self.p).plus(needs::of_solve::<f64>(self.n, self.p))
+        }
     }
 
     /// The bytes of one matrix in the file.

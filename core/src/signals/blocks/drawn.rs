@@ -85,7 +85,7 @@ impl Drawn {
         let second = Matrix::from_rows(p, p, second);
         let whitener = Whitener::new(&second)?;
         let cumulants = cumulants::of_moments(&fourth, &second);
-        let mut matrices = cumulants::transformed(&cumulants, &whitener.w);
+        let mut matrices = cumulants::transformed(cumulants, &whitener.w);
         let own = matrices.data.chunks_exact_mut((p * p).max(1));
         own.for_each(|matrix| symmetrize(matrix, p, 1.0));
         Ok(Drawn {

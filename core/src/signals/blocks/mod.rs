@@ -13,12 +13,16 @@ use super::centered::Centered;
 use super::cospectra::SpectraEstimator;
 use super::cumulants::FourthMoments;
 use super::lags::{add_products, symmetrize};
-use super::{Covariances, Shrinkage};
+use super::{Covariances, Shrinkage, cumulants};
+use crate::error::MemoryRemedy;
 use crate::linalg::{self, Matrix, Triangle};
+use crate::matrices::needs;
 use crate::report::Observer;
 use crate::stability::{Outputs, Resample, add_trials, settings_from, solve_all};
 use crate::start::SplitMix;
-use crate::{Criterion, Diagonalization, Error, MatrixSet, SetOptions, Settings, diagonalize_with};
+use crate::{
+    Criterion, Diagonalization, Error, MatrixSet, Memory, SetOptions, Settings, diagonalize_with,
+};
 
 use drawn::Drawn;
 
@@ -63,6 +67,14 @@ impl Blocks {
         let largest = lags.iter().copied().max().unwrap_or(0);
         let sets = centered.sets().len();
         let count = number_of_blocks(lags.len() * triangle.len() * sets);
+        let numbers = Memory::of_numbers(&[count, sets, lags.len(), triangle.len()]);
+        let what = || {
+            format!(
+                "the stability of {} lagged covariances of {p} x {p}",
+                lags.len() - 1
+            )
+        };
+        numbers.check(what, |_| MemoryRemedy::None)?;
         let mut all = Vec::new();
         for blocks in centered.blocks(count) {
             let mut of_set = Vec::new();
@@ -92,7 +104,11 @@ impl Blocks {
     /// Of fourth-order cumulants, in the reader's coordinates.
     pub fn of_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
         let p = centered.dimension();
-        let count = number_of_blocks(p * p * p * p / 16);
+        let count = number_of_blocks((p * p).saturating_mul(p * p) / 16);
+        cumulants::check_memory("the stability of JADE", p, |p| {
+            let blocks = FourthMoments::memory(p).times(count);
+            blocks.plus(cumulants::memory_of_draw(p))
+        })?;
         let mut all = Vec::new();
         for spans in centered.blocks(count).into_iter().flatten() {
             let fourth = FourthMoments::sums(centered, &spans, threads)?;
@@ -177,7 +193,13 @@ impl Blocks {
                     diagonalization,
                 })
             };
-            solve_all(draws.len(), work, set.threads(), &solve, seen)
+            let each = match self {
+                Self::Cumulants(_) => cumulants::memory_of_draw(p),
+                _ => needs::of_blocks::<f64>(set.len(), p)
+                    .times(3)
+                    .plus(needs::of_solve::<f64>(set.len(), p)),
+            };
+            solve_all(draws.len(), work, each, set.threads(), &solve, seen)
         })
     }
 }

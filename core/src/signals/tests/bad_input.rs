@@ -89,3 +89,64 @@ fn bands_that_hold_nothing_are_refused() {
         assert!(matches!(error, Error::Setting { .. }), "{error}");
     }
 }
+
+#[test]
+fn absurd_sizes_are_errors_before_anything_is_allocated() {
+    let data = recording(2, 500);
+    let view = View::new(&data, 2, 500).unwrap();
+    let options = CovarianceOptions::default();
+    for length in [501, 1_000_000_000_000, 1 << 62, usize::MAX] {
+        let bands = Bands::new(vec![(10.0, 20.0)], 100.0).window_length(length);
+        for bands in [bands.clone(), bands.cut(Cut::Auto)] {
+            let error = cospectra(&view, &bands, &options).unwrap_err();
+            assert!(matches!(error, Error::Setting { .. }), "{error}");
+        }
+    }
+    for lag in [500, 99_999_999_999, usize::MAX] {
+        let error = lagged_covariances(&view, &Lags::new([1, lag]), &options).unwrap_err();
+        assert!(matches!(error, Error::Setting { .. }), "{error}");
+    }
+    assert!(Bands::try_even(1.0, 50.0, 1_000_000_000, 100.0).is_err());
+    let solver = crate::Settings::default().stability(1_000_000_000_000);
+    let error = Separation::default().solver(solver).fit(&view).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("stability must be at most 1000000")
+    );
+}
+
+#[test]
+fn an_overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
+    let segments = Segments::default().overlap(0.999_999_999_999_99);
+    let pieces = segments.pieces(500, 2).unwrap();
+    assert!(pieces.len() <= 500);
+    assert_eq!(pieces[pieces.len() - 1][0].end, 500);
+    for count in [501, 1 << 40, usize::MAX] {
+        let segments = segments.clone().cut(Cut::Count(count));
+        assert!(segments.pieces(500, 2).is_err(), "{count}");
+    }
+}
+
+/// Of 700 components they take about a terabyte.
+#[test]
+fn cumulants_of_too_many_components_say_how_many_fit() {
+    let data = recording(700, 720);
+    let view = View::new(&data, 700, 720).unwrap();
+    let found = cumulants(&view, Components::All, &[], &CovarianceOptions::default());
+    let jade = Contrast::Cumulants {
+        exclude: Vec::new(),
+    };
+    let separated = Separation::default().contrast(jade).fit(&view);
+    for (what, error) in [
+        ("a set of cumulant matrices of", found.unwrap_err()),
+        ("JADE of", separated.unwrap_err()),
+    ] {
+        let text = error.to_string();
+        assert!(matches!(error, Error::OutOfMemory { .. }), "{text}");
+        assert!(
+            text.starts_with(what) && text.contains("; components = 40 needs"),
+            "{text}"
+        );
+    }
+}

@@ -94,3 +94,28 @@ fn threads_change_no_bit_of_lags_and_cumulants() {
     };
     assert_eq!(on(1), on(3));
 }
+
+/// The set of a separation is made without an array of all matrices.
+#[test]
+fn set_of_cumulants_is_that_of_their_array() {
+    use crate::signals::centered::Centered;
+    use crate::signals::cumulants::{of_white, set_of_white};
+    use crate::signals::reader::{Coordinates, Reader};
+    use crate::{Criterion, SetOptions};
+
+    let data = recording(5, 900);
+    let view = View::new(&data, 5, 900).unwrap();
+    let reader = Reader {
+        recording: &view,
+        coordinates: Coordinates::Channels,
+        center: true,
+    };
+    let centered = Centered::new(reader, &[vec![vec![0..900]]]).unwrap();
+    let options = SetOptions::default().criterion(Criterion::Frobenius);
+    let set = set_of_white(&centered, None, &options).unwrap();
+    let array = of_white(&centered, None).unwrap().set(&options).unwrap();
+    assert_eq!(set.len(), 15);
+    for i in 0..set.len() {
+        assert_eq!(set.matrix(i), array.matrix(i));
+    }
+}

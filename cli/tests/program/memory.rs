@@ -1,0 +1,144 @@
+//! Requests for more memory than there is: one line with the amount, exit code 2, and never an abort.
+
+use codiag::signals::simulate::nonstationary;
+
+use crate::{Array, Place};
+
+/// Runs, expects exit code 2 within a few seconds, and returns the one line on standard error.
+fn refused(place: &Place, args: &str) -> String {
+    let mut command = place.codiag(args);
+    command.timeout(std::time::Duration::from_secs(20));
+    let assert = command.assert().code(2).stdout("");
+    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(
+        text.starts_with("error: ") && text.lines().count() == 1,
+        "{args}: {text}"
+    );
+    text
+}
+
+#[test]
+fn absurd_sizes_of_sets_are_refused_with_the_amount() {
+    let place = Place::new();
+    for (args, parts) in [
+        ("-n 4294967296 -p 4294967296", ["more than 18 EB", ""]),
+        ("-n 18446744073709551615 -p 1", ["more than 18 EB", "; -n "]),
+        ("-n 99999999999 -p 100", ["8.0 PB", "; -n "]),
+        ("-n 99999999999 -p 100 --complex", ["16 PB", "; -n "]),
+    ] {
+        let text = refused(&place, &format!("generate {args} -o set.npy"));
+        assert!(
+            parts.iter().all(|part| text.contains(part)),
+            "{args}: {text}"
+        );
+    }
+    let text = refused(&place, "reproduce -n 99999999999 -p 100 -o r");
+    assert!(text.contains("8.0 PB"), "{text}");
+    assert!(!place.path("set.npy").exists());
+}
+
+#[test]
+fn absurd_options_of_recordings_are_refused() {
+    let made = nonstationary(4, 20, 100, 1);
+    let place = Place::new();
+    place.write("r.npy", Array::of("(4, 2000)", &made.data));
+    let most = u64::MAX;
+    for (args, part) in [
+        (
+            format!("--sobi --lags 0:{most}"),
+            "--lags must be shorter than the recording",
+        ),
+        (
+            "--sobi --lags 1:99999999999".to_owned(),
+            "got 99999999999 for 2000 samples",
+        ),
+        (
+            "--rate 100 --bands 1000000000".to_owned(),
+            "--bands must be at most 1000000",
+        ),
+        (
+            "--rate 100 --bands 1-4 --window-length 1000000000000".to_owned(),
+            "--window-length must be at most the samples of the longest span",
+        ),
+        (
+            format!("--rate 100 --bands 1-4 --window-length {most}"),
+            "--window-length must be at most the samples of the longest span",
+        ),
+        (
+            format!("--rate 100 --bands 1-4 --segment-length {most}"),
+            "--segment-length must be at least 1 sample and at most as many",
+        ),
+        (
+            format!("--segments {most} --overlap 0.99999999999999"),
+            "--segments must be at most one per sample",
+        ),
+        ("--rate 1e-308".to_owned(), "--rate must be"),
+        ("--rate 1e308".to_owned(), "--rate must be"),
+        (
+            "--stability 99999999999999".to_owned(),
+            "--stability must be at most 1000000",
+        ),
+    ] {
+        let text = refused(&place, &format!("separate r.npy -o o {args}"));
+        assert!(text.contains(part), "{args}: {text}");
+        assert!(!place.path("o").exists(), "{args}");
+    }
+    for rate in ["1e-9", "1e12"] {
+        place
+            .codiag(&format!("separate r.npy -o rate --rate {rate}"))
+            .assert()
+            .success();
+    }
+    // One segment per sample at most, however large the overlap.
+    place
+        .codiag("separate r.npy -o o --overlap 0.99999999999999")
+        .assert()
+        .success();
+}
+
+#[test]
+fn jade_of_too_many_components_says_how_many_fit() {
+    let place = Place::new();
+    let (channels, samples) = (700_u64, 720_u64);
+    let numbers: Vec<f64> = (0..channels * samples)
+        .map(|k| ((k * 7919 + k * k % 104_729) % 1009) as f64)
+        .collect();
+    place.write("r.npy", Array::of("(700, 720)", &numbers));
+    let text = refused(&place, "separate r.npy --jade -o o");
+    assert!(
+        text.contains("components needs about") && text.contains("; --components 40 needs"),
+        "{text}"
+    );
+}
+
+/// The set takes 320 MB, its solve three times as much more; the address space is limited to half a gigabyte.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_set_that_exceeds_the_limit_of_the_process_is_refused_before_it_is_read() {
+    let place = Place::new();
+    let header = Array::of("(2000, 200, 200)", &[]);
+    place.write("big.npy", &header);
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(place.path("big.npy"));
+    // A sparse file: its matrices are never read.
+    file.unwrap()
+        .set_len(header.len() as u64 + 8 * 2000 * 200 * 200)
+        .unwrap();
+    let program = env!("CARGO_BIN_EXE_codiag");
+    let script = format!("ulimit -v 500000; exec {program} diagonalize big.npy -o r");
+    let done = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(place.path("."))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(2), "{text}");
+    for part in [
+        "error: big.npy: a solve of 2000 matrices of 200 x 200 needs about 1.",
+        "is available",
+        "--memory",
+    ] {
+        assert!(text.contains(part), "{text} lacks {part:?}");
+    }
+}

@@ -1,0 +1,116 @@
+//! How much memory this process can still allocate, as far as the system says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Memory;
+
+/// What thread stacks, allocator arenas and small buffers may take of a limited address space.
+const ADDRESS_SPACE_RESERVE: u64 = 64 << 20;
+
+/// The smallest of the memory that the machine has left, the limits of the control groups, and the limits of the
+/// process. None where the system does not say, as outside Linux.
+pub(super) fn available() -> Option<Memory> {
+    let limits = [of_machine(), of_control_groups(), of_process()];
+    limits.into_iter().flatten().min().map(Memory)
+}
+
+/// Free memory, caches that can be dropped, and free swap space.
+fn of_machine() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let swap = kilobytes(&text, "SwapFree:").unwrap_or(0);
+    Some(kilobytes(&text, "MemAvailable:")?.saturating_add(swap))
+}
+
+/// What the soft limits of the address space and the data segment leave.
+fn of_process() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let left = |limit: &str, used: &str| {
+        let limit = soft_limit(&limits, limit)?;
+        let used = kilobytes(&status, used).unwrap_or(0);
+        Some(limit.saturating_sub(used.saturating_add(ADDRESS_SPACE_RESERVE)))
+    };
+    let limits = [
+        left("Max address space", "VmSize:"),
+        left("Max data size", "VmData:"),
+    ];
+    limits.into_iter().flatten().min()
+}
+
+/// The value of a line such as "MemAvailable:  1234 kB", in bytes.
+fn kilobytes(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let number: u64 = line.split_whitespace().next()?.parse().ok()?;
+    number.checked_mul(1024)
+}
+
+/// The first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if there is no limit.
+fn soft_limit(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// What the limits of the control groups of this process leave.
+fn of_control_groups() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limits = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        if controllers.is_empty() {
+            return of_group("/sys/fs/cgroup", path, "memory.max", "memory.current");
+        }
+        let is_memory = controllers.split(',').any(|name| name == "memory");
+        let names = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+        is_memory
+            .then(|| of_group("/sys/fs/cgroup/memory", path, names.0, names.1))
+            .flatten()
+    });
+    limits.min()
+}
+
+/// The smallest of what the limits of a control group and of those around it leave.
+fn of_group(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
+    let root = Path::new(root);
+    let group = root.join(path.trim_start_matches('/'));
+    let own: Vec<PathBuf> = group.ancestors().map(Path::to_path_buf).collect();
+    let left = |folder: &PathBuf| {
+        let number = |name: &str| -> Option<u64> {
+            let text = fs::read_to_string(folder.join(name)).ok()?;
+            text.trim().parse().ok()
+        };
+        let statistics = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+        // Caches of files can be dropped.
+        let cached = statistics
+            .lines()
+            .find_map(|line| line.strip_prefix("inactive_file "))
+            .and_then(|number| number.trim().parse().ok())
+            .unwrap_or(0);
+        let used = number(usage).unwrap_or(0).saturating_sub(cached);
+        Some(number(limit)?.saturating_sub(used))
+    };
+    let within = own.iter().take_while(|folder| folder.starts_with(root));
+    within.filter_map(left).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_proc_are_read() {
+        let text = "MemTotal:  24684100 kB\nMemAvailable:   1000 kB\nSwapFree: 0 kB\n";
+        assert_eq!(kilobytes(text, "MemAvailable:"), Some(1_024_000));
+        assert_eq!(kilobytes(text, "MemLost:"), None);
+        let limits = "Max data size        unlimited  unlimited  bytes\n\
+                      Max address space    512000000  unlimited  bytes\n";
+        assert_eq!(soft_limit(limits, "Max address space"), Some(512_000_000));
+        assert_eq!(soft_limit(limits, "Max data size"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn linux_says_how_much_there_is() {
+        assert!(available().is_some_and(|memory| memory.0 > 0));
+    }
+}
