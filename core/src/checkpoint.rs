@@ -28,8 +28,8 @@ const SAME_LOSS: f64 = 1e-9;
 /// diagonalize_with(&set, &Settings::default(), &mut observer)?;
 /// // The solve took less than a minute: what it found is saved at its end.
 /// let file = checkpoint.last().or(file).expect("there has been a point");
-/// let again = diagonalize(&set, &Settings::default().start(Start::Given(file)))?;
-/// assert_eq!(again.iterations, 0);
+/// let settings = Settings::default().start(Start::Given(file)).tolerance(1e-7);
+/// assert_eq!(diagonalize(&set, &settings)?.iterations, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -95,7 +95,7 @@ impl FromStr for Method {
 /// use codiag::{Settings, Start, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 6, 0.1, 0);
 /// let answer = diagonalize(&set, &Settings::default())?;
-/// let again = Settings::default().start(Start::Given(answer.b));
+/// let again = Settings::default().start(Start::Given(answer.b)).tolerance(1e-7);
 /// assert_eq!(diagonalize(&set, &again)?.iterations, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```

@@ -25,12 +25,16 @@ def path(many, tmp_path_factory):
     return path
 
 
-def assert_same(found, expected, within=1e-12):
+# Small, so that one iteration more or less hardly changes B.
+TOLERANCE = 1e-11
+
+
+def assert_same(found, expected, within=1e-8):
     assert found.status == expected.status
     largest = np.abs(expected.B).max()
     np.testing.assert_allclose(found.B, expected.B, rtol=0, atol=within * largest)
-    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-12)
-    np.testing.assert_allclose(found.powers, expected.powers, rtol=1000 * within)
+    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-10)
+    np.testing.assert_allclose(found.powers, expected.powers, rtol=100 * within)
     np.testing.assert_allclose(found.residuals, expected.residuals, rtol=0, atol=10 * within)
 
 
@@ -45,19 +49,22 @@ def assert_same(found, expected, within=1e-12):
     ],
 )
 def test_a_path_and_a_memmap_give_the_answer_of_the_array(many, path, options):
+    options = {"tol": TOLERANCE, **options}
     expected = codiag.diagonalize(many, **options)
     assert_same(codiag.diagonalize(path, memory=BUDGET, **options), expected)
     mapped = np.load(path, mmap_mode="r")
     assert_same(codiag.diagonalize(mapped, memory=12_000_000, **options), expected)
-    assert_same(codiag.diagonalize(str(path), **options), expected, 1e-15)
+    # Without a budget the file is read and solved in memory.
+    assert (codiag.diagonalize(str(path), **options).B == expected.B).all()
 
 
 def test_slices_and_other_types_of_a_memmap(many, tmp_path):
     mapped = np.memmap(tmp_path / "raw", np.float32, "w+", offset=40, shape=many.shape)
     mapped[:] = many
     mapped.flush()
-    expected = codiag.diagonalize(mapped[100:3900].astype(float))
-    assert_same(codiag.diagonalize(mapped[100:3900], memory=BUDGET), expected)
+    expected = codiag.diagonalize(mapped[100:3900].astype(float), tol=TOLERANCE)
+    found = codiag.diagonalize(mapped[100:3900], memory=BUDGET, tol=TOLERANCE)
+    assert_same(found, expected)
     with pytest.raises(ValueError, match="one after the other"):
         codiag.diagonalize(mapped[::2], memory=BUDGET)
     with pytest.raises(ValueError, match="shape"):
@@ -106,8 +113,8 @@ def test_ctrl_c_is_heard(path):
     script = f"""
         import os, signal, threading
         import codiag
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
             codiag.diagonalize({str(path)!r}, memory="12MB", method="quasi-newton", tol=1e-300,
                                restarts=100000)
         except KeyboardInterrupt:

@@ -19,7 +19,7 @@ SCRIPT = [os.path.join(sysconfig.get_path("scripts"), "codiag")]
 
 def run(command, *arguments, **options):
     return subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=120, **options
+        [*command, *arguments], capture_output=True, text=True, timeout=500, **options
     )
 
 
@@ -37,7 +37,7 @@ def test_an_array_saved_by_numpy_is_diagonalised_to_the_same_answer(tmp_path):
     done = run(MODULE, "diagonalize", str(tmp_path / "covs.npy"), "-o", str(tmp_path / "result"))
     assert done.returncode == 0, done.stderr
     B = np.load(tmp_path / "result" / "B.npy")
-    np.testing.assert_allclose(B, codiag.diagonalize(C).B, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(B, codiag.diagonalize(C).B)
     report = json.loads((tmp_path / "result" / "report.json").read_text())
     assert "converged" in json.dumps(report)
 
@@ -52,27 +52,23 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
 def test_ctrl_c_ends_with_130(tmp_path):
-    # Large enough that Pham's algorithm is still at it when the signal comes.
-    C, _ = codiag.datasets.synthetic(2000, 40, 0.3)
+    C, _ = codiag.datasets.synthetic(200, 20, 0.1)
     np.save(tmp_path / "covs.npy", C)
-    arguments = [
-        "--method",
-        "pham",
-        "--start",
-        "identity",
-        "--tol",
-        "1e-15",
-        "--max-iter",
-        "1000000",
-    ]
+    # A solve that does not end by itself.
+    arguments = ["--method", "quasi-newton", "--tol", "1e-300", "--restarts", "100000"]
+    checkpoint = tmp_path / "b.npy"
+    arguments += ["--checkpoint", str(checkpoint), "--checkpoint-every", "0"]
     process = subprocess.Popen(
         [*MODULE, "diagonalize", str(tmp_path / "covs.npy"), "-o", str(tmp_path / "r"), *arguments],
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
+    # The first checkpoint shows that it is solving.
+    deadline = time.monotonic() + 250
+    while not checkpoint.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=250)
     assert process.returncode == 130, errors
     assert (tmp_path / "r" / "B.npy").exists()
     assert "Traceback" not in errors

@@ -135,7 +135,8 @@ fn archives_folders_and_text() {
 #[test]
 fn starts_checkpoints_and_reports() {
     let place = place();
-    let text = "diagonalize spectra.npy -o again --start original/B.npy --checkpoint b.npy";
+    let text =
+        "diagonalize spectra.npy -o again --start original/B.npy --tol 1e-7 --checkpoint b.npy";
     place.codiag(text).assert().success();
     let report = place.json("again/report.json");
     assert_eq!(report["iterations"], 0);

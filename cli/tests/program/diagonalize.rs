@@ -367,7 +367,7 @@ fn any_symmetric_set_by_least_squares() {
     // From its checkpoint there is nothing left to do, from disk too.
     for rest in ["", "--memory 3MB"] {
         let again = format!(
-            "diagonalize symmetric.npy --criterion least-squares --start b.npy -o again {rest}"
+            "diagonalize symmetric.npy --criterion least-squares --start b.npy --tol 1e-7 -o again {rest}"
         );
         place.codiag(&again).assert().success();
         assert_eq!(place.json("again/report.json")["iterations"], 0);

