@@ -426,7 +426,7 @@ mod tests {
             assert_eq!(CStr::from_ptr(codiag_error_name(3)), c"not-finite");
         }
         assert!(codiag_method_name(99).is_null() && codiag_status_name(-1).is_null());
-        assert!(codiag_start_name(4).is_null() && codiag_error_name(12).is_null());
+        assert!(codiag_start_name(4).is_null() && codiag_error_name(13).is_null());
         // Positions in the table are the values of the enum.
         for (k, (error, _)) in ERRORS.iter().enumerate() {
             assert_eq!(*error as usize, k);
