@@ -124,7 +124,7 @@ def test_ctrl_c_is_heard(path):
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
     )
     assert ended.stdout == "heard\n", ended.stderr
 
@@ -154,7 +154,7 @@ def test_memory_stays_within_the_budget(tmp_path):
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert ended.returncode == 0, ended.stderr
     assert int(ended.stdout) < 16_000_000 + 50_000_000

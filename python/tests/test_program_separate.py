@@ -16,7 +16,7 @@ MODULE = [sys.executable, "-m", "codiag", "separate"]
 
 def run(*arguments, cwd):
     command = [*MODULE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=cwd)
 
 
 @pytest.fixture
