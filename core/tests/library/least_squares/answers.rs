@@ -107,7 +107,8 @@ fn large_residuals_are_no_obstacle_near_the_end<T: Number>() {
         // The last step nearly doubles the exponent.
         let last = norms.len() - 1;
         let bound = 1e2 * norms[last - 1].powf(1.5);
-        assert!(norms[last] < bound.max(1e-14), "{norms:?}");
+        // Below 1e-13 rounding decides.
+        assert!(norms[last] < bound.max(1e-13), "{norms:?}");
     }
 }
 
