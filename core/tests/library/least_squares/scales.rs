@@ -40,6 +40,11 @@ fn the_scale_of_the_matrices_changes_neither_iterations_nor_result<T: Number>() 
                 assert_eq!(result.iterations, expected.iterations, "{what}");
                 assert!((result.loss - expected.loss).abs() < 1e-12, "{what}");
                 assert!(distance(&result.b, &expected.b) < 1e-8, "{what}");
+                // Square roots of odd powers of two are rounded.
+                if exponent % 2 == 0 {
+                    assert_eq!(result.loss, expected.loss, "{what}");
+                    assert_eq!(result.b, expected.b, "{what}");
+                }
                 let scale = 2.0_f64.powi(exponent);
                 let powers = result.powers.as_slice().iter().map(|x| x / scale);
                 for (x, y) in powers.zip(expected.powers.as_slice()) {
