@@ -17,7 +17,9 @@ use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 /// factors has much smaller rounding errors than one with their product.
 #[derive(Clone, Copy)]
 pub struct InverseFactors<'a> {
+    /// The factor applied last; K⁻¹ itself if it is the only one.
     pub outer: &'a Matrix,
+    /// The factor applied first, if there are two.
     pub inner: Option<&'a Matrix>,
 }
 
