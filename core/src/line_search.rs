@@ -83,11 +83,8 @@ impl<'a, T: Scalar> Line<'a, T> {
 
     /// Whether a trial is lower than the start, or, where rounding hides the difference, flatter.
     fn is_descent(&self, trial: &Trial) -> bool {
-        // Beside the rotations, on which alone it is asked for, the slope of a criterion that depends on
-        // scales says nothing: then ĝ at the new point decides.
-        let flatter =
-            || self.criterion.requires_rotations() || trial.first.abs() < self.start.first.abs();
-        trial.change < -self.noise || trial.change <= self.noise && flatter()
+        let flatter = trial.first.abs() < self.start.first.abs();
+        trial.change < -self.noise || trial.change <= self.noise && flatter
     }
 
     /// The paper's search: α = 1, ½, ¼ … until the loss decreases.

@@ -94,6 +94,9 @@ pub struct Hessian<T = f64> {
     /// The same in single precision, for products: as a set that stands in single precision has written them, or a
     /// copy of the rows if there are many; once it has been asked for.
     single: Singles,
+    /// What the numbers in single precision are multiples of: a power of two, so that no scale of the set leaves the
+    /// range of single precision.
+    single_unit: f64,
     /// Many row blocks that a set in single precision has written, as whole numbers of sixteen bits, and the units of their rows.
     short: Singles,
     units: Singles,
@@ -144,6 +147,7 @@ impl<T: Scalar> Hessian<T> {
             p,
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Singles::default(),
+            single_unit: 1.0,
             short: Singles::default(),
             units: Singles::default(),
             current: Current::Rows,
@@ -181,9 +185,15 @@ impl<T: Scalar> Hessian<T> {
     /// Row blocks in single precision, to be written instead of the others.
     pub(crate) fn single_mut(&mut self) -> &mut [f32] {
         self.current = Current::Single;
+        self.single_unit = 1.0;
         let len = kernels::hessian_len_in::<f32>(self.p, T::PLANES);
         self.single.set_len(len);
         self.single.numbers_mut()
+    }
+
+    /// Says what the row blocks just written in single precision are multiples of.
+    pub(crate) fn set_single_unit(&mut self, unit: f64) {
+        self.single_unit = unit;
     }
 
     /// The size p of the matrices.

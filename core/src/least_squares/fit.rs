@@ -1,12 +1,15 @@
 //! A fit at one B: what all matrices share.
 
-use crate::linalg::kernels::{FitTask, MomentSums, ResponseTask};
+use crate::linalg::kernels::{FitTask, InverseFactors, MomentSums, ResponseTask};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::matrices::Block;
 use crate::statistics::{Hessian, Statistics};
 
 /// Eigenvalues of K below this share of the largest belong to columns that cannot be told apart.
 const SMALLEST: f64 = 1e-14;
+/// From this condition number of K on, its inverse is applied as two factors: rounding errors of λ = K⁻¹c then have the
+/// size that the condition number gives them along the weak eigenvectors of K only, along which the fit does not change.
+const ILL_CONDITIONED: f64 = 1e8;
 
 /// A = B⁻¹, and what makes the best diagonals from it.
 #[derive(Clone, Debug)]
@@ -15,8 +18,10 @@ pub(crate) struct Fit<T = f64> {
     pub components: Matrix<T>,
     /// g = AᴴA.
     pub gram: Matrix<T>,
-    /// K⁻¹, with K_ab = |g_ab|².
-    pub inverse: Matrix,
+    /// K⁻¹, with K_ab = |g_ab|², or its factor F with K⁻¹ = F Fᵀ where K is ill-conditioned.
+    outer: Matrix,
+    /// Fᵀ in the latter case.
+    inner: Option<Matrix>,
 }
 
 impl<T: Scalar> Fit<T> {
@@ -27,10 +32,27 @@ impl<T: Scalar> Fit<T> {
         let gram = linalg::product(&components, &a);
         let p = gram.rows();
         let squared = Matrix::from_fn(p, p, |x, y| gram[(x, y)].norm_sqr());
+        let (outer, inner) = inverse_of(&squared);
         Self {
-            inverse: inverse_of(&squared),
             components,
             gram,
+            outer,
+            inner,
+        }
+    }
+
+    fn inverse(&self) -> InverseFactors<'_> {
+        InverseFactors {
+            outer: &self.outer,
+            inner: self.inner.as_ref(),
+        }
+    }
+
+    /// K⁻¹ X.
+    pub fn solve(&self, x: &Matrix) -> Matrix {
+        match &self.inner {
+            None => linalg::product(&self.outer, x),
+            Some(inner) => linalg::product(&self.outer, &linalg::product(inner, x)),
         }
     }
 
@@ -38,7 +60,7 @@ impl<T: Scalar> Fit<T> {
     pub fn task<'a>(&'a self, block: &'a Block<T>, fitted: &'a mut [f64]) -> FitTask<'a, T> {
         FitTask {
             components: &self.components,
-            inverse: &self.inverse,
+            inverse: self.inverse(),
             block: block.entries(),
             weights: &block.weights,
             fitted,
@@ -69,7 +91,7 @@ impl<T: Scalar> Fit<T> {
         ResponseTask {
             change: &change.adjoint,
             coupling: &change.coupling,
-            inverse: &self.inverse,
+            inverse: self.inverse(),
             products,
             weights,
             fitted,
@@ -138,23 +160,26 @@ impl<T: Scalar> Change<T> {
     }
 }
 
-/// The inverse of a positive semidefinite matrix on its range.
-fn inverse_of(k: &Matrix) -> Matrix {
+/// The inverse of a positive semidefinite matrix on its range, or its factors F and Fᵀ if it is ill-conditioned.
+fn inverse_of(k: &Matrix) -> (Matrix, Option<Matrix>) {
     let (log_det, inverse) = linalg::log_det_and_inverse(k);
-    let largest = |m: &Matrix| {
-        m.as_slice()
-            .iter()
-            .fold(0.0_f64, |most, x| most.max(x.abs()))
-    };
-    if log_det.is_finite() && largest(k) * largest(&inverse) < 1.0 / SMALLEST {
-        return inverse;
+    let condition = linalg::largest(k.as_slice()) * linalg::largest(inverse.as_slice());
+    if log_det.is_finite() && condition < ILL_CONDITIONED {
+        return (inverse, None);
     }
     let p = k.rows();
     let Some((values, vectors)) = linalg::symmetric_eigen(k) else {
-        return Matrix::zeros(p, p);
+        return (Matrix::zeros(p, p), None);
     };
     let floor = SMALLEST * values[p - 1];
-    let kept = |value: &f64| if *value > floor { 1.0 / value } else { 0.0 };
-    let inverses: Vec<f64> = values.iter().map(kept).collect();
-    linalg::product(&vectors.transpose(), &vectors.scale_rows(&inverses))
+    let inverse_root = |value: &f64| {
+        if *value > floor {
+            value.sqrt().recip()
+        } else {
+            0.0
+        }
+    };
+    let roots: Vec<f64> = values.iter().map(inverse_root).collect();
+    let inner = vectors.scale_rows(&roots);
+    (inner.transpose(), Some(inner))
 }

@@ -8,6 +8,10 @@
 //!
 //! which is O(p³), whatever n is. E is orthogonal to A column by column, since a change of a column's
 //! length (if complex, its phase too) changes nothing. Damped by μ T_aa on column a, as by Levenberg and Marquardt.
+//!
+//! The preconditioner is the sum of two inverses. The first is that of E ↦ E (g∘T), the part of H that sees components
+//! that cancel each other. The second is that of H in the coordinates A⁻¹E as if the columns of A were orthogonal: one
+//! 2×2 block \[\[T_bb, T_ab\], \[T_ab, T_aa\]\] for each pair, which sees components that can hardly be separated.
 
 use super::{Fit, column_norms};
 use crate::Error;
@@ -16,13 +20,22 @@ use crate::statistics::Statistics;
 
 /// The longest column of a step: those of A have unit norm, and beyond it the model is void.
 const LONGEST_COLUMN: f64 = 0.5;
+/// The second-order term of a step is left out where it is longer than this fraction of the step.
+const LONGEST_CORRECTION: f64 = 0.5;
 /// Conjugate gradient iterations at most.
 const MOST: usize = 200;
+
+/// The determinants of the preconditioner's 2×2 blocks are at least this fraction of the product of their diagonals.
+const SMALLEST_DETERMINANT: f64 = 1e-4;
+/// What is added to the diagonal of g∘T, relative to T, so that rounding leaves it positive definite.
+const SHIFT: f64 = 1e-12;
 
 /// The Gauss–Newton model at one A.
 pub(crate) struct Model<'a, T = f64> {
     fit: &'a Fit<T>,
     a: Matrix<T>,
+    /// A⁻¹.
+    b: Matrix<T>,
     /// T.
     moments: &'a Matrix,
     /// g∘T.
@@ -65,6 +78,7 @@ impl<'a, T: Scalar> Model<'a, T> {
             gradient,
             moments,
             a,
+            b: b.clone(),
         }
     }
 
@@ -75,7 +89,7 @@ impl<'a, T: Scalar> Model<'a, T> {
         let u = linalg::product(&self.fit.components, e);
         let pairs = g.as_slice().iter().zip(u.as_slice());
         let inner = pairs.map(|(g, u)| (g.conj() * *u).real()).collect();
-        let inner = linalg::product(&self.fit.inverse, &Matrix::from_rows(p, p, inner));
+        let inner = self.fit.solve(&Matrix::from_rows(p, p, inner));
         let inner = linalg::product(&inner, t);
         // U becomes Uᴴ∘T − 2 g∘(K⁻¹ Re(ḡ∘U) T).
         let mut u = u.adjoint();
@@ -91,7 +105,7 @@ impl<'a, T: Scalar> Model<'a, T> {
     }
 
     /// Solves (H + μ T) E = −gradient to a residual of `forcing` times the gradient, in the norm of
-    /// the diagonal T, for an H that multiplies by `product`. At a direction of negative curvature, which only
+    /// the preconditioner, for an H that multiplies by `product`. At a direction of negative curvature, which only
     /// the exact Hessian has, one step is taken along it as if the curvature were positive, and the
     /// search ends.
     pub fn direction(
@@ -109,11 +123,12 @@ impl<'a, T: Scalar> Model<'a, T> {
         let mut e = Matrix::zeros(p, p);
         let mut residual = self.gradient.clone();
         residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
-        let mut z = self.precondition(&residual);
+        let preconditioner = Preconditioner::new(self, damping);
+        let mut z = preconditioner.solve(&residual);
         let mut q = z.clone();
         let mut rz = residual.dot(&z);
         let goal = forcing * forcing * rz;
-        // The square of q in the norm of T.
+        // The square of q in the norm of the preconditioner.
         let mut squared = rz;
         let mut iterations = 0;
         while iterations < MOST && rz > goal {
@@ -133,7 +148,7 @@ impl<'a, T: Scalar> Model<'a, T> {
             let length = rz / curvature;
             linalg::add_multiple(e.as_mut_slice(), length, q.as_slice());
             linalg::add_multiple(residual.as_mut_slice(), -length, hq.as_slice());
-            z = self.precondition(&residual);
+            z = preconditioner.solve(&residual);
             let old = std::mem::replace(&mut rz, residual.dot(&z));
             for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
                 *q = *z + *q * (rz / old);
@@ -150,20 +165,72 @@ impl<'a, T: Scalar> Model<'a, T> {
         })
     }
 
-    /// A + E.
+    /// A (I + ε + ½ε²) with ε = A⁻¹E, the step along exp(ε), or A + E where the last term is too long to be a correction.
+    ///
+    /// Steps among components that can hardly be separated are rotations of these: with A + E they would change
+    /// the fit by terms of second order, and had to be short.
     pub fn moved(&self, e: &Matrix<T>) -> Matrix<T> {
         let mut a = self.a.clone();
         linalg::add_multiple(a.as_mut_slice(), 1.0, e.as_slice());
+        let bend = linalg::product(e, &linalg::product(&self.b, e));
+        if 0.5 * bend.norm() <= LONGEST_CORRECTION * e.norm() {
+            linalg::add_multiple(a.as_mut_slice(), 0.5, bend.as_slice());
+        }
         a
     }
+}
 
-    fn precondition(&self, r: &Matrix<T>) -> Matrix<T> {
-        let mut z = r.clone();
-        for k in 0..z.rows() {
-            let row = z.row_mut(k).iter_mut().zip(&self.energies);
-            row.for_each(|(x, energy)| *x = *x / *energy);
+/// An approximate inverse of H + μ T.
+struct Preconditioner<'m, 'a, T> {
+    model: &'m Model<'a, T>,
+    /// (g∘T + μ T)⁻¹.
+    inverse: Matrix<T>,
+    /// Entry (a, b) of the inverse blocks: the factor of R_ab, and that of the conjugate of R_ba, in E_ab.
+    own: Matrix,
+    other: Matrix,
+}
+
+impl<'m, 'a, T: Scalar> Preconditioner<'m, 'a, T> {
+    fn new(model: &'m Model<'a, T>, damping: f64) -> Self {
+        let (t, p) = (model.moments, model.a.rows());
+        let energy = |k: usize| model.energies[k] * (1.0 + damping);
+        let inverse_determinant = |a: usize, b: usize| {
+            let diagonal = energy(a) * energy(b);
+            1.0 / (diagonal - t[(a, b)].powi(2)).max(SMALLEST_DETERMINANT * diagonal)
+        };
+        let off_diagonal = |entry: &dyn Fn(usize, usize) -> f64| {
+            Matrix::from_fn(p, p, |a, b| if a == b { 0.0 } else { entry(a, b) })
+        };
+        let mut shifted = model.weighted.clone();
+        for k in 0..p {
+            shifted[(k, k)] = T::from_real(energy(k) * (1.0 + SHIFT));
         }
-        project(&self.a, &mut z);
+        let inverse = match linalg::cholesky(&shifted) {
+            Some(factor) => {
+                let inverse = linalg::lower_inverse(&factor);
+                linalg::product(&inverse.adjoint(), &inverse)
+            }
+            None => Matrix::from_fn(p, p, |a, b| {
+                T::from_real(if a == b { 1.0 / energy(a) } else { 0.0 })
+            }),
+        };
+        Self {
+            own: off_diagonal(&|a, b| energy(a) * inverse_determinant(a, b)),
+            other: off_diagonal(&|a, b| -t[(a, b)] * inverse_determinant(a, b)),
+            inverse,
+            model,
+        }
+    }
+
+    fn solve(&self, r: &Matrix<T>) -> Matrix<T> {
+        let mut z = linalg::product(r, &self.inverse);
+        let inner = linalg::product(&self.model.fit.components, r);
+        let pairs = Matrix::from_fn(r.rows(), r.columns(), |a, b| {
+            inner[(a, b)] * self.own[(a, b)] + inner[(b, a)].conj() * self.other[(a, b)]
+        });
+        let pairs = linalg::product(&self.model.a, &pairs);
+        linalg::add_multiple(z.as_mut_slice(), 1.0, pairs.as_slice());
+        project(&self.model.a, &mut z);
         z
     }
 }
@@ -307,7 +374,7 @@ mod tests {
             let diagonal = |m: &Matrix<c64>| {
                 let inner = linalg::product(&linalg::product(columns, m), a);
                 let dots = Matrix::from_fn(p, 1, |k, _| inner[(k, k)].re);
-                let best = linalg::product(&fit.inverse, &dots).into_vec();
+                let best = fit.solve(&dots).into_vec();
                 let best: Vec<c64> = best.into_iter().map(c64::from).collect();
                 Matrix::diagonal(&best)
             };

@@ -22,6 +22,8 @@ const MOST_TRIALS: usize = 10;
 /// The damping at the start, and the smallest.
 const FIRST: f64 = 1e-3;
 const SMALLEST: f64 = 1e-9;
+/// What the damping is divided by after a step that brought what the model predicted.
+const REDUCTION: f64 = 2.5;
 
 /// Where a fit stands.
 #[derive(Clone, Debug)]
@@ -119,7 +121,7 @@ impl Levenberg {
                 if decrease >= -noise {
                     let ratio = decrease / (unit * found.predicted).max(noise);
                     if ratio > 0.75 || decrease.abs() <= noise {
-                        self.damping = (self.damping / 5.0).max(SMALLEST);
+                        self.damping = (self.damping / REDUCTION).max(SMALLEST);
                     } else if ratio < 0.25 {
                         self.damping *= 4.0;
                     }

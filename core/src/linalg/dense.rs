@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::{Matrix, Scalar, c64, reals, reals_mut, small};
+use super::{Matrix, Scalar, c64, largest, power_of_two_below, reals, reals_mut, small};
 
 mod by_faer;
 #[cfg(test)]
@@ -131,11 +131,16 @@ pub fn add_rounded_symmetric_product<T: Scalar>(
     if T::PLANES > 1 || p < ROUNDED {
         return add_symmetric_product(out, factor, x, y);
     }
-    let rounded = |m: &Matrix<T>| -> Vec<f32> {
+    // In units near the largest entry, so that no scale leaves the range of single precision.
+    let unit = |m: &Matrix<T>| power_of_two_below(largest(reals(m.as_slice())));
+    let rounded = |m: &Matrix<T>, unit: f64| -> Vec<f32> {
         let numbers = reals(m.as_slice()).iter();
-        numbers.map(|x| *x as f32).collect()
+        numbers.map(|x| (*x / unit) as f32).collect()
     };
-    let (x, y, mut sum) = (rounded(x), rounded(y), vec![0.0_f32; p * p]);
+    let units = (unit(x), unit(y));
+    let factor = factor * units.0 * units.1;
+    let (x, y) = (rounded(x, units.0), rounded(y, units.1));
+    let mut sum = vec![0.0_f32; p * p];
     let x = MatRef::from_row_major_slice(&x, p, p);
     let y = MatRef::from_row_major_slice(&y, p, p).transpose();
     for (left, right) in [(x, y), (y, x)] {

@@ -64,6 +64,34 @@ pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }
 
+/// The largest power of two that is not above a positive number; 1 for other numbers and beyond the normal range.
+pub fn power_of_two_below(x: f64) -> f64 {
+    const EXPONENT: u64 = 0x7FF0_0000_0000_0000;
+    if x > 0.0 && x.is_normal() {
+        f64::from_bits(x.to_bits() & EXPONENT)
+    } else {
+        1.0
+    }
+}
+
+/// The largest absolute value.
+pub fn largest(x: &[f64]) -> f64 {
+    let mut largest = [0.0_f64; 8];
+    let (eights, rest) = x.as_chunks::<8>();
+    kernels::dispatch(
+        #[inline(always)]
+        || {
+            for x in eights {
+                for k in 0..8 {
+                    largest[k] = largest[k].max(x[k].abs());
+                }
+            }
+        },
+    );
+    let all = largest.iter().chain(rest);
+    all.fold(0.0, |largest, x| largest.max(x.abs()))
+}
+
 /// The indices of numbers in descending order; those of equal ones stay in theirs.
 pub fn descending(numbers: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();

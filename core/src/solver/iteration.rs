@@ -21,6 +21,14 @@ use standing::Matrices;
 /// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
 const PATIENCE: usize = 3;
 
+/// A fit ends once its components have cancelled each other for so many iterations.
+const MAX_CANCELLED_ITERATIONS: usize = 10;
+
+/// A solve ends where so many iterations have decreased neither ĝ nor the loss by more than these fractions.
+const STALL_ITERATIONS: usize = 100;
+const STALL_GRADIENT_DECREASE: f64 = 0.01;
+const STALL_LOSS_DECREASE: f64 = 1e-10;
+
 /// How much larger changes of the loss must be in single precision to be more than rounding. The errors of the
 /// matrices have signs as they fall, so that most of them cancel.
 const COARSER: f64 = f32::EPSILON as f64 / f64::EPSILON / 16.0;
@@ -125,6 +133,8 @@ pub(super) struct Iteration<'a, 'o, T: Scalar> {
     failed_confirmations: usize,
     /// What rounding has been measured to change in ĝ here; zero if it was not, or does not matter.
     gradient_rounding: f64,
+    /// How many of the last points were fits with components that cancel each other.
+    cancelled: usize,
     /// Whether a step has led to an A without an inverse.
     pub dependent: bool,
     /// Whether the observer asked to stop.
@@ -170,6 +180,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             stalled: 0,
             failed_confirmations: 0,
             gradient_rounding: 0.0,
+            cancelled: 0,
             dependent: false,
             stopped: false,
         })
@@ -223,6 +234,11 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             passes: self.passes,
         };
         self.history.push(record);
+        self.cancelled = if self.is_cancelled() {
+            self.cancelled + 1
+        } else {
+            0
+        };
     }
 
     /// ½ ⟨G, H̃⁻¹ G⟩, free of the gauge.
@@ -270,8 +286,12 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
             Some(Status::NoFurtherDecrease)
         } else if last.iteration >= self.settings.max_iterations {
             Some(Status::IterationLimit)
-        } else if self.set.summary().criterion.fits_originals() && is_collinear(&self.b) {
+        } else if self.cancelled >= MAX_CANCELLED_ITERATIONS
+            || (self.set.summary().criterion.fits_originals() && is_collinear(&self.b))
+        {
             Some(Status::Collinear)
+        } else if has_stalled(&self.history) {
+            Some(Status::NoFurtherDecrease)
         } else {
             None
         }
@@ -279,15 +299,17 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
 
     /// The same in view of where a fit has ended: a point that is none is never called an answer.
     pub fn verdict(&self, status: Status) -> Status {
-        let summary = self.set.summary();
-        let fit = summary.criterion.fits_originals();
-        if fit
-            && status != Status::Stopped
-            && (self.dependent || is_cancelled(&self.statistics.gamma, summary.constant))
-        {
+        let fit = self.set.summary().criterion.fits_originals();
+        if fit && status != Status::Stopped && (self.dependent || self.is_cancelled()) {
             return Status::Collinear;
         }
         status
+    }
+
+    /// Whether components of a fit cancel each other here.
+    fn is_cancelled(&self) -> bool {
+        let summary = self.set.summary();
+        summary.criterion.fits_originals() && is_cancelled(&self.statistics.gamma, summary.constant)
     }
 
     /// Moves to another point of a fit, at which the set stands.
@@ -374,6 +396,26 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
     }
 }
 
+/// Whether the last iterations have decreased neither the smallest ĝ nor the loss. Slow linear convergence does not count:
+/// it decreases ĝ by more than that in so many iterations, unless a digit takes ten thousand.
+fn has_stalled(history: &[Record]) -> bool {
+    let Some(middle) = history.len().checked_sub(STALL_ITERATIONS) else {
+        return false;
+    };
+    let (earlier, recent) = history.split_at(middle);
+    let Some(before) = earlier.last() else {
+        return false;
+    };
+    let smallest = |records: &[Record]| {
+        let norms = records.iter().map(|record| record.gradient_norm);
+        norms.fold(f64::INFINITY, f64::min)
+    };
+    let lowest = recent.iter().map(|record| record.loss);
+    let lowest = lowest.fold(f64::INFINITY, f64::min);
+    smallest(recent) > (1.0 - STALL_GRADIENT_DECREASE) * smallest(earlier)
+        && before.loss - lowest <= STALL_LOSS_DECREASE * (1.0 + before.loss.abs())
+}
+
 /// B in the gauge, if that is wanted.
 pub(super) fn in_gauge<T: Scalar>(
     summary: &Summary<T>,
@@ -409,6 +451,33 @@ mod tests {
     use super::*;
     use crate::matrices::InMemory;
     use crate::synthetic;
+
+    #[test]
+    fn only_a_solve_that_gets_nowhere_has_stalled() {
+        let set = synthetic::noisy(10, 3, 0.1, 1);
+        let settings = Settings::default();
+        let mut working = InMemory::new(&set);
+        let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+        let progress = &mut Progress::new(set.summary(), &mut observer);
+        let start = Beginning::at(Matrix::identity(3));
+        let mut here = Iteration::begin(&mut working, &settings, start, progress).unwrap();
+        here.record(Step::START);
+        let first = here.history[0].clone();
+        let history = |count: usize, loss: f64, gradient_norm: f64| {
+            let record = |k: usize| Record {
+                loss: first.loss * loss.powi(k as i32),
+                gradient_norm: first.gradient_norm * gradient_norm.powi(k as i32),
+                ..first.clone()
+            };
+            (0..count).map(record).collect::<Vec<Record>>()
+        };
+        assert!(!has_stalled(&history(100, 1.0, 1.0)));
+        assert!(has_stalled(&history(101, 1.0, 1.0)));
+        assert!(has_stalled(&history(200, 1.0, 1.001)));
+        // Slow linear convergence, and a loss that falls while the gradient does not.
+        assert!(!has_stalled(&history(1000, 1.0, 0.9995)));
+        assert!(!has_stalled(&history(1000, 1.0 - 1e-9, 1.0)));
+    }
 
     #[test]
     fn a_step_to_where_numbers_end_is_taken_back() {

@@ -19,7 +19,10 @@ pub(super) fn rotate<T: Scalar>(
         iteration.count(1.0);
         let mut line = iteration.line(&change)?;
         let noise = line.noise;
-        if let Some(trial) = line.backtrack(1)? {
+        let trial = line.at(1.0)?;
+        // Only I + change is a rotation: the slope along the line says nothing. Where rounding hides the change of the loss, ĝ at the new
+        // point decides.
+        if trial.change <= noise {
             iteration.advance(&change, &probe, trial, noise)?;
             return Ok(Some(Stride {
                 probed: alpha,

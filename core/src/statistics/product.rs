@@ -4,6 +4,7 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::{Current, Hessian, MANY, VERY_MANY};
+use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES, ReadAs, Real};
 use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle, reals, reals_mut};
 
@@ -20,6 +21,9 @@ impl<T: Scalar> Hessian<T> {
     pub(crate) fn adjoint_product(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = self.p;
         assert_eq!((e.rows(), e.columns()), (p, p), "E must be {p} x {p}");
+        if self.current == Current::Rows {
+            self.single_unit = self.unit_of_copy();
+        }
         let mut product = if self.current == Current::Rows && T::PLANES == 1 && p <= LANES {
             self.small_product(e)
         } else if self.current == Current::Rows && self.rows.len() < MANY {
@@ -32,8 +36,19 @@ impl<T: Scalar> Hessian<T> {
         } else {
             self.in_groups::<f64, { f32::LANES }>(e, Self::multiply_single::<f64>)
         };
+        if self.current != Current::Rows && self.single_unit != 1.0 {
+            product = product.scaled(self.single_unit);
+        }
         self.criterion.add_determinant(&mut product, e);
         product
+    }
+
+    /// What a copy of the rows in single precision is a multiple of. Those of the likelihood are free of units.
+    fn unit_of_copy(&self) -> f64 {
+        if self.criterion == Criterion::Likelihood || self.rows.len() < MANY {
+            return 1.0;
+        }
+        linalg::power_of_two_below(linalg::largest(&self.rows))
     }
 
     /// The same without what the determinant adds, by products of `operand` with row blocks in groups of L, whose sums are of the
@@ -106,12 +121,13 @@ impl<T: Scalar> Hessian<T> {
         let singles = self.single.numbers_mut();
         let groups = singles.chunks_exact_mut(block).zip(panels);
         let mut groups: Vec<_> = groups.map(|group| (group, rows.next())).collect();
+        let unit = self.single_unit;
         // Each number is read, from memory if there are many, for two multiply-adds.
         let workers = self.workers.if_worthwhile(4 * self.rows.len());
         workers.each(&mut groups, |((single, (e, out)), rows)| {
             if copied {
                 let rows = rows.expect("as many rows as there are copies");
-                round_rows(entries, rows, single);
+                round_rows(entries, rows, unit, single);
             }
             kernels::hessian_times(size, single, &[], e, out);
         });
@@ -155,14 +171,15 @@ impl<T: Scalar> Hessian<T> {
     }
 }
 
-/// One or two groups of row blocks as one of single precision, side by side.
-fn round_rows(entries: usize, rows: &[f64], single: &mut [f32]) {
+/// One or two groups of row blocks as one of single precision, side by side, in multiples of `unit`, a power of two.
+fn round_rows(entries: usize, rows: &[f64], unit: f64, single: &mut [f32]) {
+    let inverse = 1.0 / unit;
     let (places, _) = single.as_chunks_mut::<LANES>();
     let (rows, _) = rows.as_chunks::<LANES>();
     const { assert!(f32::LANES == 2 * LANES) };
     for (half, rows) in rows.chunks_exact(entries).enumerate() {
         for (entry, numbers) in rows.iter().enumerate() {
-            places[2 * entry + half] = numbers.map(|x| x as f32);
+            places[2 * entry + half] = numbers.map(|x| (x * inverse) as f32);
         }
     }
 }

@@ -13,12 +13,47 @@ use super::transform::half_product;
 use super::{LANES, Real, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
+/// K⁻¹, as it is applied: `outer` alone, or `outer` times `inner` where K is ill-conditioned. A product with two
+/// factors has much smaller rounding errors than one with their product.
+#[derive(Clone, Copy)]
+pub struct InverseFactors<'a> {
+    /// The factor applied last; K⁻¹ itself if it is the only one.
+    pub outer: &'a Matrix,
+    /// The factor applied first, if there are two.
+    pub inner: Option<&'a Matrix>,
+}
+
+impl InverseFactors<'_> {
+    /// Whether they are of that size.
+    pub(super) fn fit(&self, p: usize) -> bool {
+        let square = |m: &Matrix| (m.rows(), m.columns()) == (p, p);
+        square(self.outer) && self.inner.is_none_or(square)
+    }
+
+    /// What `outer` is to be applied to, for W vectors of matrices: `numbers`, or their product with `inner`.
+    #[inline(always)]
+    pub(super) fn apply_inner<'n, S: Simd, const W: usize>(
+        &self,
+        simd: S,
+        numbers: &'n [S::f64s],
+        room: &'n mut [S::f64s],
+    ) -> &'n [S::f64s] {
+        let Some(inner) = self.inner else {
+            return numbers;
+        };
+        for (a, out) in room.chunks_exact_mut(W).enumerate() {
+            out.copy_from_slice(&combine::<S, W>(simd, inner.row(a), numbers));
+        }
+        room
+    }
+}
+
 /// What a fit at one A asks of a block.
 pub struct FitTask<'a, T = f64> {
     /// Aᴴ: one component per row.
     pub components: &'a Matrix<T>,
     /// K⁻¹, with K_ab = |a_aᴴ a_b|².
-    pub inverse: &'a Matrix,
+    pub inverse: InverseFactors<'a>,
     /// The matrices Cⁱ, packed.
     pub block: &'a [f64],
     /// Their weights.
@@ -40,18 +75,19 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     } = task;
     let (p, lanes) = (components.rows(), weights.len());
     assert_eq!(lanes % LANES, 0);
-    assert_eq!((components.columns(), inverse.rows()), (p, p));
-    assert_eq!(inverse.columns(), p);
+    assert_eq!(components.columns(), p);
+    assert!(inverse.fit(p));
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!(fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     let left = Left::new(components);
     let sums_len = LANES * T::PLANES * p * p;
     let mut scratch = Scratch::new();
-    let scratch = scratch.room(left.scratch_len() + sums_len + 2 * LANES * p + p * lanes);
+    let scratch = scratch.room(left.scratch_len() + sums_len + 4 * LANES * p + p * lanes);
     let (half, rest) = scratch.split_at_mut(left.scratch_len());
     let (products, rest) = rest.split_at_mut(sums_len);
-    let (diagonals, weighted) = rest.split_at_mut(2 * LANES * p);
+    let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
+    let (halfway, weighted) = rest.split_at_mut(2 * LANES * p);
     run(Accumulate {
         left,
         right: &right(components),
@@ -64,6 +100,7 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
         half,
         products,
         diagonals,
+        halfway,
         weighted,
     })
 }
@@ -77,7 +114,7 @@ struct Accumulate<'a> {
     /// Aᴴ, as it stands on the left and on the right of C.
     left: Left<'a>,
     right: &'a [f64],
-    inverse: &'a Matrix,
+    inverse: InverseFactors<'a>,
     block: &'a [f64],
     weights: &'a [f64],
     fitted: &'a mut [f64],
@@ -90,6 +127,8 @@ struct Accumulate<'a> {
     products: &'a mut [f64],
     /// cⁱ of two vectors of matrices.
     diagonals: &'a mut [f64],
+    /// The same times the inner factor of K⁻¹.
+    halfway: &'a mut [f64],
     /// w_i λⁱ_a, row a.
     weighted: &'a mut [f64],
 }
@@ -177,12 +216,14 @@ impl Accumulate<'_> {
         for ((row, own), c) in rows.zip(diagonals.chunks_exact_mut(W)) {
             c.copy_from_slice(&combine::<S, W>(simd, own, row));
         }
+        let halfway = &mut vectors_mut::<S>(self.halfway)[..p * W];
+        let halfway = self.inverse.apply_inner::<S, W>(simd, diagonals, halfway);
         let fitted = vectors_mut::<S>(self.fitted);
         let weighted = vectors_mut::<S>(self.weighted);
         let products = vectors_mut::<S>(self.products);
         let mut energies = [simd.splat_f64s(0.0); W];
         for (a, row) in half.chunks_exact(inner * W).enumerate() {
-            let lambda = combine::<S, W>(simd, self.inverse.row(a), diagonals);
+            let lambda = combine::<S, W>(simd, self.inverse.outer.row(a), halfway);
             let mut scaled = lambda;
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], lambda[w]);
@@ -274,7 +315,10 @@ mod tests {
             let mut fitted = vec![0.0; p * lanes];
             let task = FitTask {
                 components: &components,
-                inverse: &inverse,
+                inverse: InverseFactors {
+                    outer: &inverse,
+                    inner: None,
+                },
                 block: &block,
                 weights: &weights,
                 fitted: &mut fitted,

@@ -42,7 +42,7 @@ use arch::arch;
 pub use cholesky::cholesky_pivots;
 pub use combine::{column_products, combine, combine_many, correlate, correlate_many};
 pub use diagonals::line_diagonals;
-pub use fit::{FitTask, accumulate_fit, accumulate_weighted};
+pub use fit::{FitTask, InverseFactors, accumulate_fit, accumulate_weighted};
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
 pub use hessian_times::{hessian_times, round_to_units};
 pub use line::{

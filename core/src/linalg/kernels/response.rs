@@ -5,7 +5,7 @@ use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, right};
 use super::diagonals::combine;
-use super::fit::{add_rows, add_to_partial_sums};
+use super::fit::{InverseFactors, add_rows, add_to_partial_sums};
 use super::lane_sums::{dot, with_vectors_per_group};
 use super::moments::MomentSums;
 use super::transform::half_product;
@@ -74,7 +74,7 @@ pub struct ResponseTask<'a, T = f64> {
     /// The real parts of ḡ∘(U + Uᴴ), with g = AᴴA and U = AᴴE: half the change of K, entry by entry.
     pub coupling: &'a Matrix,
     /// K⁻¹.
-    pub inverse: &'a Matrix,
+    pub inverse: InverseFactors<'a>,
     /// The Aᴴ Cⁱ, as [`fit_products`] wrote them.
     pub products: &'a [f64],
     /// The weights of the matrices.
@@ -89,9 +89,8 @@ pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut Mom
     let (p, lanes) = (task.change.rows(), task.weights.len());
     assert_eq!(lanes % LANES, 0);
     assert_eq!(task.change.columns(), p);
-    for matrix in [task.coupling, task.inverse] {
-        assert_eq!((matrix.rows(), matrix.columns()), (p, p));
-    }
+    assert_eq!((task.coupling.rows(), task.coupling.columns()), (p, p));
+    assert!(task.inverse.fit(p));
     assert_eq!(task.products.len(), T::PLANES * p * p * lanes);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
@@ -127,7 +126,7 @@ struct Response<'a> {
     /// Eᴴ, as it stands on the right of Aᴴ Cⁱ.
     change: &'a [f64],
     coupling: &'a Matrix,
-    inverse: &'a Matrix,
+    inverse: InverseFactors<'a>,
     products: &'a [f64],
     weights: &'a [f64],
     fitted: &'a [f64],
@@ -149,7 +148,7 @@ impl WithSimd for Response<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let p = self.inverse.rows();
+        let p = self.coupling.rows();
         let stride = vectors_per_row::<f64, S>(self.weights.len());
         self.totals.fill(0.0);
         with_vectors_per_group!(f64, S, H => {
@@ -179,7 +178,7 @@ impl Response<'_> {
         stride: usize,
         at: usize,
     ) {
-        let p = self.inverse.rows();
+        let p = self.coupling.rows();
         let inner = self.planes * p;
         let products = &vectors::<S>(self.products)[at * p * inner..(at + W) * p * inner];
         let weights = &vectors::<S>(self.weights)[at..at + W];
@@ -198,10 +197,14 @@ impl Response<'_> {
                 out[w] = simd.add_f64s(half, half);
             }
         }
+        // The λⁱ have been used.
+        let halfway = self
+            .inverse
+            .apply_inner::<S, W>(simd, differences, diagonals);
         let weighted = vectors_mut::<S>(self.weighted);
         let totals = vectors_mut::<S>(self.totals);
         for (a, row) in products.chunks_exact(inner * W).enumerate() {
-            let mut scaled = combine::<S, W>(simd, self.inverse.row(a), differences);
+            let mut scaled = combine::<S, W>(simd, self.inverse.outer.row(a), halfway);
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], scaled[w]);
             }

@@ -120,7 +120,8 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
             return false;
         }
         if !self.is_single() {
-            self.each(Work::Entries, |group| group.round(p));
+            let unit = self.unit();
+            self.each(Work::Entries, |group| group.round(p, unit));
         }
         true
     }
@@ -183,7 +184,8 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
     #[inline(never)] // see instances.rs
     fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let p = self.dimension();
-        let (linear, quadratic) = self.sum(
+        let unit = self.single_unit();
+        let (mut linear, mut quadratic) = self.sum(
             Work::Products,
             |group| {
                 let mut sums = (vec![0.0; p], vec![0.0; p]);
@@ -209,6 +211,9 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
                 linalg::add_multiple(&mut total.1, 1.0, &sums.1);
             },
         );
+        for sums in [&mut linear, &mut quadratic] {
+            sums.iter_mut().for_each(|x| *x *= unit);
+        }
         Ok(Probe { linear, quadratic })
     }
 
@@ -227,7 +232,13 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
             }
             sums
         };
-        Ok(self.sum(Work::Diagonals, work, |total, sums| *total += *sums))
+        let squared_unit = self.single_unit().powi(2);
+        let point = self.sum(Work::Diagonals, work, |total, sums| *total += *sums);
+        Ok(LinePoint {
+            sum: squared_unit * point.sum,
+            first: squared_unit * point.first,
+            second: squared_unit * point.second,
+        })
     }
 
     #[inline(never)] // see instances.rs

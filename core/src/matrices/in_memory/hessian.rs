@@ -67,6 +67,7 @@ impl<T: Scalar> InMemory<T> {
             self.by_groups::<f64>(hessian, |group, rows| group.weigh_originals(p, rows));
         } else if self.is_single() {
             self.sum_hessian::<f32>(hessian);
+            hessian.set_single_unit(self.single_unit().powi(2));
         } else {
             self.sum_hessian::<f64>(hessian);
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Steps};
-use crate::linalg::{Matrix, Recycled, Scalar, SymmetricBatch};
+use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch};
 use crate::matrices::build::{self, weighted_mean};
 use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
 use crate::statistics::Statistics;
@@ -242,6 +242,20 @@ impl<T: Scalar> InMemory<T> {
         self.groups.iter().any(|group| !group.single.is_empty())
     }
 
+    /// What matrices in single precision are multiples of: a power of two near the norm of the matrices, so that their
+    /// squares stay within the range of single precision. The likelihood, whose sums are of ratios, needs none.
+    fn unit(&self) -> f64 {
+        match self.summary.criterion {
+            Criterion::Likelihood => 1.0,
+            _ => linalg::power_of_two_below(self.summary.constant.sqrt()),
+        }
+    }
+
+    /// The same where the matrices are in single precision, 1 where they are not.
+    fn single_unit(&self) -> f64 {
+        if self.is_single() { self.unit() } else { 1.0 }
+    }
+
     /// Whether no component has so much less power than another, in any matrix, that the digits of single precision
     /// would not do.
     fn is_narrow(&mut self) -> bool {
@@ -362,7 +376,8 @@ impl<T: Scalar> InMemory<T> {
 
     fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics<T> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
-        let sums = self.sum(
+        let squared_unit = self.single_unit().powi(2);
+        let mut sums = self.sum(
             Work::Entries,
             |group| {
                 let mut sums = MomentSums::new(p);
@@ -386,6 +401,10 @@ impl<T: Scalar> InMemory<T> {
             },
             MomentSums::add,
         );
+        if squared_unit != 1.0 {
+            sums.gradient = sums.gradient.scaled(squared_unit);
+            sums.gamma = sums.gamma.scaled(squared_unit);
+        }
         Statistics::new(criterion, sums.gradient, sums.gamma)
     }
 }

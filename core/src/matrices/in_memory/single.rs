@@ -47,8 +47,8 @@ pub(super) struct SingleBlock<T> {
 }
 
 impl<T: Scalar> SingleBlock<T> {
-    /// The matrices of some blocks side by side.
-    fn new(p: usize, blocks: &[TransformedBlock<T>]) -> Self {
+    /// The matrices of some blocks side by side, divided by `unit`, a power of two.
+    fn new(p: usize, blocks: &[TransformedBlock<T>], unit: f64) -> Self {
         let lanes: usize = blocks.iter().map(|block| block.original.lanes()).sum();
         let filling = blocks
             .last()
@@ -59,6 +59,7 @@ impl<T: Scalar> SingleBlock<T> {
             .iter()
             .for_each(|block| weights.extend_from_slice(block.weights()));
         weights.resize(all, 0.0);
+        let inverse = 1.0 / unit;
         let triangle = Triangle::new(p);
         let mut d = Singles::of_len(T::PLANES * triangle.len() * all);
         for (row, out) in d.numbers_mut().chunks_exact_mut(all).enumerate() {
@@ -68,14 +69,14 @@ impl<T: Scalar> SingleBlock<T> {
                 let numbers = &block.entries()[row * own..][..own];
                 let (places, others) = rest.split_at_mut(own);
                 let pairs = places.iter_mut().zip(numbers);
-                pairs.for_each(|(place, x)| *place = f32::rounded(*x));
+                pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
                 rest = others;
             }
             rest.fill(0.0);
         }
-        // Lanes without a matrix hold the identity, as everywhere.
+        // Lanes without a matrix hold the identity, whatever the unit.
         for a in 0..p {
-            d.numbers_mut()[triangle.diagonal(a) * all..][lanes..all].fill(1.0);
+            d.numbers_mut()[triangle.diagonal(a) * all..][lanes - filling..all].fill(1.0);
         }
         Self {
             p,
@@ -152,8 +153,8 @@ impl<T: Scalar> SingleBlock<T> {
 }
 
 impl<T: Scalar> Group<T> {
-    /// Goes on in single precision. The matrices in double precision are given back.
-    pub(super) fn round(&mut self, p: usize) {
+    /// Goes on in single precision, in multiples of `unit`. The matrices in double precision are given back.
+    pub(super) fn round(&mut self, p: usize, unit: f64) {
         // Blocks of large matrices are so small that a vector would not be filled.
         let whole = |block: &TransformedBlock<T>| block.original.lanes().is_multiple_of(f32::LANES);
         let together = if self.blocks.first().is_some_and(whole) {
@@ -162,7 +163,7 @@ impl<T: Scalar> Group<T> {
             2
         };
         let blocks = self.blocks.chunks(together);
-        self.single = blocks.map(|some| SingleBlock::new(p, some)).collect();
+        self.single = blocks.map(|some| SingleBlock::new(p, some, unit)).collect();
         for block in &mut self.blocks {
             (block.transformed, block.line) = (None, None);
         }

@@ -2,9 +2,11 @@
 //! for complex Hermitian ones.
 
 mod answers;
+mod few;
 mod places;
 mod plain;
 mod ranks;
+mod scales;
 
 use std::ops::ControlFlow;
 
@@ -66,7 +68,7 @@ macro_rules! number {
                 options: &SetOptions,
                 settings: &Settings,
             ) -> Diagonalization<Self> {
-                let mut disk = OnDisk::$set(npy.open(), Memory(8_000_000), options).unwrap();
+                let mut disk = OnDisk::$set(npy.open(), Memory(40_000_000), options).unwrap();
                 diagonalize_working(&mut disk, settings, &mut silent).unwrap()
             }
 
