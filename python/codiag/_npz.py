@@ -36,6 +36,8 @@ class Npz:
     """
 
     def __init__(self, file: IO[bytes]) -> None:
+        if file.read(6) == b"\x93NUMPY":
+            raise ValueError("it holds a single array")
         try:
             self._archive = zipfile.ZipFile(file)
         except zipfile.BadZipFile:

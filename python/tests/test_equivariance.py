@@ -9,7 +9,7 @@ pytest.importorskip("sklearn")
 
 
 def recording(p, seconds, seed):
-    """Sources whose power and spectrum change slowly, mixed at random, with noise in every channel."""
+    """Sources whose power and spectrum change slowly, mixed at random, with noise."""
     rng = np.random.default_rng(seed)
     samples = 100 * seconds
     noise = rng.standard_normal((p, samples))

@@ -286,3 +286,12 @@ fn the_gradient_norm_of_sweeps_is_that_of_the_gauge_after_restarts_too() {
     assert!(once.status.converged() && again.status.converged());
     assert!(again.gradient_norm <= 1e-8, "{}", again.gradient_norm);
 }
+
+#[test]
+fn rotations_converge_where_rounding_hides_the_change_of_the_loss() {
+    for seed in 0..1500 {
+        let set = noisy(5, 6, 1.0, seed);
+        let answer = diagonalize(&set, &Settings::default().orthogonal(true)).unwrap();
+        assert!(answer.status.converged(), "seed {seed}: {}", answer.status);
+    }
+}

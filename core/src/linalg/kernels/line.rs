@@ -344,7 +344,7 @@ pub fn add<R: Real>(sums: &mut [R], numbers: &[R]) {
         #[inline(always)]
         || {
             for (sum, x) in sums.iter_mut().zip(numbers) {
-                *sum = *sum + *x;
+                *sum += *x;
             }
         },
     );

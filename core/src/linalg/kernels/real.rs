@@ -1,13 +1,15 @@
 //! The two precisions in which the numbers of a block are kept.
 #![allow(unsafe_code)]
 
-use std::ops::{Add, Mul, SubAssign};
+use std::ops::{Add, AddAssign, Mul, SubAssign};
 
 use bytemuck::Pod;
 use pulp::Simd;
 
 /// A real number as blocks hold it: `f64`, or `f32` where seven digits will do, in vectors that hold twice as many.
-pub trait Real: Pod + Add<Output = Self> + Mul<Output = Self> + SubAssign + Send + Sync {
+pub trait Real:
+    Pod + Add<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + Send + Sync
+{
     /// Blocks hold a multiple of this many matrices, which every vector width divides.
     const LANES: usize;
     /// Some neighbouring numbers.
@@ -124,7 +126,7 @@ macro_rules! operations {
             while half > 0 {
                 for l in 0..half {
                     let upper = lanes[l + half];
-                    lanes[l] = upper + lanes[l];
+                    lanes[l] += upper;
                 }
                 half /= 2;
             }
