@@ -86,14 +86,14 @@ impl<F: Fn(usize) -> Matrix + Clone> WorkingSet for Made<F> {
         let zeros = Matrix::zeros(metric.rows(), metric.rows());
         let mut balanced = Balanced {
             mean: zeros.clone(),
-            excess: zeros,
+            spread: zeros,
         };
         for c in self.matrices() {
             let inverse_size = 1.0 / self.size(&c)?;
             add(&mut balanced.mean, self.weight() * inverse_size, &c);
             add(
-                &mut balanced.excess,
-                self.weight() * (1.0 - inverse_size),
+                &mut balanced.spread,
+                self.weight() * (1.0 - inverse_size).powi(2),
                 &c,
             );
         }

@@ -299,7 +299,7 @@ impl<T: Scalar> Standing<T> {
             Question::Balance { metric } => {
                 let balanced = self.balance(metric)?;
                 let mut answer = parts_of(&balanced.mean);
-                answer.extend(parts_of(&balanced.excess));
+                answer.extend(parts_of(&balanced.spread));
                 answer
             }
             Question::SecondMoment => parts_of(&self.set.second_moment()?),

@@ -11,7 +11,7 @@ use crate::matrices::packed_len;
 pub enum Question<T = f64> {
     /// How much a sample weighs, how many matrices it has, and their mean.
     Sample,
-    /// Σ_i w_i Cⁱ / s_i and Σ_i w_i (1 − 1/s_i) Cⁱ for the sizes s_i in a metric.
+    /// Σ_i w_i Cⁱ / s_i and Σ_i w_i (1 − 1/s_i)² Cⁱ for the sizes s_i in a metric.
     Balance { metric: Matrix<T> },
     /// Σ_i w_i Cⁱ Cⁱ.
     SecondMoment,

@@ -58,18 +58,18 @@ pub fn add_scaled<T: Scalar>(block: &Block<T>, factors: &[f64], sums: &mut [f64]
 
 /// Adds a block's part of the two sums of [`Balanced`], packed one after the other.
 pub fn add_balanced<T: Scalar>(block: &Block<T>, inverse_sizes: &[f64], sums: &mut [f64]) {
-    let (mean, excess) = sums.split_at_mut(sums.len() / 2);
+    let (mean, spread) = sums.split_at_mut(sums.len() / 2);
     add_scaled(block, inverse_sizes, mean);
-    let factors: Vec<f64> = inverse_sizes.iter().map(|x| 1.0 - x).collect();
-    add_scaled(block, &factors, excess);
+    let factors: Vec<f64> = inverse_sizes.iter().map(|x| (1.0 - x).powi(2)).collect();
+    add_scaled(block, &factors, spread);
 }
 
 /// The two sums of [`Balanced`] from their packed entries.
 pub fn balanced<T: Scalar>(p: usize, sums: &[f64]) -> Balanced<T> {
-    let (mean, excess) = sums.split_at(sums.len() / 2);
+    let (mean, spread) = sums.split_at(sums.len() / 2);
     Balanced {
         mean: unpacked(p, mean),
-        excess: unpacked(p, excess),
+        spread: unpacked(p, spread),
     }
 }
 

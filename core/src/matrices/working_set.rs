@@ -41,15 +41,15 @@ pub struct Probe {
 /// let set = MatrixSet::new(&[1.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 3.0], 2, 2)?;
 /// let balanced = InMemory::new(&set).balance(&Matrix::identity(2))?;
 /// assert!((balanced.mean[(0, 0)] - 1.0).abs() < 1e-12);
-/// assert!((balanced.excess[(0, 0)] - 1.0).abs() < 1e-12);
+/// assert!((balanced.spread[(0, 0)] - 2.0 / 3.0).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Balanced<T = f64> {
     /// Σ_i w_i Cⁱ / s_i.
     pub mean: Matrix<T>,
-    /// Σ_i w_i (1 − 1/s_i) Cⁱ, by which the mean of the matrices differs from `mean`.
-    pub excess: Matrix<T>,
+    /// Σ_i w_i (1 − 1/s_i)² Cⁱ.
+    pub spread: Matrix<T>,
 }
 
 /// What an answer says of the set at the last B.

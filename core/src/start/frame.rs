@@ -5,9 +5,9 @@
 //! coordinates of the channels leads to other local minima when channels are reordered, rescaled or mixed, or when
 //! eigenvectors come with other signs on another processor. In a frame T that the matrices themselves define, T(Q C Qᴴ) = T(C) Q⁻¹, it does not.
 //!
-//! The axes are eigenvectors of a matrix that is transformed along with the set; their signs (phases, if they are complex) make Σ_i w_i Yⁱ_00 Yⁱ_0a
-//! positive for Yⁱ = T Cⁱ Tᴴ. Where eigenvalues coincide, rounding decides. If all Yⁱ_0a vanish, signs have no
-//! effect.
+//! The axes are eigenvectors of a matrix that is transformed along with the set; their signs (phases, if they are complex) make row 0 of another such
+//! matrix positive. Where eigenvalues coincide, or entries of that row vanish, rounding decides. On a set that can be diagonalized exactly,
+//! the axes are the diagonalizer.
 
 use super::eigen;
 use crate::Error;
@@ -16,15 +16,20 @@ use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 use crate::matrices::WorkingSet;
 
 /// T for which Σ_i w_i T Cⁱ Tᴴ / s_i = I, where the sizes s_i = tr(C̄⁻¹ Cⁱ)/p take the scale of single matrices away. The axes
-/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates.
+/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates, and the signs are those of Σ_i w_i (1 − 1/s_i)² Cⁱ.
 pub(super) fn whitening<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
     let whitener = whitener(&set.summary().mean)?;
     let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
     let balanced = set.balance(&inverse_mean)?;
     let whitener = self::whitener(&balanced.mean)?;
-    let half = linalg::product(&whitener, &balanced.excess);
+    let mut excess = set.summary().mean.clone();
+    linalg::add_multiple(excess.as_mut_slice(), -1.0, balanced.mean.as_slice());
+    let half = linalg::product(&whitener, &excess);
     let (_, axes) = eigen(&linalg::product_adjoint(&half, &whitener))?;
-    with_intrinsic_signs(set, linalg::product(&axes, &whitener))
+    Ok(with_signs_of(
+        &balanced.spread,
+        linalg::product(&axes, &whitener),
+    ))
 }
 
 /// A unitary T: eigenvectors of Σ_i w_i Cⁱ Cⁱ.
@@ -47,12 +52,12 @@ fn whitener<T: Scalar>(mean: &Matrix<T>) -> Result<Matrix<T>, Error> {
 /// Rows of B with signs (phases) that make Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² positive, Dⁱ = B Cⁱ Bᴴ.
 pub(super) fn with_intrinsic_signs<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
-    mut b: Matrix<T>,
+    b: Matrix<T>,
 ) -> Result<Matrix<T>, Error> {
     let p = b.rows();
     // ⟨Cⁱ, S⟩ = Dⁱ_00 for S = b₀ᴴ b₀: the first of a group of matrices, the others are zero.
     let triangle = Triangle::new(p);
-    let first = b.row(0).to_vec();
+    let first = b.row(0);
     let mut matrices = vec![0.0; T::PLANES * triangle.len() * LANES];
     let (rows, _) = matrices.as_chunks_mut::<LANES>();
     for (entry, (k, l)) in triangle.pairs().enumerate() {
@@ -66,8 +71,14 @@ pub(super) fn with_intrinsic_signs<T: Scalar>(
     set.correlate(&matrices, &mut sums)?;
     let sums: Vec<f64> = sums.iter().step_by(LANES).copied().collect();
     let image: Matrix<T> = unpacked(p, &sums);
-    let half = linalg::product(&Matrix::from_rows(1, p, first), &image);
-    let couplings = linalg::product_adjoint(&half, &b);
+    Ok(with_signs_of(&image, b))
+}
+
+/// Rows of B with signs (phases) that make row 0 of B M Bᴴ positive.
+fn with_signs_of<T: Scalar>(m: &Matrix<T>, mut b: Matrix<T>) -> Matrix<T> {
+    let p = b.rows();
+    let first = Matrix::from_rows(1, p, b.row(0).to_vec());
+    let couplings = linalg::product_adjoint(&linalg::product(&first, m), &b);
     for a in 1..p {
         let coupling = couplings[(0, a)];
         let phase = coupling / coupling.abs();
@@ -75,7 +86,7 @@ pub(super) fn with_intrinsic_signs<T: Scalar>(
             b.row_mut(a).iter_mut().for_each(|x| *x *= phase);
         }
     }
-    Ok(b)
+    b
 }
 
 #[cfg(all(test, feature = "synthetic"))]

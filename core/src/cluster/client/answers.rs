@@ -22,11 +22,11 @@ impl<A: Ask + ?Sized, T: Scalar> WorkingSet<T> for ClusterSet<'_, A, T> {
         self.here.metric = Some(metric.clone());
         let metric = metric.clone();
         let lengths = [self.square(); 2];
-        let [mean, excess] = self.sums(&Question::Balance { metric }, lengths)?;
+        let [mean, spread] = self.sums(&Question::Balance { metric }, lengths)?;
         let p = self.summary.dimension();
         Ok(Balanced {
             mean: wire::matrix(p, &mean),
-            excess: wire::matrix(p, &excess),
+            spread: wire::matrix(p, &spread),
         })
     }
 

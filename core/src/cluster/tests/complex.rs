@@ -63,7 +63,7 @@ fn two_parts_answer_like_the_whole_set() {
     let (x, y) = (set.balance(&metric), expected.balance(&metric));
     let (x, y) = (x.unwrap(), y.unwrap());
     near(&x.mean, &y.mean, 1e-12);
-    near(&x.excess, &y.excess, 1e-12);
+    near(&x.spread, &y.spread, 1e-12);
     let (x, y) = (set.second_moment(), expected.second_moment());
     near(&x.unwrap(), &y.unwrap(), 1e-12);
     let many: Vec<f64> = (0..16 * P * (P + 1)).map(|k| (k as f64).cos()).collect();
