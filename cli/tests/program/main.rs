@@ -11,6 +11,7 @@ mod interrupted;
 mod manners;
 mod memory;
 mod mutated;
+mod option_values;
 #[cfg(unix)]
 mod outputs;
 mod readme;
