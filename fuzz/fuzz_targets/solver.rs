@@ -1,6 +1,8 @@
 //! The solver, on arbitrary small sets: what holds of every solve is what `make soak` asks.
 #![no_main]
 
+#[path = "../../core/examples/soak/exact.rs"]
+mod exact;
 #[path = "../../core/examples/soak/judge.rs"]
 mod judge;
 
@@ -56,6 +58,23 @@ fuzz_target!(|content: &[u8]| {
             }
             // So that definite sets are met too.
             parts[0][i * p * p + a * p + a] += if flag(1) { 8.0 * p as f64 } else { 0.0 };
+        }
+    }
+    // Units of the channels: now and then all the same, from 1e-60 to 1e60; now and then different ones, up to condition numbers of 1e12.
+    let common = 10.0_f64.powf(match bytes.below(4) {
+        0 => (bytes.number() * 7.5).clamp(-30.0, 30.0),
+        _ => 0.0,
+    });
+    let different = bytes.below(4) == 0;
+    let units: Vec<f64> = (0..p)
+        .map(|_| match different {
+            true => common * 10.0_f64.powf((bytes.number() * 0.75).clamp(-3.0, 3.0)),
+            false => common,
+        })
+        .collect();
+    for part in &mut parts {
+        for (k, x) in part.iter_mut().enumerate() {
+            *x *= units[k / p % p] * units[k % p];
         }
     }
     let [mut data, imaginary] = parts;
