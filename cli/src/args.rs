@@ -77,7 +77,7 @@ Examples:
   codiag reproduce --recording my-covariances.npy"
 )]
 pub struct Reproduce {
-    /// The folder for report.html, figure.svg, figure.png, results.json and history.csv.
+    /// The folder for report.html, figure.svg, results.json and history.csv.
     #[arg(short, long, value_name = "DIR", default_value = "reproduction", value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
     /// Repeat (a) and (b) with this many seeds; the table gives median and range.

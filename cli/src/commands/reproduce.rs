@@ -18,13 +18,6 @@ pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
     let svg = figure::standalone(&results);
     let page = page::paper::render(&results);
     folder.add("figure.svg", |out| out.write_all(svg.as_bytes()))?;
-    #[cfg(feature = "png")]
-    {
-        let picture = crate::figure::png::render(&svg, 2.0)?;
-        folder.add("figure.png", |out| out.write_all(&picture))?;
-    }
-    #[cfg(not(feature = "png"))]
-    session.remark("figure.png is left out: this codiag was built without the feature png")?;
     folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
     folder.add("results.json", |out| export::json(out, &document(&results)))?;
     folder.add("history.csv", |out| history(&results, out))?;

@@ -43,11 +43,11 @@ fn encode(
     width: usize,
     height: usize,
     pixels: &[u8],
-) -> Result<Vec<u8>, png_encoder::EncodingError> {
+) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
-    let mut encoder = png_encoder::Encoder::new(&mut bytes, width as u32, height as u32);
-    encoder.set_color(png_encoder::ColorType::Rgba);
-    encoder.set_depth(png_encoder::BitDepth::Eight);
+    let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Eight);
     let mut writer = encoder.write_header()?;
     writer.write_image_data(pixels)?;
     writer.finish()?;
@@ -63,7 +63,7 @@ mod tests {
         let address = data(1, 3, |_, column| [1.0, 0.0, -1.0][column]);
         let bytes = address.strip_prefix("data:image/png;base64,").unwrap();
         let bytes = BASE64_STANDARD.decode(bytes).unwrap();
-        let decoder = png_encoder::Decoder::new(std::io::Cursor::new(bytes));
+        let decoder = png::Decoder::new(std::io::Cursor::new(bytes));
         let mut reader = decoder.read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let size = reader.next_frame(&mut pixels).unwrap();

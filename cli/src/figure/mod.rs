@@ -1,11 +1,7 @@
-//! Figures as SVG, in light and dark colours; PNG from the same SVG.
+//! Figures as SVG, in light and dark colors.
 
 pub mod chart;
 pub mod heat;
-#[cfg(feature = "png")]
-mod letters;
-#[cfg(feature = "png")]
-pub mod png;
 pub mod scale;
 pub mod topography;
 
@@ -32,7 +28,7 @@ pub const DARK_STYLE: &str = "\
 .d0{fill:#56b4e9}.d1{fill:#f0883e}.d2{fill:#2fc79a}.d3{fill:#e38fc9}
 ";
 
-/// The typefaces of figures; the last is the one embedded in the program.
+/// The typefaces of figures.
 const FONTS: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
