@@ -39,11 +39,7 @@ fn colour(value: f64) -> [u8; 4] {
     }
 }
 
-fn encode(
-    width: usize,
-    height: usize,
-    pixels: &[u8],
-) -> Result<Vec<u8>, png::EncodingError> {
+fn encode(width: usize, height: usize, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
     encoder.set_color(png::ColorType::Rgba);
