@@ -91,45 +91,19 @@ pub struct Hessian<T = f64> {
     criterion: Criterion,
     p: usize,
     rows: Recycled,
-    /// The same in single precision, for products: as a set that stands in single precision has written them, or a
-    /// copy of the rows if there are many; once it has been asked for.
+    /// The row blocks in single precision, as a set in single precision has written them.
     single: Singles,
     /// What the numbers in single precision are multiples of: a power of two, so that no scale of the set leaves the
     /// range of single precision.
     single_unit: f64,
-    /// Many row blocks that a set in single precision has written, as whole numbers of sixteen bits, and the units of their rows.
-    short: Singles,
-    units: Singles,
-    current: Current,
+    /// Whether the row blocks in single precision are those of the point.
+    is_single: bool,
     /// The operands of a product, in the layout of the row blocks and the precision of the sums.
     operand: Recycled,
     result: Recycled,
     /// Who works on a product.
     workers: Workers,
     scalar: PhantomData<T>,
-}
-
-/// Which row blocks are those of the point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Current {
-    Rows,
-    Single,
-    /// Those of double precision, and their copy.
-    Both,
-    /// The whole numbers.
-    Short,
-}
-
-/// From so many numbers on (1 MB, from p = 64 on), row blocks do not stay in the nearer caches from one
-/// product to the next, and products read them in single precision: a direction is then known to seven
-/// digits, or to five if they are whole numbers of sixteen bits, and the answer, which does not depend on it, to all.
-const MANY: usize = 1 << 17;
-/// From so many on (4 MB in single precision, from p = 128 on), whole numbers are worth what it takes to make them.
-const VERY_MANY: usize = 1 << 20;
-
-/// How many numbers are kept in single precision, too, of so many.
-pub(crate) fn single_len(numbers: usize) -> usize {
-    if numbers < MANY { 0 } else { numbers }
 }
 
 impl<T: Scalar> Hessian<T> {
@@ -148,9 +122,7 @@ impl<T: Scalar> Hessian<T> {
             rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
             single: Singles::default(),
             single_unit: 1.0,
-            short: Singles::default(),
-            units: Singles::default(),
-            current: Current::Rows,
+            is_single: false,
             operand: Recycled::default(),
             result: Recycled::default(),
             workers: Workers::One,
@@ -169,22 +141,19 @@ impl<T: Scalar> Hessian<T> {
     /// # Panics
     /// If a set that stands in single precision has written it: then there are none.
     pub fn rows(&self) -> &[f64] {
-        assert!(
-            !matches!(self.current, Current::Single | Current::Short),
-            "row blocks in double precision"
-        );
+        assert!(!self.is_single, "row blocks in double precision");
         &self.rows
     }
 
     /// The same, to be written.
     pub fn rows_mut(&mut self) -> &mut [f64] {
-        self.current = Current::Rows;
+        self.is_single = false;
         &mut self.rows
     }
 
     /// Row blocks in single precision, to be written instead of the others.
     pub(crate) fn single_mut(&mut self) -> &mut [f32] {
-        self.current = Current::Single;
+        self.is_single = true;
         self.single_unit = 1.0;
         let len = kernels::hessian_len_in::<f32>(self.p, T::PLANES);
         self.single.set_len(len);
@@ -229,7 +198,7 @@ impl<T: Scalar> Hessian<T> {
     pub fn set_triangles(&mut self, numbers: &[f64]) {
         let len = self.triangle().len();
         assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
-        self.current = Current::Rows;
+        self.is_single = false;
         for (a, triangle) in numbers.chunks_exact(len).enumerate() {
             for (entry, x) in triangle.iter().enumerate() {
                 let place = self.place(a, entry);

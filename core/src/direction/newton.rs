@@ -68,25 +68,16 @@ pub(crate) struct Effort {
     pub most: usize,
 }
 
-/// What is done about the term that the exponential adds to the Hessian in the chart I + E.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Curvature {
-    LeftOut,
-    /// With seven digits.
-    Rounded,
-    Exact,
-}
-
 /// Solves H E = −G as well as `effort` says, within [`Bounds`]: where a step meets them, the search begins anew among the entries that
 /// are not held. Along a direction of negative curvature a step is as long as if the curvature were positive; if that takes no entry close
 /// to its bound, the search ends. `product` multiplies by the Hessian in the chart I + E, and is given and gives adjoints, the layout of its row
-/// blocks; so all matrices here but the result are adjoints. `curvature` is the term that makes the Hessian that of exp(E).
+/// blocks; so all matrices here but the result are adjoints. If it is `curved`, the Hessian is that of exp(E), with a further term.
 pub(crate) fn direction<T: Scalar>(
     criterion: Criterion,
     statistics: &Statistics<T>,
     group: Group,
     effort: Effort,
-    curvature: Curvature,
+    curved: bool,
     mut product: impl FnMut(&Matrix<T>) -> Result<Matrix<T>, Error>,
 ) -> Result<Direction<T>, Error> {
     let gradient = &statistics.gradient.adjoint();
@@ -109,7 +100,9 @@ pub(crate) fn direction<T: Scalar>(
     while iterations < most {
         iterations += 1;
         let mut hq = product(&q)?;
-        add_curvature(&mut hq, gradient, &q, curvature);
+        if curved {
+            add_curvature(&mut hq, gradient, &q);
+        }
         let hq = group.project(hq);
         let bend = q.dot(&hq);
         let negative = bend <= 1e-10 * length;
@@ -171,17 +164,8 @@ pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
 }
 
 /// Adds ½(G Eᴴ + Eᴴ G), off the diagonal, unless it is left out. (Its adjoint is the same of Gᴴ and Eᴴ.)
-fn add_curvature<T: Scalar>(
-    product: &mut Matrix<T>,
-    gradient: &Matrix<T>,
-    e: &Matrix<T>,
-    curvature: Curvature,
-) {
-    match curvature {
-        Curvature::LeftOut => return,
-        Curvature::Rounded => linalg::add_rounded_symmetric_product(product, 0.5, gradient, e),
-        Curvature::Exact => linalg::add_symmetric_product(product, 0.5, gradient, e),
-    }
+fn add_curvature<T: Scalar>(product: &mut Matrix<T>, gradient: &Matrix<T>, e: &Matrix<T>) {
+    linalg::add_symmetric_product(product, 0.5, gradient, e);
     (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
 }
 
@@ -312,7 +296,7 @@ mod tests {
             let h = 1e-3;
             let difference = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
             let mut product = hessian.product(&e);
-            add_curvature(&mut product, &here.gradient, &e, Curvature::Exact);
+            add_curvature(&mut product, &here.gradient, &e);
             let form = e.dot(&group.project(product));
             assert!(
                 (difference - form).abs() < 1e-3 * form.abs(),
@@ -377,7 +361,7 @@ mod tests {
             &s,
             Group::Linear,
             effort(1e-10),
-            Curvature::LeftOut,
+            false,
             |e| Ok(hessian.adjoint_product(e)),
         );
         let product = hessian.product(&found.unwrap().e);
@@ -412,15 +396,9 @@ mod tests {
                 Matrix::from_fn(p, p, off)
             };
             let (likelihood, linear) = (Criterion::Likelihood, Group::Linear);
-            let left_out = Curvature::LeftOut;
-            let found = direction(
-                likelihood,
-                &statistics,
-                linear,
-                effort(0.1),
-                left_out,
-                |e| Ok(product(&e.adjoint()).adjoint()),
-            );
+            let found = direction(likelihood, &statistics, linear, effort(0.1), false, |e| {
+                Ok(product(&e.adjoint()).adjoint())
+            });
             let found = found.unwrap();
             let e = &found.e;
             let (slope, bend) = (e.dot(&statistics.gradient), e.dot(&product(e)));

@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::{Matrix, Scalar, c64, largest, power_of_two_below, reals, reals_mut, small};
+use super::{Matrix, Scalar, c64, small};
 
 mod by_faer;
 #[cfg(test)]
@@ -115,40 +115,6 @@ pub fn add_symmetric_product<T: Scalar>(
     y: &Matrix<T>,
 ) {
     T::add_symmetric_product(out, factor, x, y);
-}
-
-/// From this size on, products of matrices in single precision take half the time, rounding included.
-const ROUNDED: usize = 64;
-
-/// The same to seven digits.
-pub fn add_rounded_symmetric_product<T: Scalar>(
-    out: &mut Matrix<T>,
-    factor: f64,
-    x: &Matrix<T>,
-    y: &Matrix<T>,
-) {
-    let p = out.rows();
-    if T::PLANES > 1 || p < ROUNDED {
-        return add_symmetric_product(out, factor, x, y);
-    }
-    // In units near the largest entry, so that no scale leaves the range of single precision.
-    let unit = |m: &Matrix<T>| power_of_two_below(largest(reals(m.as_slice())));
-    let rounded = |m: &Matrix<T>, unit: f64| -> Vec<f32> {
-        let numbers = reals(m.as_slice()).iter();
-        numbers.map(|x| (*x / unit) as f32).collect()
-    };
-    let units = (unit(x), unit(y));
-    let factor = factor * units.0 * units.1;
-    let (x, y) = (rounded(x, units.0), rounded(y, units.1));
-    let mut sum = vec![0.0_f32; p * p];
-    let x = MatRef::from_row_major_slice(&x, p, p);
-    let y = MatRef::from_row_major_slice(&y, p, p).transpose();
-    for (left, right) in [(x, y), (y, x)] {
-        let sum = MatMut::from_row_major_slice_mut(&mut sum, p, p);
-        matmul(sum, Accum::Add, left, right, 1.0, Par::Seq);
-    }
-    let places = reals_mut(out.as_mut_slice()).iter_mut().zip(&sum);
-    places.for_each(|(place, x)| *place += factor * f64::from(*x));
 }
 
 /// `left · right` for a `right` given as rows of `columns` numbers, into rows likewise.

@@ -14,10 +14,10 @@ mod triangle;
 
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
-    add_gram, add_product, add_product_transposed, add_rounded_symmetric_product,
-    add_symmetric_product, cholesky, eigenvectors, hermitian_eigen, inverse,
-    inverse_by_elimination, log_abs_det, log_det_and_inverse, lower_inverse, phase_of_largest,
-    product, product_adjoint, product_into, reorthogonalize, singular_values, unitary_exponential,
+    add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
+    hermitian_eigen, inverse, inverse_by_elimination, log_abs_det, log_det_and_inverse,
+    lower_inverse, phase_of_largest, product, product_adjoint, product_into, reorthogonalize,
+    singular_values, unitary_exponential,
 };
 // The names of the real case, for real code.
 pub use dense::{

@@ -241,11 +241,6 @@ impl Singles {
     pub fn numbers_mut(&mut self) -> &mut [f32] {
         cast_slice_mut(&mut self.0)
     }
-
-    /// The same memory as whole numbers of half as many bits.
-    pub fn shorts_mut(&mut self) -> &mut [i16] {
-        cast_slice_mut(&mut self.0)
-    }
 }
 
 #[cfg(test)]

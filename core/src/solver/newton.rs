@@ -4,7 +4,7 @@ use super::iteration::{Iteration, Step, Stride};
 use super::radius::Radius;
 use super::{Stepper, rotation};
 use crate::Error;
-use crate::direction::newton::{self, Curvature, Direction, Effort, Group};
+use crate::direction::newton::{self, Direction, Effort, Group};
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::WorkingSet;
 use crate::report::StepKind;
@@ -25,8 +25,6 @@ const MOST_OF_FEW: usize = 20;
 const NEAR: f64 = 1e-4;
 /// Below this ĝ the chart's own curvature, which vanishes with the gradient, is left out.
 const STRAIGHT: f64 = 1e-3;
-/// The last Hessian serves once more where it is expected to bring ĝ to this share of the tolerance.
-const SECOND_USE: f64 = 0.1;
 /// The last step is taken without a search where it is expected to bring ĝ to this share of the tolerance.
 const SURE: f64 = 0.1;
 /// A step shorter than this was probed in vain: half the direction is tried instead.
@@ -44,7 +42,7 @@ pub(super) struct Newton<T> {
     hessian: Option<Hessian<T>>,
     /// Whether single precision is still to be thought of.
     may_round: bool,
-    /// ĝ before the last step, if that was a full one with a Hessian of its own.
+    /// ĝ before the last step, if that was a full one.
     before_full_step: Option<f64>,
     radius: Radius,
 }
@@ -62,14 +60,6 @@ impl<T: Scalar> Newton<T> {
             before_full_step: None,
             radius: Radius::default(),
         }
-    }
-
-    /// Whether the last Hessian serves once more: a full step with it shrank ĝ by as much as the Hessian
-    /// has changed over the step; used again, it shrinks ĝ about as much.
-    fn serves_again(&self, gradient_norm: f64, tolerance: f64) -> bool {
-        self.before_full_step.is_some_and(|before| {
-            2.0 * gradient_norm * gradient_norm / before <= SECOND_USE * tolerance
-        })
     }
 
     /// Whether a full step from here is sure to reach the tolerance: if convergence is quadratic, ĝ shrinks by the
@@ -116,32 +106,22 @@ impl<T: Scalar> Newton<T> {
         } else {
             (Group::Linear, gradient_norm > STRAIGHT)
         };
-        let curvature = match (curved, iteration.is_single()) {
-            (false, _) => Curvature::LeftOut,
-            (true, true) => Curvature::Rounded,
-            (true, false) => Curvature::Exact,
-        };
         let statistics = &iteration.statistics;
         if !self.stored {
             let set = &mut *iteration.set;
             let product = |e: &Matrix<T>| Ok(set.hessian_product(&e.adjoint())?.adjoint());
-            let found =
-                newton::direction(criterion, statistics, group, effort, curvature, product)?;
+            let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
             iteration.count(found.iterations as f64 * 2.0 / 3.0);
             return Ok(found);
         }
-        let serves_again = self.serves_again(gradient_norm, iteration.settings.tolerance);
         let hessian = self
             .hessian
             .get_or_insert_with(|| Hessian::unset(criterion, p));
-        self.before_full_step = None;
-        if !serves_again {
-            iteration.set.hessian(hessian)?;
-            self.before_full_step = Some(gradient_norm);
-        }
+        iteration.set.hessian(hessian)?;
+        self.before_full_step = Some(gradient_norm);
         let product = |e: &Matrix<T>| Ok(hessian.adjoint_product(e));
-        let found = newton::direction(criterion, statistics, group, effort, curvature, product)?;
-        iteration.count(if serves_again { 0.0 } else { 2.0 / 3.0 });
+        let found = newton::direction(criterion, statistics, group, effort, curved, product)?;
+        iteration.count(2.0 / 3.0);
         Ok(found)
     }
 }
@@ -247,9 +227,14 @@ mod tests {
                 most: 20,
             };
             let product = |e: &Matrix| Ok(hessian.adjoint_product(e));
-            let (rotations, exact) = (Group::Rotations, Curvature::Exact);
-            let found =
-                newton::direction(criterion, &statistics, rotations, effort, exact, product);
+            let found = newton::direction(
+                criterion,
+                &statistics,
+                Group::Rotations,
+                effort,
+                true,
+                product,
+            );
             let found = found.unwrap();
             let loss = |share: f64| {
                 let b = linalg::unitary_exponential(&found.e.scaled(share));

@@ -44,7 +44,7 @@ pub use combine::{column_products, combine, combine_many, correlate, correlate_m
 pub use diagonals::line_diagonals;
 pub use fit::{FitTask, InverseFactors, accumulate_fit, accumulate_weighted};
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
-pub use hessian_times::{hessian_times, round_to_units};
+pub use hessian_times::hessian_times;
 pub use line::{
     LinePoint, add, advance, diagonal_sum, line_point, line_point_of_diagonals,
     line_point_of_ratios, sum_of_logs,
@@ -52,7 +52,7 @@ pub use line::{
 pub use moments::{MomentSums, accumulate_moments};
 pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
 pub use product::accumulate_product;
-pub use real::{ReadAs, Real};
+pub use real::Real;
 pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use rounds::{ROUND_LANES, RotatedPair, rotate_round, rotation_sums_of_round};
 pub use selection::{MOST_SELECTED, Steps, rejoin, select};

@@ -33,8 +33,6 @@ pub trait Real:
     fn minus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
     /// −x.
     fn neg<S: Simd>(simd: S, x: Self::Vector<S>) -> Self::Vector<S>;
-    /// x·y.
-    fn times<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
     /// x·y + z.
     fn mul_add<S: Simd>(
         simd: S,
@@ -49,20 +47,6 @@ pub trait Real:
     /// # Safety
     /// `place` must be that of as many numbers as a vector has pairs.
     unsafe fn subtract_pairs<S: Simd>(x: Self::Vector<S>, place: *mut Self);
-}
-
-/// Numbers that can be read as those of another precision, or their own.
-pub trait ReadAs<N: Real>: Pod + Send + Sync {
-    /// Groups of row blocks hold so many of them for each entry.
-    const GROUP: usize;
-    /// Whether they are in units that come with them.
-    const IN_UNITS: bool = false;
-
-    /// As many neighbouring numbers as a vector of the other precision has, as one.
-    ///
-    /// # Safety
-    /// `place` must be that of so many numbers.
-    unsafe fn load<S: Simd>(place: *const Self) -> N::Vector<S>;
 }
 
 macro_rules! operations {
@@ -102,11 +86,6 @@ macro_rules! operations {
         #[inline(always)]
         fn neg<S: Simd>(simd: S, x: S::$vectors) -> S::$vectors {
             simd.$neg(x)
-        }
-
-        #[inline(always)]
-        fn times<S: Simd>(simd: S, x: S::$vectors, y: S::$vectors) -> S::$vectors {
-            simd.$mul(x, y)
         }
 
         #[inline(always)]
@@ -209,66 +188,6 @@ impl Real for f32 {
     #[inline(always)]
     fn widened(self) -> f64 {
         f64::from(self)
-    }
-}
-
-macro_rules! read_as_they_are {
-    ($($number:ty),*) => {
-        $(impl ReadAs<$number> for $number {
-            const GROUP: usize = Self::LANES;
-
-            #[inline(always)]
-            unsafe fn load<S: Simd>(place: *const Self) -> <$number as Real>::Vector<S> {
-                // SAFETY: the caller promises the numbers; vectors of pulp are aligned as their numbers are.
-                unsafe { *place.cast() }
-            }
-        })*
-    };
-}
-
-read_as_they_are!(f64, f32);
-
-impl ReadAs<f64> for f32 {
-    const GROUP: usize = Self::LANES;
-
-    #[inline(always)]
-    unsafe fn load<S: Simd>(place: *const Self) -> S::f64s {
-        macro_rules! widened {
-            ($width:literal) => {{
-                // SAFETY: the caller promises as many numbers as a vector has, which is $width.
-                let numbers = unsafe { *place.cast::<[f32; $width]>() };
-                bytemuck::cast(numbers.map(f64::from))
-            }};
-        }
-        match S::F64_LANES {
-            8 => widened!(8),
-            4 => widened!(4),
-            2 => widened!(2),
-            _ => widened!(1),
-        }
-    }
-}
-
-/// Whole numbers of sixteen bits, in units of their own.
-impl ReadAs<f32> for i16 {
-    const GROUP: usize = f32::LANES;
-    const IN_UNITS: bool = true;
-
-    #[inline(always)]
-    unsafe fn load<S: Simd>(place: *const Self) -> S::f32s {
-        macro_rules! widened {
-            ($width:literal) => {{
-                // SAFETY: the caller promises as many numbers as a vector has, which is $width.
-                let numbers = unsafe { *place.cast::<[i16; $width]>() };
-                bytemuck::cast(numbers.map(f32::from))
-            }};
-        }
-        match S::F32_LANES {
-            16 => widened!(16),
-            8 => widened!(8),
-            4 => widened!(4),
-            _ => widened!(1),
-        }
     }
 }
 

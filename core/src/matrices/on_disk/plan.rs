@@ -7,7 +7,6 @@
 use crate::linalg::Triangle;
 use crate::linalg::kernels::{LANES, congruence_scratch, hessian_len};
 use crate::matrices::AT_ONCE;
-use crate::statistics::single_len;
 use crate::{Error, Memory, Settings};
 
 /// Pieces of the file that wait, are read and are worked on, for each thread.
@@ -140,10 +139,8 @@ impl Needs {
         let start = (window + 6) * AT_ONCE * packed;
         let sums = (1 + self.planes) * r * r + hessian;
         let weights = if self.weighted { self.n } else { 0 };
-        // The Hessian is the solver's once more, if it is large in single precision, too; a dozen p×p matrices
-        // are about.
-        let copies = hessian + single_len(hessian).div_ceil(2);
-        let iterations = (window + 1) * sums + copies;
+        // The solver holds the Hessian once more, and a dozen p×p matrices.
+        let iterations = (window + 1) * sums + hessian;
         let shared = start.max(iterations) + 12 * self.planes * p * p + weights;
         8 * (threads * (scratch + blocks + pieces) + shared) + threads * bytes
     }
