@@ -103,7 +103,7 @@ impl Memory {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// So many times the amount.
+    /// A multiple of the amount.
     pub(crate) fn times(self, count: usize) -> Self {
         Self(self.0.saturating_mul(count as u64))
     }

@@ -85,7 +85,7 @@ def solve_many(
     """Solve many problems, each on one thread, `threads` of them at a time."""
 
 def check_resamples(count: int, n: int, p: int) -> None:
-    """Raise MemoryError if so many resamples of n matrices of size p do not fit into memory."""
+    """Raise MemoryError if the resamples of n matrices of size p do not fit into memory."""
 
 def resample(
     c: NDArray[np.float64] | NDArray[np.complex128],

@@ -107,7 +107,7 @@ def band_list(bands: Bands | None, rate: float | None) -> list[tuple[float, floa
 def lag_list(lags: int | Iterable[int], samples: int) -> list[int]:
     """Return lags as numbers that are not negative; a number stands for all from 1 to it.
 
-    None of them can be as long as the recording, or an epoch, of so many samples.
+    None of them can be as long as the recording, or an epoch.
     """
     if isinstance(lags, (int, np.integer)):
         if lags < 1:

@@ -17,7 +17,7 @@ use crate::words::{bad_input, bad_point};
 /// The fields of a result by name, and how much the components it was started from are like its own.
 type Resampled<'py> = Vec<(Bound<'py, PyDict>, Bound<'py, PyArray1<f64>>)>;
 
-/// Raises MemoryError if so many resamples of n matrices of size p do not fit into memory.
+/// Raises MemoryError if that number of resamples of n matrices of size p do not fit into memory.
 #[pyfunction]
 pub fn check_resamples(count: usize, n: usize, p: usize) -> PyResult<()> {
     Resample::<f64>::check_memory(count, n, p).map_err(|error| match error {

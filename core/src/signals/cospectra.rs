@@ -290,7 +290,7 @@ impl<'a> SpectraEstimator<'a> {
         Ok((sums, fourths))
     }
 
-    /// Fails if so many matrices, and the coefficients of the windows that are transformed at once, do not fit into memory.
+    /// Fails if that number of matrices, and the coefficients of the windows that are transformed at once, do not fit into memory.
     fn check_memory<T: Scalar>(&self, matrices: usize, width: usize) -> Result<(), Error> {
         let p = self.reader.dimension();
         let windows = self.segments.iter().map(|own| own.count).max();

@@ -179,7 +179,7 @@ pub(super) fn epoch_pieces(
     Ok((matrices, Portion::Class))
 }
 
-/// Fails if so many matrices do not fit into memory.
+/// Fails if that number of matrices does not fit into memory.
 fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
     let memory = |n: usize| Memory::of_numbers(&[n, p, p]);
     memory(n).check(

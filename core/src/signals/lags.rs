@@ -187,7 +187,7 @@ pub(super) fn lagged(
     })
 }
 
-/// Fails if the matrices of so many lags, and the samples that are read at once for them, do not fit into memory.
+/// Fails if the matrices of that number of lags, and the samples that are read at once for them, do not fit into memory.
 fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<(), Error> {
     let (p, sets) = (centered.dimension(), centered.sets().len());
     let at_once = centered.samples().min(at_once(centered, largest));

@@ -21,10 +21,10 @@ use standing::Matrices;
 /// Iterations without a smaller ĝ, once changes of the loss are rounding, before giving up.
 const PATIENCE: usize = 3;
 
-/// A fit ends once its components have cancelled each other for so many iterations.
+/// Number of consecutive iterations with components that cancel each other after which a fit ends.
 const MAX_CANCELLED_ITERATIONS: usize = 10;
 
-/// A solve ends where so many iterations have decreased neither ĝ nor the loss by more than these fractions.
+/// Number of iterations, and the relative decrease of ĝ and of the loss over them, below which a solve ends.
 const STALL_ITERATIONS: usize = 100;
 const STALL_GRADIENT_DECREASE: f64 = 0.01;
 const STALL_LOSS_DECREASE: f64 = 1e-10;
@@ -397,7 +397,7 @@ impl<'a, 'o, T: Scalar> Iteration<'a, 'o, T> {
 }
 
 /// Whether the last iterations have decreased neither the smallest ĝ nor the loss. Slow linear convergence does not count:
-/// it decreases ĝ by more than that in so many iterations, unless a digit takes ten thousand.
+/// it decreases ĝ by more than that within that number of iterations, unless a digit takes ten thousand.
 fn has_stalled(history: &[Record]) -> bool {
     let Some(middle) = history.len().checked_sub(STALL_ITERATIONS) else {
         return false;

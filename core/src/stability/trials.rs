@@ -42,7 +42,7 @@ pub struct Resample<T = f64> {
 }
 
 impl<T: Scalar> Resample<T> {
-    /// Fails if so many resamples of a set of n p×p matrices, and their draws, would not fit into memory.
+    /// Fails if that number of resamples of a set of n p×p matrices, and their draws, would not fit into memory.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], with the amount.
@@ -101,7 +101,7 @@ pub(crate) fn settings_from<T: Scalar>(settings: &Settings, b: &Matrix<T>) -> Se
         .canonical(false)
 }
 
-/// Solves so many trials, as many at a time as pay for the work and as there is memory for, `each` on one thread; those that were stopped on
+/// Solves a number of trials, as many at a time as pay for the work and as there is memory for, `each` on one thread; those that were stopped on
 /// the way are left out.
 pub(crate) fn solve_all<T: Scalar>(
     count: usize,

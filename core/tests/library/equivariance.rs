@@ -1,4 +1,4 @@
-//! The same components and losses for every way of writing the channels.
+//! Components and losses do not depend on the order, units, signs, reference and mixing of the channels.
 
 use codiag::synthetic::{Sensors, Synthetic, indefinite, meg, mixed};
 use codiag::{

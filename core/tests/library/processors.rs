@@ -1,4 +1,4 @@
-//! The same minimum with and without AVX-512.
+//! Results with and without AVX-512 agree.
 
 use std::path::Path;
 use std::process::Command;

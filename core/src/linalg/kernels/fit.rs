@@ -127,7 +127,7 @@ struct Accumulate<'a> {
     products: &'a mut [f64],
     /// cⁱ of two vectors of matrices.
     diagonals: &'a mut [f64],
-    /// The same times the inner factor of K⁻¹.
+    /// cⁱ of two vectors of matrices, times the inner factor of K⁻¹.
     halfway: &'a mut [f64],
     /// w_i λⁱ_a, row a.
     weighted: &'a mut [f64],

@@ -251,7 +251,7 @@ impl<T: Scalar> InMemory<T> {
         }
     }
 
-    /// The same where the matrices are in single precision, 1 where they are not.
+    /// The unit of the matrices in single precision; 1 if they are in double precision.
     fn single_unit(&self) -> f64 {
         if self.is_single() { self.unit() } else { 1.0 }
     }
