@@ -113,7 +113,7 @@ fn extreme_option_values_are_taken_or_refused() {
                 DIAGONALIZE[random.below(DIAGONALIZE.len())]
             };
             let value = VALUES[random.below(VALUES.len())];
-            args += &format!(" {option}={value}");
+            args.extend([" ", option, "=", value]);
         }
         let mut command = place.codiag(&args);
         // A guard against a program that hangs.
