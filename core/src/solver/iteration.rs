@@ -1,6 +1,8 @@
 //! The state that all methods share: where the iteration stands, and what it has seen.
 
 mod standing;
+#[cfg(all(test, feature = "synthetic"))]
+mod tests;
 
 use super::least_squares;
 use super::progress::Progress;
@@ -441,65 +443,5 @@ pub(super) fn singular<T: Scalar>(summary: &Summary<T>) -> Error {
         _ => Error::Start {
             problem: StartProblem::Singular,
         },
-    }
-}
-
-#[cfg(all(test, feature = "synthetic"))]
-mod tests {
-    use std::ops::ControlFlow;
-
-    use super::*;
-    use crate::matrices::InMemory;
-    use crate::synthetic;
-
-    #[test]
-    fn only_a_solve_that_gets_nowhere_has_stalled() {
-        let set = synthetic::noisy(10, 3, 0.1, 1);
-        let settings = Settings::default();
-        let mut working = InMemory::new(&set);
-        let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-        let progress = &mut Progress::new(set.summary(), &mut observer);
-        let start = Beginning::at(Matrix::identity(3));
-        let mut here = Iteration::begin(&mut working, &settings, start, progress).unwrap();
-        here.record(Step::START);
-        let first = here.history[0].clone();
-        let history = |count: usize, loss: f64, gradient_norm: f64| {
-            let record = |k: usize| Record {
-                loss: first.loss * loss.powi(k as i32),
-                gradient_norm: first.gradient_norm * gradient_norm.powi(k as i32),
-                ..first.clone()
-            };
-            (0..count).map(record).collect::<Vec<Record>>()
-        };
-        assert!(!has_stalled(&history(100, 1.0, 1.0)));
-        assert!(has_stalled(&history(101, 1.0, 1.0)));
-        assert!(has_stalled(&history(200, 1.0, 1.001)));
-        // Slow linear convergence, and a loss that falls while the gradient does not.
-        assert!(!has_stalled(&history(1000, 1.0, 0.9995)));
-        assert!(!has_stalled(&history(1000, 1.0 - 1e-9, 1.0)));
-    }
-
-    #[test]
-    fn a_step_to_where_numbers_end_is_taken_back() {
-        let set = synthetic::noisy(10, 3, 0.1, 1);
-        let settings = Settings::default();
-        let mut working = InMemory::new(&set);
-        let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-        let progress = &mut Progress::new(set.summary(), &mut observer);
-        let start = Beginning::at(Matrix::identity(3));
-        let mut here = Iteration::begin(&mut working, &settings, start, progress).unwrap();
-        let (before, statistics) = (here.b.clone(), here.statistics.clone());
-        for number in [f64::INFINITY, f64::NAN] {
-            let mut beyond = statistics.clone();
-            beyond.gradient[(0, 1)] = number;
-            here.replace(Matrix::zeros(3, 3), beyond, -100.0, 0.0);
-            assert!(here.is_lost());
-            here.replace(before.clone(), statistics.clone(), 100.0, 0.0);
-            assert!(!here.is_lost());
-        }
-        let mut beyond = statistics.clone();
-        beyond.gradient[(0, 1)] = f64::NAN;
-        here.replace(Matrix::zeros(3, 3), beyond, -100.0, 0.0);
-        assert_eq!(here.best().0, before);
     }
 }

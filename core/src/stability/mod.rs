@@ -105,7 +105,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     }
 }
 
-/// Fails if the draws and the answers of so many resamples of n p×p matrices do not fit into memory.
+/// Fails if the draws and the results of that number of resamples of n p×p matrices do not fit into memory.
 pub(crate) fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), Error> {
     // Counts, powers, residuals and constants, one per matrix; filters, patterns and their like.
     let numbers = |count: usize| {
