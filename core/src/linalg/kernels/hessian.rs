@@ -24,7 +24,7 @@ use pulp::{Simd, WithSimd};
 use super::combine::add_products;
 use super::real::width;
 use super::{Real, arch, planes, vectors_per_group};
-use crate::criterion::Criterion;
+use super::DiagonalFunction;
 use crate::linalg::{Scratch, Triangle};
 
 /// How many numbers of double precision the row blocks of a p×p problem take, whose matrices have so many planes.
@@ -39,7 +39,7 @@ pub fn hessian_len_in<R: Real>(p: usize, planes: usize) -> usize {
 
 /// Adds one block's share to `hessian`, or begins with it, whatever was there.
 pub fn accumulate_hessian<R: Real>(
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     block: &[R],
     weights: &[f64],
@@ -50,12 +50,12 @@ pub fn accumulate_hessian<R: Real>(
         hessian.len(),
         hessian_len_in::<R>(p, planes(block, p, weights.len()))
     );
-    accumulate_groups(criterion, p, block, weights, 0, hessian, begins);
+    accumulate_groups(function, p, block, weights, 0, hessian, begins);
 }
 
 /// The same for some groups of row blocks only, from number `first` on: as many as `hessian` has.
 pub fn accumulate_groups<R: Real>(
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     block: &[R],
     weights: &[f64],
@@ -83,7 +83,7 @@ pub fn accumulate_groups<R: Real>(
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);
     let (root_weights, scaled_rows) = rest.split_at_mut(lanes);
     arch().dispatch(Accumulate {
-        criterion,
+        function,
         p,
         block,
         weights,
@@ -105,7 +105,7 @@ const LARGE: usize = 48;
 const PANEL: usize = 4;
 
 struct Accumulate<'a, R> {
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     block: &'a [R],
     weights: &'a [f64],
@@ -149,8 +149,8 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 let power = &self.block[triangle.diagonal(a) * lanes..][..lanes];
                 for (i, u) in places.enumerate() {
                     let (w, root, d) = (self.weights[i], self.root_weights[i], power[i].widened());
-                    row[i] = R::rounded(self.criterion.second_weight_root(root.widened(), d));
-                    *u = R::rounded(self.criterion.first_weight(w, d));
+                    row[i] = R::rounded(self.function.second_weight_root(root.widened(), d));
+                    *u = R::rounded(self.function.first_weight(w, d));
                 }
             } else {
                 row.fill(R::zeroed());

@@ -1,7 +1,7 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
 
 use super::{LANES, Real, dispatch, planes};
-use crate::criterion::Criterion;
+use super::DiagonalFunction;
 use crate::linalg::Triangle;
 
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
@@ -135,22 +135,27 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
 }
 
 /// The weighted sum over a block of what the criterion sums over a diagonal: Σ_a log D_aa or Σ_a D_aa².
-pub fn diagonal_sum(criterion: Criterion, p: usize, block: &[f64], weights: &[f64]) -> f64 {
+pub fn diagonal_sum<R: Real>(
+    function: DiagonalFunction,
+    p: usize,
+    block: &[R],
+    weights: &[f64],
+) -> f64 {
     let (lanes, triangle) = (weights.len(), Triangle::new(p));
     planes(block, p, lanes);
     let row = |a, at| group(block, triangle.diagonal(a) * lanes + at);
-    match criterion {
-        Criterion::Likelihood => diagonal_logs(p, weights, row),
-        Criterion::Frobenius | Criterion::LeastSquares => diagonal_squares(p, weights, row),
+    match function {
+        DiagonalFunction::Log => diagonal_logs(p, weights, row),
+        DiagonalFunction::Square => diagonal_squares(p, weights, row),
     }
 }
 
 /// Σ_i w_i Σ_a (Dⁱ_aa)², `row(a, at)` being the entries (a, a) of eight matrices.
 #[inline(always)]
-fn diagonal_squares<'a>(
+fn diagonal_squares<'a, R: Real>(
     p: usize,
     weights: &[f64],
-    row: impl Fn(usize, usize) -> &'a [f64; LANES],
+    row: impl Fn(usize, usize) -> &'a [R; LANES],
 ) -> f64 {
     let mut sums = [0.0; LANES];
     dispatch(
@@ -161,7 +166,8 @@ fn diagonal_squares<'a>(
                 for a in 0..p {
                     let row = row(a, at);
                     for l in 0..LANES {
-                        sums[l] += w[l] * row[l] * row[l];
+                        let d = row[l].widened();
+                        sums[l] += w[l] * d * d;
                     }
                 }
             }
@@ -172,10 +178,10 @@ fn diagonal_squares<'a>(
 
 /// Σ_i w_i Σ_a log Dⁱ_aa likewise.
 #[inline(always)]
-fn diagonal_logs<'a>(
+fn diagonal_logs<'a, R: Real>(
     p: usize,
     weights: &[f64],
-    row: impl Fn(usize, usize) -> &'a [f64; LANES],
+    row: impl Fn(usize, usize) -> &'a [R; LANES],
 ) -> f64 {
     let lanes = weights.len();
     let mut sum = 0.0;
@@ -185,7 +191,7 @@ fn diagonal_logs<'a>(
             // Groups of equal weights share their logarithms.
             let mut logs = LogSums::new();
             for at in (0..lanes).step_by(LANES) {
-                (0..p).for_each(|a| logs.push(row(a, at)));
+                (0..p).for_each(|a| logs.push(&row(a, at).map(R::widened)));
                 let w = group(weights, at);
                 if at + LANES < lanes && w == group(weights, at + LANES) {
                     continue;
@@ -200,7 +206,7 @@ fn diagonal_logs<'a>(
 
 /// The block's share of the point at α of a line.
 pub fn line_point<R: Real>(
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     block: &[R],
     cross: &[R],
@@ -215,15 +221,15 @@ pub fn line_point<R: Real>(
         let row = triangle.diagonal(a) * lanes + at;
         [group(block, row), group(cross, row), group(square, row)]
     };
-    match criterion {
-        Criterion::Likelihood => logs_along(p, weights, alpha, rows),
-        Criterion::Frobenius | Criterion::LeastSquares => squares_along(p, weights, alpha, rows),
+    match function {
+        DiagonalFunction::Log => logs_along(p, weights, alpha, rows),
+        DiagonalFunction::Square => squares_along(p, weights, alpha, rows),
     }
 }
 
 /// As [`line_point`], from the p diagonals of D, then of `cross` and of `square`.
 pub fn line_point_of_diagonals(
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     diagonals: &[f64],
     weights: &[f64],
@@ -233,9 +239,9 @@ pub fn line_point_of_diagonals(
     assert_eq!(diagonals.len(), 3 * p * lanes);
     let row = |k: usize, a: usize, at: usize| group(diagonals, (k * p + a) * lanes + at);
     let rows = |a, at| [row(0, a, at), row(1, a, at), row(2, a, at)];
-    match criterion {
-        Criterion::Likelihood => logs_along(p, weights, alpha, rows),
-        Criterion::Frobenius | Criterion::LeastSquares => squares_along(p, weights, alpha, rows),
+    match function {
+        DiagonalFunction::Log => logs_along(p, weights, alpha, rows),
+        DiagonalFunction::Square => squares_along(p, weights, alpha, rows),
     }
 }
 

@@ -22,6 +22,7 @@ mod coefficients;
 mod combine;
 mod diagonals;
 mod fit;
+mod function;
 mod hessian;
 mod hessian_times;
 mod lane_sums;
@@ -43,6 +44,7 @@ pub use cholesky::cholesky_pivots;
 pub use combine::{column_products, combine, combine_many, correlate, correlate_many};
 pub use diagonals::line_diagonals;
 pub use fit::{FitTask, InverseFactors, accumulate_fit, accumulate_weighted};
+pub use function::DiagonalFunction;
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
 pub use hessian_times::hessian_times;
 pub use line::{

@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 
 use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::{Real, arch, planes, vectors_per_row};
-use crate::criterion::Criterion;
+use super::DiagonalFunction;
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
@@ -40,7 +40,7 @@ fn add<T: Scalar>(mine: &mut Matrix<T>, theirs: &Matrix<T>) {
 
 /// Adds one block's share.
 pub fn accumulate_moments<T: Scalar, R: Real>(
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     block: &[R],
     weights: &[f64],
@@ -52,7 +52,7 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     let mut scratch = Scratch::new();
     run(Moments {
-        criterion,
+        function,
         p,
         planes: T::PLANES,
         lanes,
@@ -71,7 +71,7 @@ fn run<R: Real>(task: Moments<'_, R>) {
 }
 
 struct Moments<'a, R> {
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     planes: usize,
     lanes: usize,
@@ -90,7 +90,7 @@ impl<R: Real> WithSimd for Moments<'_, R> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self {
-            criterion,
+            function,
             p,
             planes,
             lanes,
@@ -105,7 +105,7 @@ impl<R: Real> WithSimd for Moments<'_, R> {
             let power = &block[triangle.diagonal(a) * lanes..][..lanes];
             let out = &mut first_weights[a * lanes..(a + 1) * lanes];
             for ((u, w), d) in out.iter_mut().zip(weights).zip(power) {
-                *u = R::rounded(criterion.first_weight(*w, d.widened()));
+                *u = R::rounded(function.first_weight(*w, d.widened()));
             }
         }
         let stride = vectors_per_row::<R, S>(lanes);

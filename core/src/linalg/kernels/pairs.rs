@@ -1,7 +1,7 @@
 //! What the pair by pair methods need of a block for one pair of components.
 
 use super::{LANES, dispatch, planes};
-use crate::criterion::Criterion;
+use super::DiagonalFunction;
 use crate::linalg::{Scalar, Triangle};
 
 /// The four sums over the set that decide the transform of the pair (a, b).
@@ -43,7 +43,7 @@ impl<T: Scalar> std::ops::AddAssign for PairSums<T> {
 
 /// The block's share of the sums for the pair (a, b).
 pub fn pair_sums<T: Scalar>(
-    criterion: Criterion,
+    function: DiagonalFunction,
     p: usize,
     block: &[f64],
     weights: &[f64],
@@ -56,8 +56,8 @@ pub fn pair_sums<T: Scalar>(
         pair,
         #[inline(always)]
         |w, aa, bb, ab, _| {
-            let by_a = criterion.first_weight(w, aa);
-            let by_b = criterion.first_weight(w, bb);
+            let by_a = function.first_weight(w, aa);
+            let by_b = function.first_weight(w, bb);
             [ab * by_a, ab * by_b, bb * by_a, aa * by_b]
         },
     );
@@ -70,8 +70,8 @@ pub fn pair_sums<T: Scalar>(
             pair,
             #[inline(always)]
             |w, aa, bb, _, im| {
-                let by_a = criterion.first_weight(w, aa);
-                let by_b = criterion.first_weight(w, bb);
+                let by_a = function.first_weight(w, aa);
+                let by_b = function.first_weight(w, bb);
                 [im * by_a, -im * by_b]
             },
         );

@@ -6,14 +6,14 @@ use super::coefficients::Left;
 use super::fit::add_rows;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
-use crate::criterion::Criterion;
+use super::DiagonalFunction;
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
 /// Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the criterion, 2p³ flops
 /// per matrix, 8p³ if they are complex.
 pub fn accumulate_product<T: Scalar>(
-    criterion: Criterion,
+    function: DiagonalFunction,
     e: &Matrix<T>,
     block: &[f64],
     weights: &[f64],
@@ -32,7 +32,7 @@ pub fn accumulate_product<T: Scalar>(
     let (totals, half) = rest.split_at_mut(totals_len);
     let (first, second) = tables.split_at_mut(p * lanes);
     run(Product {
-        criterion,
+        function,
         left,
         block,
         weights,
@@ -50,7 +50,7 @@ fn run(task: Product<'_>) {
 }
 
 struct Product<'a> {
-    criterion: Criterion,
+    function: DiagonalFunction,
     left: Left<'a>,
     block: &'a [f64],
     weights: &'a [f64],
@@ -76,9 +76,8 @@ impl WithSimd for Product<'_> {
             let power = &self.block[triangle.diagonal(a) * lanes..][..lanes];
             for i in 0..lanes {
                 let (w, d) = (self.weights[i], power[i]);
-                u[i] = self.criterion.first_weight(w, d);
-                v[i] = self
-                    .criterion
+                u[i] = self.function.first_weight(w, d);
+                v[i] = self.function
                     .second_weight_root((2.0 * w).sqrt(), d)
                     .powi(2);
             }

@@ -5,7 +5,7 @@ mod hessian;
 mod line;
 
 use super::*;
-use crate::criterion::Criterion;
+use super::DiagonalFunction;
 use crate::linalg::{Matrix, Scalar, Triangle, c64, log_abs_det, product, product_adjoint};
 use hessian::hessians;
 
@@ -187,7 +187,7 @@ fn moments<T: Scalar>() {
         let (entries, matrices) = block::<T>(p, lanes);
         let w = weights(lanes);
         let mut sums = MomentSums::<T>::new(p);
-        accumulate_moments(Criterion::Likelihood, p, &entries, &w, &mut sums);
+        accumulate_moments(DiagonalFunction::Log, p, &entries, &w, &mut sums);
         for a in 0..p {
             for b in 0..p {
                 let sum = |f: &dyn Fn(&Matrix<T>) -> T| -> T {
@@ -279,7 +279,7 @@ fn quadratics<T: Scalar>() {
         }
         let at = |alpha| {
             line_point(
-                Criterion::Likelihood,
+                DiagonalFunction::Log,
                 p,
                 &entries,
                 &cross,
@@ -336,9 +336,9 @@ fn line<T: Scalar>() {
         let (powers, ratios) = out.split_at_mut(p * lanes);
         let both = ratios.chunks_exact_mut(p * lanes);
         both.for_each(|rows| rows.iter_mut().zip(&*powers).for_each(|(x, d)| *x /= d));
-        let start = line_point(Criterion::Likelihood, p, &d, &cross, &square, &w, 0.0);
+        let start = line_point(DiagonalFunction::Log, p, &d, &cross, &square, &w, 0.0);
         for alpha in [0.0, 0.7] {
-            let whole = line_point(Criterion::Likelihood, p, &d, &cross, &square, &w, alpha);
+            let whole = line_point(DiagonalFunction::Log, p, &d, &cross, &square, &w, alpha);
             let ratios = line_point_of_ratios(p, ratios, &w, alpha);
             assert_close(start.sum + ratios.sum, whole.sum);
             assert_close(ratios.first, whole.first);
@@ -352,7 +352,7 @@ fn sheared<T: Scalar>() {
         for (a, b) in [(1, 0), (p - 1, 0), (p - 1, p - 2)] {
             let (mut entries, matrices) = block::<T>(p, lanes);
             let w = weights(lanes);
-            let sums = pair_sums::<T>(Criterion::Likelihood, p, &entries, &w, (a, b));
+            let sums = pair_sums::<T>(DiagonalFunction::Log, p, &entries, &w, (a, b));
             let sum = |f: &dyn Fn(&Matrix<T>) -> T| -> T {
                 matrices.iter().zip(&w).map(|(d, w)| f(d) * *w).sum()
             };

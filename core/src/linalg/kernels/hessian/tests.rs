@@ -24,7 +24,7 @@ fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
     let table = |len: usize| vec![R::rounded(f64::NAN); len];
     let mut hessian = table(hessian_len_in::<R>(p, planes));
     Accumulate {
-        criterion: Criterion::Likelihood,
+        function: DiagonalFunction::Log,
         p,
         block: &block,
         weights: &weights,

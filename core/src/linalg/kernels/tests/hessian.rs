@@ -21,7 +21,7 @@ pub(super) fn hessians<T: Scalar>() {
         let mut w = weights(lanes);
         w[depth..].fill(0.0);
         let mut hessian = vec![0.0; hessian_len(p, T::PLANES)];
-        accumulate_hessian(Criterion::Likelihood, p, &entries, &w, &mut hessian, true);
+        accumulate_hessian(DiagonalFunction::Log, p, &entries, &w, &mut hessian, true);
         // Row a of the product with e: Σ_i w_i [ e_a D / D_aa − 2 Re⟨d_a, e_a⟩ d_a / D_aa² ].
         let row = |a: usize, e: &[T]| -> Vec<T> {
             let term = |d: &Matrix<T>, b: usize| {
@@ -58,7 +58,7 @@ pub(super) fn hessians<T: Scalar>() {
             assert!((f64::from(*x) - y).abs() < 1e-5 * scale, "{x} {y}");
         }
         let mut swept = Matrix::zeros(p, p);
-        accumulate_product(Criterion::Likelihood, &e, &entries, &w, &mut swept);
+        accumulate_product(DiagonalFunction::Log, &e, &entries, &w, &mut swept);
         let triangle = Triangle::new(size);
         for a in 0..p {
             let expected = row(a, e.row(a));

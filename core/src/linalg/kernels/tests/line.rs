@@ -1,6 +1,6 @@
 //! Sums over diagonals.
 
-use crate::criterion::Criterion;
+use crate::linalg::kernels::DiagonalFunction;
 use crate::linalg::Triangle;
 use crate::linalg::kernels::{LANES, diagonal_sum, line_point};
 
@@ -25,9 +25,9 @@ fn weighted_sums_are_those_of_each_matrix() {
     let block: Vec<f64> = (0..6 * lanes).map(number).collect();
     let nothing = vec![0.0; block.len()];
     for weights in weights() {
-        for criterion in [Criterion::Likelihood, Criterion::Frobenius] {
-            let term = |x: f64| match criterion {
-                Criterion::Likelihood => x.ln(),
+        for function in [DiagonalFunction::Log, DiagonalFunction::Square] {
+            let term = |x: f64| match function {
+                DiagonalFunction::Log => x.ln(),
                 _ => x * x,
             };
             let mut expected = 0.0;
@@ -36,8 +36,8 @@ fn weighted_sums_are_those_of_each_matrix() {
                 let terms = row.iter().zip(&weights).map(|(x, w)| w * term(*x));
                 expected += terms.sum::<f64>();
             }
-            let along = line_point(criterion, p, &block, &nothing, &nothing, &weights, 1.0).sum;
-            let sum = diagonal_sum(criterion, p, &block, &weights);
+            let along = line_point(function, p, &block, &nothing, &nothing, &weights, 1.0).sum;
+            let sum = diagonal_sum(function, p, &block, &weights);
             for sum in [sum, along] {
                 let error = (sum - expected).abs();
                 assert!(error <= 1e-13 * expected.abs().max(1.0), "{sum} {expected}");

@@ -3,7 +3,7 @@
 use super::Rank;
 use super::options::RANK_CHOICES;
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::error::{Expected, Remedy, Setting};
 use crate::linalg::{self, Matrix, Scalar};
 
@@ -71,7 +71,6 @@ impl<T: Scalar> Reduction<T> {
     ///
     /// # Errors
     /// If the set does not have that rank.
-    #[inline(never)] // see instances.rs
     pub fn of_sum(criterion: Criterion, sum: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         if criterion.requires_definite() {
             Self::of_mean(sum, rank)
@@ -95,7 +94,6 @@ impl<T: Scalar> Reduction<T> {
     ///
     /// # Errors
     /// If it does not have that rank.
-    #[inline(never)] // see instances.rs
     pub fn of_energy(energy: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = energy.rows();
         let (values, vectors) = linalg::hermitian_eigen(energy).ok_or(Error::NoEigenvalues)?;
@@ -119,7 +117,6 @@ impl<T: Scalar> Reduction<T> {
     ///
     /// # Errors
     /// If the mean does not have that rank.
-    #[inline(never)] // see instances.rs
     pub fn of_mean(mean: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
         choose(rank, p, p)?;
@@ -195,7 +192,7 @@ fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
 }
 
 /// The numerical rank of a positive semidefinite mean that is singular but not zero.
-pub(super) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
+pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     let rank = count_rank(&values);
     let semidefinite = !is_negative(mean, &values);

@@ -1,7 +1,7 @@
 //! How a set is made from matrices.
 
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
 
@@ -29,7 +29,7 @@ pub enum Rank {
 }
 
 /// What a rank may be.
-pub(super) const RANK_CHOICES: Expected =
+pub(crate) const RANK_CHOICES: Expected =
     Expected::OneOfOr(&["full", "auto"], "a number from 1 to p");
 
 /// How a set is made from matrices, and worked on.
@@ -99,7 +99,7 @@ impl SetOptions {
         Ok(())
     }
 
-    pub(super) fn check(&self, n: usize) -> Result<(), Error> {
+    pub(crate) fn check(&self, n: usize) -> Result<(), Error> {
         self.check_ranges()?;
         let Some(weights) = &self.weights else {
             return Ok(());
@@ -128,7 +128,7 @@ impl SetOptions {
         }
     }
 
-    pub(super) fn normalized_weights(&self, n: usize) -> Vec<f64> {
+    pub(crate) fn normalized_weights(&self, n: usize) -> Vec<f64> {
         let Some(weights) = &self.weights else {
             return vec![1.0 / n as f64; n];
         };

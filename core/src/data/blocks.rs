@@ -2,7 +2,7 @@
 
 use super::SetOptions;
 use crate::Error;
-use crate::linalg::kernels::{self, LANES};
+use crate::linalg::kernels::{self, LANES, Real};
 use crate::linalg::{Matrix, Recycled, Scalar, SymmetricBatch, Triangle, reals};
 
 /// How far from symmetric a matrix may be, relative to its largest entry.
@@ -26,8 +26,9 @@ impl<T: Scalar> Block<T> {
     pub fn capacity(p: usize) -> usize {
         let numbers = 46_000; // 368 kB
         let lanes = numbers / (T::PLANES * Triangle::new(p).len());
-        let lanes = lanes.clamp(3 * LANES, 32 * LANES);
-        lanes - lanes % LANES
+        let lanes = lanes.clamp(2 * f32::LANES, 16 * f32::LANES);
+        // Whole vectors in single precision, too.
+        lanes - lanes % f32::LANES
     }
 
     /// The number of lanes: matrices and padding.
@@ -47,7 +48,6 @@ impl<T: Scalar> Block<T> {
 
     /// Gathers row-major matrices, the first of which has the given number in the set, checking
     /// that they are finite and symmetric (if complex, Hermitian), and shrinking each towards tr(C)/p · I.
-    #[inline(never)] // see instances.rs
     pub fn gather(
         p: usize,
         matrices: &[&[T]],

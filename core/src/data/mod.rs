@@ -1,18 +1,15 @@
-//! The input: a checked set of positive definite matrices, in blocks.
+//! The input: a checked set of matrices, in blocks.
 
 mod blocks;
-mod build;
+pub(crate) mod build;
 mod chunk;
-mod groups;
-mod in_memory;
+mod criterion;
+pub(crate) mod groups;
 pub(crate) mod needs;
-mod on_disk;
 mod options;
 mod reduction;
 mod resampled;
-mod start_sums;
 mod summary;
-mod working_set;
 
 pub use blocks::Block;
 pub(crate) use blocks::{SYMMETRY_TOLERANCE, asymmetry};
@@ -20,23 +17,16 @@ pub(crate) use build::{
     Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
+pub use criterion::Criterion;
 pub(crate) use groups::packed_len;
-pub use in_memory::InMemory;
-pub use on_disk::{MatrixFile, OnDisk, Reading, Watcher};
 pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;
 pub(crate) use reduction::{RANK_TOLERANCE, numerical_rank, rank_by_size};
-pub(crate) use start_sums::AT_ONCE;
 pub use summary::Summary;
-pub use working_set::{
-    Balanced, FinalSums, LinePoint, PairStep, PairSums, Pairs, Probe, RotationSums, Tables,
-    WorkingSet,
-};
 
 use std::sync::Arc;
 
 use crate::Error;
-use crate::criterion::Criterion;
 use crate::linalg::{Matrix, Scalar};
 
 /// A set of n positive definite p×p matrices, checked once and for all: symmetric ones of `f64`, or
@@ -170,16 +160,20 @@ impl<T: Scalar> MatrixSet<T> {
     /// If there is no such matrix.
     pub fn matrix(&self, i: usize) -> Matrix<T> {
         assert!(i < self.len(), "there is no matrix {i}");
-        // All blocks but the last are full.
-        let capacity = self.blocks[0].matrices;
-        self.blocks[i / capacity].batch.matrix(i % capacity)
+        let mut lane = i;
+        for block in &self.blocks {
+            if lane < block.matrices {
+                return block.batch.matrix(lane);
+            }
+            lane -= block.matrices;
+        }
+        unreachable!("the blocks hold all matrices")
     }
 
     /// B Cⁱ Bᴴ for all i, row-major one after the other, for B as the answers give it.
     ///
     /// # Panics
     /// If B does not have one column per channel.
-    #[inline(never)] // see instances.rs
     pub fn transform(&self, b: &Matrix<T>) -> Vec<T> {
         assert_eq!(b.columns(), self.channels(), "B has one column per channel");
         let inner = self.summary.to_reduced(b);

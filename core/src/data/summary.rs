@@ -1,13 +1,13 @@
 //! What is known of a set without asking for its matrices.
 
 use super::Reduction;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 
 /// Of a set of checked matrices, wherever they are: what does not grow with their number.
 ///
 /// ```
-/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::backend::{Backend, InMemory};
 /// use codiag::{MatrixSet, Rank, SetOptions};
 /// // The third channel is the sum of the others.
 /// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
@@ -38,7 +38,7 @@ impl<T: Scalar> Summary<T> {
     ///
     /// ```
     /// use codiag::Matrix;
-    /// use codiag::working::Summary;
+    /// use codiag::backend::Summary;
     /// let summary = Summary::new(10, Matrix::<f64>::identity(3), 0.0);
     /// assert_eq!((summary.dimension(), summary.channels()), (3, 3));
     /// ```

@@ -10,25 +10,23 @@ use super::build::{
     self, check_range, check_semidefinite, check_shape, deal_out, gather, reduce_blocks,
     weighted_energy, weighted_mean,
 };
-use super::{Block, InMemory, Reduction, SetOptions, Summary};
+use super::{Block, Criterion, MatrixSet, Reduction, SetOptions, Summary};
 use crate::Error;
-use crate::criterion::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 
 /// Consecutive matrices of a larger set: finite, symmetric, shrunk, and in blocks.
 ///
 /// ```
-/// use codiag::working::{Chunk, InMemory, WorkingSet};
-/// use codiag::{MatrixSet, SetOptions, synthetic};
+/// use codiag::{Chunk, MatrixSet, SetOptions, synthetic};
 /// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
 /// let (head, tail) = made.data.split_at(20 * 9);
 /// let options = SetOptions::default();
 /// let chunks = vec![Chunk::new(head, 20, 3, 0, &options)?, Chunk::new(tail, 30, 3, 20, &options)?];
 /// // Together they are the set they were cut from.
 /// let whole = MatrixSet::new(&made.data, 50, 3)?;
-/// let part = InMemory::of_chunks(chunks, None, None)?;
-/// assert!((part.summary().mean[(1, 2)] - whole.mean()[(1, 2)]).abs() < 1e-12);
+/// let part = MatrixSet::of_chunks(chunks, None, None)?;
+/// assert!((part.mean()[(1, 2)] - whole.mean()[(1, 2)]).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -49,7 +47,6 @@ impl<T: Scalar> Chunk<T> {
     ///
     /// # Errors
     /// If the data or the options are not as they should be.
-    #[inline(never)] // see instances.rs
     pub fn new(
         data: &[T],
         n: usize,
@@ -121,7 +118,6 @@ impl<T: Scalar> Chunk<T> {
     /// What the set would be reduced in rank by: the mean of the matrices or, for criteria that take
     /// indefinite ones, Σ_i w_i (Cⁱ)². The whole set's, from which
     /// [`Reduction::of_sum`] makes the reduction, is the mean of the chunks', each with its weight.
-    #[inline(never)] // see instances.rs
     pub fn range_sum(&self) -> Matrix<T> {
         if self.criterion.requires_definite() {
             return self.mean();
@@ -136,7 +132,7 @@ impl<T: Scalar> Chunk<T> {
     }
 }
 
-impl<T: Scalar> InMemory<T> {
+impl<T: Scalar> MatrixSet<T> {
     /// The part of a set that some chunks make, in the dimensions that the filters of the whole
     /// set's [`Reduction`] find, if there is one. Chunks weigh by their weights; at most that many
     /// threads are used.
@@ -146,7 +142,6 @@ impl<T: Scalar> InMemory<T> {
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
-    #[inline(never)] // see instances.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
@@ -184,7 +179,8 @@ impl<T: Scalar> InMemory<T> {
         let constants =
             build::constants(criterion, &mean, &blocks, &workers).map_err(|e| named(e, &firsts))?;
         let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
-        let constant = weights.zip(&constants).map(|(w, x)| w * x).sum();
+        let weights: Vec<f64> = weights.copied().collect();
+        let constant = weights.iter().zip(&constants).map(|(w, x)| w * x).sum();
         let summary = Summary {
             criterion,
             len: n,
@@ -193,13 +189,18 @@ impl<T: Scalar> InMemory<T> {
             // Known to whoever reduced the whole set.
             reduction: None,
         };
-        let blocks: Vec<Arc<Block<T>>> = blocks.into_iter().map(Arc::new).collect();
-        Ok(Self::of_blocks(&blocks, summary, constants.into(), workers))
+        Ok(Self {
+            blocks: blocks.into_iter().map(Arc::new).collect(),
+            weights,
+            constants: constants.into(),
+            summary,
+            threads,
+        })
     }
 
-    /// The matrices Cⁱ, row after row, and their weights: what makes the part anew elsewhere.
+    /// The (reduced) matrices, row after row, and their weights.
     pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
-        unpacked(self.dimension(), self.originals())
+        unpacked(self.dimension(), self.blocks.iter().map(|block| &**block))
     }
 }
 
@@ -268,129 +269,3 @@ impl<T: Scalar> Summary<T> {
     }
 }
 
-#[cfg(all(test, feature = "synthetic"))]
-mod tests {
-    use super::*;
-    use crate::matrices::WorkingSet;
-    use crate::synthetic::Synthetic;
-    use crate::{MatrixSet, Rank};
-
-    fn options(weights: &[f64], threads: usize) -> SetOptions {
-        SetOptions::default()
-            .weights(Some(weights.to_vec()))
-            .threads(Some(threads))
-    }
-
-    #[test]
-    fn chunks_make_the_set_they_were_cut_from() {
-        let (n, p) = (300, 4);
-        let made = Synthetic::new(n, p, 0.3, 1);
-        let weights: Vec<f64> = (0..n).map(|i| (i % 7) as f64).collect();
-        let whole = MatrixSet::with_options(&made.data, n, p, &options(&weights, 1)).unwrap();
-        let cuts = [0, 1, 20, 290, 300];
-        let chunks = cuts.windows(2).map(|cut| {
-            let (data, own) = (
-                &made.data[cut[0] * p * p..cut[1] * p * p],
-                &weights[cut[0]..cut[1]],
-            );
-            Chunk::new(data, own.len(), p, cut[0], &options(own, 2)).unwrap()
-        });
-        let chunks: Vec<Chunk> = chunks.collect();
-        // The first matrix has weight zero, and so has the first chunk.
-        assert_eq!(
-            (chunks[0].weight(), chunks[1].first(), chunks[2].len()),
-            (0.0, 1, 270)
-        );
-        let mut part = InMemory::of_chunks(chunks, None, Some(1)).unwrap();
-        assert!((part.summary().constant - whole.constant()).abs() < 1e-12);
-        let mut expected = InMemory::new(&whole);
-        let b = Matrix::from_fn(p, p, |a, c| f64::from(u8::from(a == c)) + 0.1 * a as f64);
-        assert!((part.reset(&b).unwrap() - expected.reset(&b).unwrap()).abs() < 1e-12);
-        let (found, expected) = (part.statistics().unwrap(), expected.statistics().unwrap());
-        for (x, y) in found
-            .gradient
-            .as_slice()
-            .iter()
-            .zip(expected.gradient.as_slice())
-        {
-            assert!((x - y).abs() < 1e-12);
-        }
-        let (data, own) = part.matrices();
-        assert_eq!(data, made.data);
-        for (x, y) in own.iter().zip(whole.weights()) {
-            assert!((x - y).abs() < 1e-15);
-        }
-    }
-
-    #[test]
-    fn defects_are_named_by_their_number_in_the_whole() {
-        let p = 2;
-        let good = [2.0, 0.5, 0.5, 1.0];
-        let mut data = good.repeat(9);
-        data[5 * 4] = f64::NAN;
-        let plain = SetOptions::default();
-        let error = Chunk::new(&data, 9, p, 1000, &plain).unwrap_err();
-        assert!(error.to_string().starts_with("matrix 1005:"), "{error}");
-        data[5 * 4] = -1.0;
-        let chunks = vec![
-            Chunk::new(&good.repeat(3), 3, p, 40, &plain).unwrap(),
-            Chunk::new(&data, 9, p, 1000, &plain).unwrap(),
-        ];
-        let error = InMemory::of_chunks(chunks, None, None).err().unwrap();
-        assert!(
-            error.to_string().starts_with("matrix 1005 is not positive"),
-            "{error}"
-        );
-        let error = Chunk::new(&good, 1, p, 70, &options(&[-1.0], 1)).unwrap_err();
-        assert!(error.to_string().starts_with("weight 70 is -1"), "{error}");
-    }
-
-    #[test]
-    fn parts_share_the_reduction_of_the_whole() {
-        // Channel 2 is the sum of the others.
-        let (n, p) = (40, 3);
-        let made = Synthetic::new(n, 2, 0.3, 1);
-        let lift = Matrix::from_rows(3, 2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
-        let mut data = Vec::new();
-        for matrix in made.data.chunks_exact(4) {
-            let c = Matrix::from_rows(2, 2, matrix.to_vec());
-            let half = linalg::product(&lift, &c);
-            data.extend(linalg::product_transposed(&half, &lift).into_vec());
-        }
-        let reducing = SetOptions::default().rank(Rank::Auto);
-        let whole = MatrixSet::with_options(&data, n, p, &reducing).unwrap();
-        let plain = SetOptions::default();
-        let chunks: Vec<Chunk> = [0, 15]
-            .iter()
-            .map(|&i| {
-                let end = if i == 0 { 15 } else { n };
-                Chunk::new(&data[i * 9..end * 9], end - i, p, i, &plain).unwrap()
-            })
-            .collect();
-        let mut mean = Matrix::zeros(p, p);
-        for chunk in &chunks {
-            let share = chunk.len() as f64 / n as f64;
-            linalg::add_multiple(mean.as_mut_slice(), share, chunk.mean().as_slice());
-        }
-        let reduction = Reduction::of_mean(&mean, Rank::Auto).unwrap();
-        assert_eq!(reduction.rank(), 2);
-        let parts: Vec<(f64, Summary)> = chunks
-            .into_iter()
-            .map(|chunk| {
-                let share = chunk.len() as f64 / n as f64;
-                let part =
-                    InMemory::of_chunks(vec![chunk], Some(reduction.filters()), None).unwrap();
-                (share, part.summary().clone())
-            })
-            .collect();
-        let summary = Summary::of_parts(&parts, Some(reduction));
-        assert_eq!(
-            (summary.len, summary.dimension(), summary.channels()),
-            (n, 2, 3)
-        );
-        assert!((summary.constant - whole.constant()).abs() < 1e-10);
-        for (x, y) in summary.mean.as_slice().iter().zip(whole.mean().as_slice()) {
-            assert!((x - y).abs() < 1e-10);
-        }
-    }
-}

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::build::weighted_mean;
-use super::{Block, MatrixSet, Summary};
+use super::build::{deal_out, gather, weighted_mean};
+use super::{Block, Criterion, MatrixSet, SetOptions, Summary};
+use crate::Error;
 use crate::linalg::{self, Scalar};
 use crate::threads::Workers;
 
@@ -50,6 +51,73 @@ impl<T: Scalar> MatrixSet<T> {
             weights,
             constants: constants.into(),
             threads: Some(1),
+        })
+    }
+
+    /// The chosen matrices as a set of their own, whose weights sum to 1 again, and the sum of their weights
+    /// in this set; None if that is zero. The constants are left out: losses on the sample lack a constant.
+    pub(crate) fn sample(&self, chosen: impl Fn(usize) -> bool) -> Option<(f64, Self)> {
+        let p = self.dimension();
+        let places = self.blocks.iter().flat_map(|block| {
+            let lanes = 0..block.matrices;
+            lanes.map(move |lane| (&**block, lane))
+        });
+        let places = places.enumerate().filter(|(i, _)| chosen(*i));
+        let places: Vec<(&Block<T>, usize)> = places.map(|(_, place)| place).collect();
+        let total: f64 = places.iter().map(|(b, lane)| b.weights[*lane]).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let places_of_blocks: Vec<_> = places.chunks(Block::<T>::capacity(p)).collect();
+        let workers = Workers::for_work(self.threads, 8 * T::PLANES * places.len() * p * p);
+        let pick = |_, places: &&[_]| Arc::new(Block::pick(p, places, total));
+        let blocks = workers.map(&places_of_blocks, pick);
+        Some((total, self.without_constants(blocks, &workers)))
+    }
+
+    /// A set with the criterion and the threads of this one, made of other blocks, whose constants are taken to be 0.
+    fn without_constants(&self, blocks: Vec<Arc<Block<T>>>, workers: &Workers) -> Self {
+        let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
+        let weights: Vec<f64> = weights.copied().collect();
+        Self {
+            summary: Summary {
+                criterion: self.summary.criterion,
+                len: weights.len(),
+                mean: weighted_mean(self.dimension(), &blocks, workers),
+                constant: 0.0,
+                reduction: None,
+            },
+            blocks,
+            constants: vec![0.0; weights.len()].into(),
+            weights,
+            threads: self.threads,
+        }
+    }
+
+    /// Some matrices of another set, row after row, whose weights sum to 1. Constants are taken to be 0.
+    pub(crate) fn of_sample(
+        criterion: Criterion,
+        p: usize,
+        data: &[T],
+        weights: &[f64],
+        threads: Option<usize>,
+    ) -> Result<Self, Error> {
+        let options = SetOptions::default().criterion(criterion).threads(threads);
+        let mut blocks = gather(data, p, 0, &options)?;
+        deal_out(weights, &mut blocks);
+        let workers = Workers::new(threads, weights.len() * T::PLANES.pow(2), p);
+        Ok(Self {
+            summary: Summary {
+                criterion,
+                len: weights.len(),
+                mean: weighted_mean(p, &blocks, &workers),
+                constant: 0.0,
+                reduction: None,
+            },
+            blocks: blocks.into_iter().map(Arc::new).collect(),
+            weights: weights.to_vec(),
+            constants: vec![0.0; weights.len()].into(),
+            threads,
         })
     }
 }

@@ -8,7 +8,7 @@ use super::{
     reduction,
 };
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
@@ -29,7 +29,6 @@ impl<T: Scalar> MatrixSet<T> {
     ///
     /// # Errors
     /// If the data or the options are not as they should be.
-    #[inline(never)] // see instances.rs
     pub fn with_options(
         data: &[T],
         n: usize,
@@ -98,7 +97,6 @@ impl<T: Scalar> MatrixSet<T> {
     }
 
     /// Weights, mean, reduction, and the factorizations that show the matrices positive definite.
-    #[inline(never)] // see instances.rs
     pub(crate) fn from_blocks(
         p: usize,
         mut blocks: Vec<Block<T>>,
@@ -170,7 +168,7 @@ pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
 }
 
 /// Blocks without weights yet, from matrices the first of which has the given number in the set.
-pub(super) fn gather<T: Scalar>(
+pub(crate) fn gather<T: Scalar>(
     data: &[T],
     p: usize,
     first: usize,
@@ -188,7 +186,7 @@ pub(super) fn gather<T: Scalar>(
 }
 
 /// Gives every matrix its weight.
-pub(super) fn deal_out<T>(weights: &[f64], blocks: &mut [Block<T>]) {
+pub(crate) fn deal_out<T>(weights: &[f64], blocks: &mut [Block<T>]) {
     let mut rest = weights;
     for block in blocks {
         let (own, others) = rest.split_at(block.matrices);
@@ -243,7 +241,7 @@ fn reduce<T: Scalar>(
 
 /// That no matrix of a set to be reduced is clearly negative in any direction: a reduction to the
 /// range of the mean would hide it.
-pub(super) fn check_semidefinite<T: Scalar>(
+pub(crate) fn check_semidefinite<T: Scalar>(
     blocks: &[Block<T>],
     mean: &Matrix<T>,
 ) -> Result<(), Error> {
@@ -260,7 +258,7 @@ pub(super) fn check_semidefinite<T: Scalar>(
 /// The first matrix of a block that is clearly negative in some direction: its Cholesky
 /// factorization fails even once its diagonal is lifted by `NEGATIVE` times its own powers and those
 /// of the mean.
-pub(super) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Option<usize> {
+pub(crate) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Option<usize> {
     let p = mean.rows();
     let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)].real()));
     let mut lifted = block.clone();
@@ -274,14 +272,14 @@ pub(super) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Op
 }
 
 /// Brings the blocks to the dimensions that these filters find.
-pub(super) fn reduce_blocks<T: Scalar>(blocks: &mut [Block<T>], filters: &Matrix<T>) {
+pub(crate) fn reduce_blocks<T: Scalar>(blocks: &mut [Block<T>], filters: &Matrix<T>) {
     for block in blocks {
         *block = block.reduced(filters);
     }
 }
 
 /// The constants of all matrices, or the first that the criterion does not take.
-pub(super) fn constants<T: Scalar>(
+pub(crate) fn constants<T: Scalar>(
     criterion: Criterion,
     mean: &Matrix<T>,
     blocks: &[Block<T>],
@@ -301,7 +299,7 @@ pub(super) fn constants<T: Scalar>(
 
 /// The constants of the matrices of a block, and the first lane whose matrix the criterion does not
 /// take.
-pub(super) fn block_constants<T: Scalar>(
+pub(crate) fn block_constants<T: Scalar>(
     criterion: Criterion,
     block: &Block<T>,
 ) -> (Vec<f64>, Option<usize>) {
@@ -402,7 +400,7 @@ impl Indefinite {
 }
 
 /// Σ_i w_i (Cⁱ)²; its trace is the energy of the set.
-pub(super) fn weighted_energy<T: Scalar>(
+pub(crate) fn weighted_energy<T: Scalar>(
     p: usize,
     blocks: &[Block<T>],
     workers: &Workers,
@@ -415,7 +413,7 @@ pub(super) fn weighted_energy<T: Scalar>(
 }
 
 /// The same over one block.
-pub(super) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
+pub(crate) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
     let p = block.size();
     let mut sums = Matrix::zeros(p, p);
     for (lane, weight) in block.weights[..block.matrices].iter().enumerate() {
@@ -427,12 +425,12 @@ pub(super) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
 }
 
 /// The sum of the diagonal.
-pub(super) fn trace<T: Scalar>(m: &Matrix<T>) -> f64 {
+pub(crate) fn trace<T: Scalar>(m: &Matrix<T>) -> f64 {
     (0..m.rows()).map(|a| m[(a, a)].real()).sum()
 }
 
 /// Σ_i w_i Cⁱ.
-pub(super) fn weighted_mean<T: Scalar, B: Borrow<Block<T>> + Sync>(
+pub(crate) fn weighted_mean<T: Scalar, B: Borrow<Block<T>> + Sync>(
     p: usize,
     blocks: &[B],
     workers: &Workers,
