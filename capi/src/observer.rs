@@ -72,7 +72,7 @@ impl From<&Record> for codiag_record {
         Self {
             size: size_of::<Self>(),
             start: record.start,
-            sample: c_int::from(record.sample),
+            sample: c_int::from(record.stage == codiag::Stage::Sample),
             iteration: record.iteration,
             seconds: record.seconds,
             loss: record.loss,

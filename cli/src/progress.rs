@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use codiag::{Checkpoint, Matrix, Observer, Reading, Record, Scalar};
+use codiag::{Checkpoint, Matrix, Observer, Reading, Record, Scalar, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::export;
@@ -142,10 +142,10 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
         }
         let left = self.time_left().map(words::roughly);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
-        let text = if record.sample && record.start > 0 {
+        let text = if record.stage == Stage::Sample && record.start > 0 {
             // A further start on some of the matrices, or a resample of them.
             format!("trial {}, iteration {}", record.start, record.iteration)
-        } else if record.sample {
+        } else if record.stage == Stage::Sample {
             // Its loss compares with no other.
             format!(
                 "start, iteration {}  gradient {:.1e}",

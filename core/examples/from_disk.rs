@@ -14,8 +14,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use codiag::diagonalize_with_backend;
 use codiag::synthetic::Synthetic;
-use codiag::working::diagonalize_working;
 use codiag::{Matrix, MatrixFile, Memory, OnDisk, Record, SetOptions, Settings, diagonalize};
 
 const ROUNDS: usize = 3;
@@ -108,7 +108,7 @@ fn one(
     } else {
         clock = Instant::now();
         let mut set = OnDisk::new(file, Memory(memory), &options)?;
-        diagonalize_working(&mut set, &settings, &mut observer)?
+        diagonalize_with_backend(&mut set, &settings, &mut observer)?
     };
     writeln!(
         std::io::stdout(),

@@ -8,9 +8,9 @@
 
 use std::ops::ControlFlow;
 
-use codiag::working::{
+use codiag::backend::{
     Balanced, FinalSums, LinePoint, Probe, Statistics, Summary, Tables, WorkingSet, advanced,
-    diagonalize_working,
+    diagonalize_with_backend,
 };
 use codiag::{Error, Hessian, Matrix, MatrixSet, Record, Settings, diagonalize, synthetic};
 
@@ -265,7 +265,7 @@ pub fn main() -> Result<(), Error> {
     };
     let mut own = Made::new(make, n, 1);
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let answer = diagonalize_working(&mut own, &Settings::default(), &mut silent)?;
+    let answer = diagonalize_with_backend(&mut own, &Settings::default(), &mut silent)?;
 
     let expected = diagonalize(&MatrixSet::new(&made.data, n, p)?, &Settings::default())?;
     let mut difference = answer.b.clone();

@@ -57,7 +57,7 @@ impl<T: Scalar> Checkpoint<T> {
     /// Hears of a point of the solve, as an [`Observer`](crate::Observer) does; returns what is to be
     /// saved now, if anything is. Points of a sample are ignored.
     pub fn offer(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
-        if record.sample {
+        if record.stage == crate::Stage::Sample {
             return None;
         }
         if record.loss <= self.lowest_loss + SAME_LOSS {

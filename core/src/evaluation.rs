@@ -1,12 +1,14 @@
 //! A criterion at any B, for those who want to look at it or check its derivatives.
 
-use crate::criterion::Criterion;
+use crate::backend::{Backend, InMemory, Request, Sums};
+use crate::backend::{Hessian, Statistics};
+use crate::data::Criterion;
+use crate::data::MatrixSet;
 use crate::error::{Conflict, MemoryRemedy};
 use crate::linalg::kernels::LANES;
-use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{InMemory, MatrixSet, WorkingSet};
-use crate::statistics::{Hessian, Statistics};
-use crate::{Error, Memory, start};
+use crate::linalg::{Matrix, Scalar};
+use crate::objective::Point;
+use crate::{Error, Memory, Settings, init};
 
 /// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
 /// [`Hessian::at`].
@@ -39,20 +41,19 @@ impl<T: Scalar> Evaluation<T> {
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
-    #[inline(never)] // see instances.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
-        let diagonal_sum = working.reset(&b)?;
+        let (settings, mut sums) = (Settings::default(), Sums::default());
+        let point = Point::at(&mut working, &settings, b, &mut sums, false)?;
         let Statistics {
             mut gradient,
             gamma,
-        } = working.statistics()?;
+        } = point.statistics;
         let unit = set.criterion().loss_unit(set.summary());
         let numbers = gradient.as_mut_slice().iter_mut();
         numbers.for_each(|x| *x = *x * unit);
-        let log_det = linalg::log_abs_det(&b);
         Ok(Self {
-            loss: set.criterion().loss(set.summary(), diagonal_sum, log_det),
+            loss: point.loss,
             gradient,
             gamma,
         })
@@ -75,7 +76,6 @@ impl<T: Scalar> Hessian<T> {
     /// # Errors
     /// If B has the wrong shape, is singular or not finite; for least squares, whose Hessian is never
     /// formed.
-    #[inline(never)] // see instances.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         if set.criterion() == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::LeastSquaresHessian));
@@ -85,15 +85,14 @@ impl<T: Scalar> Hessian<T> {
         let needed = Memory::of_numbers(&[p.next_multiple_of(LANES), T::PLANES * p, T::PLANES * p]);
         let what = || format!("the Hessian of {p} components");
         needed.check(what, |_| MemoryRemedy::None)?;
-        working.reset(&b)?;
-        let mut hessian = Self::zeros(set.criterion(), set.dimension());
-        working.hessian(&mut hessian)?;
-        Ok(hessian)
+        let mut sums = Sums::default();
+        working.evaluate(&Request::Hessian { b }, &mut sums)?;
+        Ok(Self::new(set.criterion(), p, sums.hessian))
     }
 }
 
 /// The set as it is, and B in its reduced coordinates.
 fn bring<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<(InMemory<T>, Matrix<T>), Error> {
-    let b = start::given(set.summary(), b, false)?;
+    let b = init::given(set.summary(), b, false)?;
     Ok((InMemory::new(set), b))
 }

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use crate::criterion::Criterion;
+use crate::data::Criterion;
+use crate::data::{self, Block, Indefinite, SYMMETRY_TOLERANCE};
 use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{self, Block, Indefinite, SYMMETRY_TOLERANCE};
 use crate::{Error, SetOptions};
 
 /// What was found in a set of matrices. Matrices are counted from 0.
@@ -82,7 +82,7 @@ impl Inspection {
         self.not_finite.is_empty()
             && self.asymmetric.is_empty()
             && self.out_of_range.is_none()
-            && matrices::check_constant(criterion, self.energy).is_ok()
+            && data::check_constant(criterion, self.energy).is_ok()
             && (self.not_positive_definite.is_empty() || !criterion.requires_definite())
     }
 }
@@ -100,7 +100,7 @@ impl Inspection {
 /// If there are no matrices, or not as many numbers as they should have. What is wrong with the
 /// matrices themselves is no error, but what the [`Inspection`] tells.
 pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, Error> {
-    matrices::check_shape(data, n, p)?;
+    data::check_shape(data, n, p)?;
     let mut inspector = Inspector::new(p)?;
     for matrix in data.chunks_exact(p * p) {
         inspector.add(matrix)?;
@@ -145,7 +145,7 @@ impl<T: Scalar> Inspector<T> {
             let shape = vec![0, 0, 0];
             return Err(Error::Shape { shape });
         }
-        matrices::checked_count(1, p)?;
+        data::checked_count(1, p)?;
         Ok(Self {
             found: Inspection {
                 size: p,
@@ -165,7 +165,6 @@ impl<T: Scalar> Inspector<T> {
     ///
     /// # Errors
     /// If it has another number of entries.
-    #[inline(never)] // see instances.rs
     pub fn add(&mut self, matrix: &[T]) -> Result<(), Error> {
         let (p, index) = (self.found.size, self.found.matrices);
         if matrix.len() != p * p {
@@ -181,7 +180,7 @@ impl<T: Scalar> Inspector<T> {
             return Ok(());
         }
         self.compare(matrix, index);
-        let asymmetry = matrices::asymmetry(p, matrix).map_or(0.0, |(_, _, most)| most);
+        let asymmetry = data::asymmetry(p, matrix).map_or(0.0, |(_, _, most)| most);
         self.found.largest_asymmetry = self.found.largest_asymmetry.max(asymmetry);
         if asymmetry > SYMMETRY_TOLERANCE {
             self.found.asymmetric.push(index);
@@ -215,7 +214,7 @@ impl<T: Scalar> Inspector<T> {
         let trace: f64 = (0..p).map(|a| matrix[(a, a)].real()).sum();
         self.smallest_trace = self.smallest_trace.min(trace);
         self.largest_trace = self.largest_trace.max(trace);
-        let (_, singular) = matrices::factorize_block(block);
+        let (_, singular) = data::factorize_block(block);
         if singular.is_some() {
             self.found.not_positive_definite.push(index);
             self.indefinite.push(Indefinite::new(block, 0, index));
@@ -229,7 +228,7 @@ impl<T: Scalar> Inspector<T> {
         self.found.smallest_rank = self
             .found
             .smallest_rank
-            .min(matrices::rank_by_size(&eigenvalues));
+            .min(data::rank_by_size(&eigenvalues));
         if singular.is_none() {
             // Rounding may make the smallest eigenvalue of a definite matrix negative.
             let condition = high / low.max(f64::MIN_POSITIVE);
@@ -241,7 +240,6 @@ impl<T: Scalar> Inspector<T> {
     ///
     /// # Errors
     /// If there was no matrix.
-    #[inline(never)] // see instances.rs
     pub fn finish(self) -> Result<Inspection, Error> {
         let mut found = self.found;
         let p = found.size;
@@ -255,8 +253,8 @@ impl<T: Scalar> Inspector<T> {
         let entries = mean.as_mut_slice().iter_mut();
         entries.for_each(|x| *x = *x / count);
         found.energy /= count;
-        found.mean_rank = matrices::numerical_rank(&mean).unwrap_or(0);
-        if let Err(Error::Range { power }) = matrices::check_range(&mean) {
+        found.mean_rank = data::numerical_rank(&mean).unwrap_or(0);
+        if let Err(Error::Range { power }) = data::check_range(&mean) {
             found.out_of_range = Some(power);
         }
         found.remedy = self

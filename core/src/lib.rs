@@ -107,60 +107,56 @@
 //! - Derivatives can be checked: [`Evaluation`] gives loss and gradient, [`Hessian`] the second
 //!   derivatives, at any B.
 
-// The modules, in the order in which the data pass through them.
 mod setters;
 
 pub mod error;
+mod memory;
+mod settings;
+mod threads;
+mod tuning;
+
 // Some of its products serve recordings alone.
 #[cfg_attr(not(feature = "signals"), allow(dead_code, unused_imports))]
 mod linalg;
-mod matrices;
-mod memory;
 pub mod npy;
-mod settings;
-mod threads;
 
-mod start;
-mod statistics;
+mod data;
 
-mod direction;
-mod least_squares;
-mod line_search;
-mod pairwise;
-mod rounding;
-mod update;
+pub mod backend;
+
+mod objective;
+
+mod init;
 
 mod checkpoint;
-mod criterion;
 mod evaluation;
 mod inspect;
+pub mod jobs;
 mod report;
 mod solver;
 mod stability;
 mod tracker;
 
-mod instances;
-
-pub mod cluster;
 #[cfg(feature = "signals")]
 pub mod signals;
 #[cfg(feature = "synthetic")]
 pub mod synthetic;
-pub mod working;
 
+pub use backend::cluster;
+pub use backend::{Hessian, MatrixFile, OnDisk, Reading, Watcher};
 pub use checkpoint::Checkpoint;
-pub use criterion::Criterion;
+pub use data::{Criterion, MatrixSet, Rank, Reduction, SetOptions};
 pub use error::Error;
 pub use evaluation::Evaluation;
 pub use inspect::{Inspection, Inspector, inspect};
 pub use linalg::{Matrix, Scalar, c64};
-pub use matrices::{MatrixFile, MatrixSet, OnDisk, Rank, Reading, Reduction, SetOptions, Watcher};
 pub use memory::Memory;
-pub use report::{Diagonalization, Identifiability, Observer, Record, Status, StepKind, Value};
+pub use report::{
+    Diagonalization, Identifiability, Observer, Record, Stage, Status, StepKind, Value,
+};
 pub use settings::{Method, Order, Settings, Start};
-pub use solver::{diagonalize, diagonalize_with};
+pub use solver::{diagonalize, diagonalize_with, diagonalize_with_backend};
 pub use stability::{Resample, Stability, resample};
-pub use statistics::Hessian;
 pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 

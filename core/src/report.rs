@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::stability::Stability;
 
@@ -55,6 +55,31 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A stage of a solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// On a sample of the matrices, or on a few combinations of them: to improve the start, or to
+    /// estimate how reproducible the components are. Such points are shown to observers, but are not in
+    /// the history, and their losses compare with no other.
+    Sample,
+    /// On all matrices, in single precision.
+    Single,
+    /// On all matrices, in double precision.
+    Full,
+}
+
+impl Stage {
+    /// The name used in Python and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sample => "sample",
+            Self::Single => "single precision",
+            Self::Full => "full",
+        }
     }
 }
 
@@ -116,15 +141,13 @@ pub struct Record {
     /// [`Settings::restarts`](crate::Settings::restarts), then the resamples of
     /// [`Settings::stability`](crate::Settings::stability), which are samples.
     pub start: usize,
-    /// Whether only a sample of the matrices, or a few combinations of them, are looked at, to improve the start, to find a further one, or to
-    /// learn how surely an answer comes again. Such points are shown to observers, but are not in the history, and their losses compare with
-    /// no other.
-    pub sample: bool,
+    /// The stage of the solve.
+    pub stage: Stage,
     /// 0 for the start.
     pub iteration: usize,
     /// Seconds since the solve began.
     pub seconds: f64,
-    /// The loss here; to four to seven digits where larger matrices stand in single precision on the way.
+    /// The loss here; of the stage in single precision to about seven digits.
     pub loss: f64,
     /// ĝ here.
     pub gradient_norm: f64,
@@ -186,7 +209,7 @@ impl Record {
     pub fn fields(&self) -> [(&'static str, Value); 11] {
         [
             ("start", Value::Count(self.start)),
-            ("sample", Value::Flag(self.sample)),
+            ("stage", Value::Name(self.stage.name())),
             ("iteration", Value::Count(self.iteration)),
             ("seconds", Value::Number(self.seconds)),
             ("loss", Value::Number(self.loss)),
@@ -394,7 +417,6 @@ pub struct Diagonalization<T = f64> {
 
 impl<T: Scalar> Diagonalization<T> {
     /// The ratio of the largest to the smallest singular value of B.
-    #[inline(never)] // see instances.rs
     pub fn condition_number(&self) -> f64 {
         let values = linalg::singular_values(&self.b).unwrap_or_default();
         match (values.first(), values.last()) {

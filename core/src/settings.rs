@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::error::{Conflict, Expected, Setting};
 use crate::linalg::{Matrix, Scalar, c64};
 use crate::setters::setters;
@@ -26,6 +26,9 @@ pub enum Method {
     QuasiNewton,
     /// Pham's (2001) algorithm, for the likelihood: one pair of components at a time.
     Pham,
+    /// Alternating minimization over the rows of B, for the likelihood (Todros & Tabrikian 2007; Ono
+    /// 2011): slower than the other methods, for comparison.
+    RowWise,
     /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion: one pair of
     /// components at a time.
     Jacobi,
@@ -41,20 +44,22 @@ pub enum Method {
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Newton,
         Self::QuasiNewton,
         Self::Pham,
+        Self::RowWise,
         Self::Jacobi,
         Self::Acdc,
         Self::Uwedge,
         Self::Ffdiag,
     ];
 
-    const NAMES: [&'static str; 7] = [
+    const NAMES: [&'static str; 8] = [
         "newton",
         "quasi-newton",
         "pham",
+        "row-wise",
         "jacobi",
         "acdc",
         "uwedge",
@@ -67,10 +72,23 @@ impl Method {
             Self::Newton => "newton",
             Self::QuasiNewton => "quasi-newton",
             Self::Pham => "pham",
+            Self::RowWise => "row-wise",
             Self::Jacobi => "jacobi",
             Self::Acdc => "acdc",
             Self::Uwedge => "uwedge",
             Self::Ffdiag => "ffdiag",
+        }
+    }
+}
+
+impl Criterion {
+    /// The methods that minimize it.
+    pub fn methods(self) -> &'static [Method] {
+        use Method::{Acdc, Ffdiag, Jacobi, Newton, Pham, QuasiNewton, RowWise, Uwedge};
+        match self {
+            Self::Likelihood => &[Newton, QuasiNewton, Pham, RowWise],
+            Self::Frobenius => &[Newton, QuasiNewton, Jacobi],
+            Self::LeastSquares => &[Newton, Acdc, Uwedge, Ffdiag],
         }
     }
 }
@@ -309,7 +327,7 @@ impl Settings {
             let method = self.method;
             return Err(Error::Method { criterion, method });
         }
-        if self.orthogonal && self.method == Method::Pham {
+        if self.orthogonal && matches!(self.method, Method::Pham | Method::RowWise) {
             return Err(Error::Conflict(Conflict::OrthogonalPham));
         }
         if self.orthogonal && criterion == Criterion::LeastSquares {

@@ -12,9 +12,10 @@ use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use offers::Board;
 
 /// Runs loops over blocks, on one thread or many, always with the same result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Workers {
     /// The caller's thread.
+    #[default]
     One,
     /// The caller's thread, and so many helpers.
     Some(Arc<Team>, usize),

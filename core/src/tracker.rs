@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use crate::criterion::Criterion;
+use crate::data::Criterion;
+use crate::data::{MatrixSet, Rank, SetOptions};
 use crate::error::{Expected, Setting};
+use crate::init::complex_start;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{MatrixSet, Rank, SetOptions};
 use crate::report::{Diagonalization, Observer, Record};
 use crate::settings::{Settings, Start};
-use crate::start::complex_start;
 use crate::{Error, diagonalize_with};
 
 /// How a [`Tracker`] remembers and solves.
@@ -165,7 +165,6 @@ impl<T: Scalar> Tracker<T> {
     /// # Errors
     /// If a setting is out of its range, or the matrices or weights are not as they should be. B is
     /// looked at when the next matrix comes.
-    #[inline(never)] // see instances.rs
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
@@ -196,7 +195,6 @@ impl<T: Scalar> Tracker<T> {
     ///
     /// # Errors
     /// If the matrices or weights are not as they should be; the tracker is then as it was.
-    #[inline(never)] // see instances.rs
     pub fn push_with(
         &mut self,
         matrices: &[T],

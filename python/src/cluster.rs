@@ -4,8 +4,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use codiag::backend::Backend;
 use codiag::cluster::{Ask, ClusterSet, is_complex};
-use codiag::working::{WorkingSet, diagonalize_working};
 use codiag::{Error, Reduction, Scalar};
 use numpy::{Element, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -69,7 +69,7 @@ fn solve_set<'py, T: Answered>(
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {
-        let answer = diagonalize_working(&mut set, &options.settings, &mut watch)?;
+        let answer = diagonalize_with_backend(&mut set, &options.settings, &mut watch)?;
         Ok((answer, set.summary().constant))
     });
     let mut raised = asking.raised.lock().unwrap_or_else(PoisonError::into_inner);

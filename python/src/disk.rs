@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use codiag::backend::Backend;
 use codiag::npy::Numbers;
-use codiag::working::{WorkingSet, diagonalize_working};
 use codiag::{
     Diagonalization, Error, MatrixFile, MatrixSet, Memory, OnDisk, Reading, diagonalize_with,
 };
@@ -93,11 +93,11 @@ fn solve_set<T: Answered>(
 }
 
 fn solve_working<T: Answered>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     options: &Options,
     watch: &mut Watch<T>,
 ) -> Solved<T> {
-    let answer = diagonalize_working(set, &options.settings, watch)?;
+    let answer = diagonalize_with_backend(set, &options.settings, watch)?;
     Ok((answer, set.summary().constant))
 }
 

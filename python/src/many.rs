@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-use codiag::working::{Helper, with_helpers};
+use codiag::backend::{Helper, with_helpers};
 use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

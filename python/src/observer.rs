@@ -106,7 +106,7 @@ fn saved<T: Scalar + Element>(py: Python<'_>, save: &Py<PyAny>, b: &Matrix<T>) -
 impl<T: Scalar + Element> Observer<T> for Watch<T> {
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         let mut stop = false;
-        if !record.sample {
+        if record.stage != codiag::Stage::Sample {
             if let Some(iterates) = &mut self.iterates {
                 iterates.push(b.clone());
             }

@@ -1,6 +1,6 @@
 //! Parts of a set, each held by one worker of a cluster: bytes in, bytes out.
 
-use codiag::{Matrix, Scalar, SetOptions, c64, cluster, working};
+use codiag::{Matrix, Scalar, SetOptions, backend, c64, cluster};
 use numpy::{Element, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::words::bad_input;
 
 /// Consecutive matrices of a larger set, checked but for their definiteness.
 #[pyclass(frozen, module = "codiag._core")]
-pub struct Chunk(Either<working::Chunk, working::Chunk<c64>>);
+pub struct Chunk(Either<backend::Chunk, backend::Chunk<c64>>);
 
 /// What makes a chunk anew: its matrices, the first's number, weights, options.
 type ChunkArguments<'py> = (Bound<'py, PyAny>, usize, Vec<f64>, Bound<'py, PyDict>);
@@ -69,18 +69,18 @@ fn gathered<T: Scalar + Element>(
     matrices: &PyReadonlyArray3<'_, T>,
     first: usize,
     options: &SetOptions,
-) -> PyResult<working::Chunk<T>> {
+) -> PyResult<backend::Chunk<T>> {
     let (n, p) = shape(matrices);
     let matrices = in_place(matrices)?;
     let data = matrices.as_slice()?;
     let py = matrices.py();
-    let chunk = py.detach(|| working::Chunk::new(data, n, p, first, options));
+    let chunk = py.detach(|| backend::Chunk::new(data, n, p, first, options));
     chunk.map_err(bad_input)
 }
 
 fn chunk_arguments<'py, T: Scalar + Element>(
     py: Python<'py>,
-    chunk: &working::Chunk<T>,
+    chunk: &backend::Chunk<T>,
 ) -> PyResult<ChunkArguments<'py>> {
     let (data, mut weights) = py.detach(|| chunk.matrices());
     weights.iter_mut().for_each(|w| *w *= chunk.weight());
@@ -171,7 +171,7 @@ impl Part {
 
 fn part_of<T: Scalar>(
     py: Python<'_>,
-    chunks: Vec<working::Chunk<T>>,
+    chunks: Vec<backend::Chunk<T>>,
     filters: Option<&Matrix<T>>,
     threads: Option<usize>,
 ) -> PyResult<cluster::Part<T>> {
@@ -182,7 +182,7 @@ fn part_of<T: Scalar>(
 fn chunks_of<'py, T: Scalar>(
     py: Python<'py>,
     part: &cluster::Part<T>,
-    wrap: fn(working::Chunk<T>) -> Either<working::Chunk, working::Chunk<c64>>,
+    wrap: fn(backend::Chunk<T>) -> Either<backend::Chunk, backend::Chunk<c64>>,
 ) -> PyResult<Vec<Bound<'py, Chunk>>> {
     let chunks = py.detach(|| part.chunks()).map_err(bad_input)?;
     chunks

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
+use codiag::backend::{Backend, Summary};
 use codiag::error::Conflict;
-use codiag::working::{Summary, WorkingSet, diagonalize_working};
 use codiag::{
     Checkpoint, Diagonalization, MatrixFile, MatrixSet, Memory, Method, Rank, Reading, SetOptions,
     Settings, c64, diagonalize_with,
@@ -137,7 +137,7 @@ impl Job<'_> {
         };
         let summary = set.summary().clone();
         let answer = followed(self.args, &self.settings, &display, |follower| {
-            diagonalize_working(&mut set, &self.settings, follower)
+            codiag::diagonalize_with_backend(&mut set, &self.settings, follower)
         })?;
         drop(set);
         drop(display);

@@ -1,6 +1,6 @@
 //! The report of `codiag diagonalize`.
 
-use codiag::working::Summary;
+use codiag::backend::Summary;
 use codiag::{Criterion, Diagonalization, Matrix, Order, Scalar};
 use maud::{Markup, html};
 

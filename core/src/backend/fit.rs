@@ -1,9 +1,9 @@
 //! A fit at one B: what all matrices share.
 
+use super::hessian::{HessianRows, Statistics};
+use crate::data::Block;
 use crate::linalg::kernels::{FitTask, InverseFactors, MomentSums, ResponseTask};
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::Block;
-use crate::statistics::{Hessian, Statistics};
 
 /// Eigenvalues of K below this share of the largest belong to columns that cannot be told apart.
 const SMALLEST: f64 = 1e-14;
@@ -105,7 +105,7 @@ impl<T: Scalar> Fit<T> {
         &self,
         change: &Change<T>,
         moments: &Matrix,
-        weighted: &mut Hessian<T>,
+        weighted: &mut HessianRows,
         response: &MomentSums<T>,
     ) -> Matrix<T> {
         let p = self.gram.rows();

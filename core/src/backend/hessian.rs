@@ -1,37 +1,23 @@
-//! What one pass over the set yields: gradient, Γ, and on demand the exact Hessian.
+//! Gradient, Γ and the exact Hessian, from the sums over a set.
 //!
 //! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᴴ,
 //!
 //! - the gradient is G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab (its diagonal is zero),
 //! - the approximate Hessian is made of Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa,
 //! - the Hessian is H_abcd = δ_ac M^a_bd + δ_ad δ_bc with
-//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex sets it is
-//!   real-linear: (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a, and M^a
-//!   acts on the real and imaginary parts of e_a side by side.
+//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex sets
+//!   it is real-linear:
+//!   (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a, and M^a acts on
+//!   the real and imaginary parts of e_a side by side.
 
-mod product;
+use bytemuck::{cast_slice, cast_slice_mut};
 
-use std::marker::PhantomData;
-
-use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, LANES};
+use crate::data::Criterion;
+use crate::linalg::kernels::{self, LANES, MomentSums, Real};
 use crate::linalg::{Matrix, Recycled, Scalar, Singles, Triangle};
 use crate::threads::Workers;
 
-/// Gradient and Γ at the current point.
-///
-/// ```
-/// use codiag::working::{InMemory, WorkingSet};
-/// use codiag::{Settings, diagonalize, synthetic};
-/// let set = synthetic::noisy(50, 4, 0.1, 0);
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// let mut working = InMemory::new(&set);
-/// working.reset(&answer.b)?;
-/// let statistics = working.statistics()?;
-/// assert!(statistics.gradient_norm() < 1e-7); // a stationary point
-/// assert!((statistics.gamma[(1, 1)] - 1.0).abs() < 1e-12);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// Gradient and Γ at a point.
 #[derive(Clone, Debug)]
 pub struct Statistics<T = f64> {
     /// G, its diagonal zero.
@@ -41,17 +27,19 @@ pub struct Statistics<T = f64> {
 }
 
 impl<T: Scalar> Statistics<T> {
-    /// From the sums over a set. The diagonal of the gradient, Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the
-    /// likelihood, and of no use to rotations but for their curvature.
-    pub(crate) fn new(criterion: Criterion, mut gradient: Matrix<T>, gamma: Matrix) -> Self {
+    /// From the moments of a set that is not fitted by least squares. The diagonal of the gradient,
+    /// Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the likelihood, and matters to rotations only as curvature.
+    pub(crate) fn new(criterion: Criterion, moments: &MomentSums<T>) -> Self {
+        let MomentSums { gradient, gamma } = moments.clone();
+        let mut statistics = Self { gradient, gamma };
         if criterion == Criterion::Frobenius {
+            let Self { gradient, gamma } = &mut statistics;
             (0..gamma.rows()).for_each(|a| gradient[(a, a)] = T::from_real(gamma[(a, a)]));
         }
-        Self { gradient, gamma }
+        statistics
     }
 
-    /// ĝ = ‖G‖_F / √p: in the gauge where the mean powers are 1, a measure that depends neither
-    /// on units nor on n.
+    /// ĝ = ‖G‖_F / √p. If all mean powers are 1 it depends neither on units nor on n.
     pub fn gradient_norm(&self) -> f64 {
         self.gradient.norm() / (self.gradient.rows() as f64).sqrt()
     }
@@ -61,15 +49,146 @@ impl<T: Scalar> Statistics<T> {
         let g = &self.gradient;
         Matrix::from_fn(g.rows(), g.rows(), |a, b| g[(a, b)] - g[(b, a)].conj())
     }
+}
 
-    /// The pair of components that is hardest to tell apart, and its margin.
-    pub(crate) fn identifiability(&self, criterion: Criterion) -> Option<(f64, (usize, usize))> {
-        let p = self.gamma.rows();
-        let gamma = &self.gamma;
-        (0..p)
-            .flat_map(|a| (a + 1..p).map(move |b| (a, b)))
-            .map(|(a, b)| (criterion.margin(gamma, a, b), (a, b)))
-            .min_by(|x, y| x.0.total_cmp(&y.0))
+/// Row blocks of Hessians: p symmetric matrices side by side, in double or single precision.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HessianRows {
+    double: Recycled,
+    /// In single precision, as a set in single precision sums them.
+    single: Singles,
+    is_single: bool,
+    /// Operand and result of a product, in the layout and the precision of the row blocks.
+    operand: Recycled,
+    result: Recycled,
+    workers: Workers,
+}
+
+/// A precision in which row blocks are stored.
+pub(crate) trait RowPrecision: Real {
+    /// Room for that many numbers, to be overwritten.
+    fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [Self];
+    /// The row blocks, from where they are in either precision.
+    fn rows<'a>(double: &'a [f64], single: &'a Singles) -> &'a [Self];
+    /// Numbers of double precision; None for numbers of single precision.
+    fn as_double(numbers: &[Self]) -> Option<&[f64]>;
+}
+
+impl RowPrecision for f64 {
+    fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [f64] {
+        rows.is_single = false;
+        if rows.double.len() != len {
+            rows.double = Recycled::of_len(len);
+        }
+        &mut rows.double
+    }
+
+    fn rows<'a>(double: &'a [f64], _: &'a Singles) -> &'a [f64] {
+        double
+    }
+
+    fn as_double(numbers: &[f64]) -> Option<&[f64]> {
+        Some(numbers)
+    }
+}
+
+impl RowPrecision for f32 {
+    fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [f32] {
+        rows.is_single = true;
+        rows.single.set_len(len);
+        rows.single.numbers_mut()
+    }
+
+    fn rows<'a>(_: &'a [f64], single: &'a Singles) -> &'a [f32] {
+        single.numbers()
+    }
+
+    fn as_double(_: &[f32]) -> Option<&[f64]> {
+        None
+    }
+}
+
+impl HessianRows {
+    /// Room for the row blocks of p×p matrices, to be overwritten.
+    pub fn unwritten<T: Scalar, R: RowPrecision>(&mut self, p: usize) -> &mut [R] {
+        R::rows_mut(self, kernels::hessian_len_in::<R>(p, T::PLANES))
+    }
+
+    /// Zeros, in double precision.
+    pub fn begin<T: Scalar>(&mut self, p: usize) {
+        self.unwritten::<T, f64>(p).fill(0.0);
+    }
+
+    /// Has products computed by these threads.
+    pub fn work_on(&mut self, workers: &Workers) {
+        self.workers = workers.clone();
+    }
+
+    /// The row blocks in double precision.
+    pub fn double(&self) -> &[f64] {
+        assert!(!self.is_single, "row blocks in double precision");
+        &self.double
+    }
+
+    /// The row blocks in double precision, to be added to.
+    pub fn double_mut(&mut self) -> &mut [f64] {
+        assert!(!self.is_single, "row blocks in double precision");
+        &mut self.double
+    }
+
+    pub fn add_multiple(&mut self, factor: f64, other: &Self) {
+        crate::linalg::add_multiple(self.double_mut(), factor, other.double());
+    }
+
+    /// The product of the row blocks with the rows of E: (M^a e_a)_a.
+    pub fn product<T: Scalar>(&mut self, e: &Matrix<T>) -> Matrix<T> {
+        let p = e.rows();
+        assert_eq!(e.columns(), p, "E is a square matrix");
+        let adjoint = e.adjoint();
+        let product = if self.is_single {
+            self.product_in::<T, f32, { f32::LANES }>(&adjoint)
+        } else {
+            self.product_in::<T, f64, LANES>(&adjoint)
+        };
+        product.adjoint()
+    }
+
+    /// The adjoint of the product, from the adjoint of E, whose rows have the layout of the row blocks.
+    fn product_in<T: Scalar, N: RowPrecision, const L: usize>(
+        &mut self,
+        adjoint: &Matrix<T>,
+    ) -> Matrix<T> {
+        let p = adjoint.rows();
+        let doubles = p.next_multiple_of(L) * T::PLANES * p * size_of::<N>() / size_of::<f64>();
+        if self.operand.len() != doubles {
+            (self.operand, self.result) = (Recycled::zeros(doubles), Recycled::zeros(doubles));
+        }
+        let (operand, _) = cast_slice_mut::<f64, N>(&mut self.operand).as_chunks_mut::<L>();
+        kernels::dispatch(
+            #[inline(always)]
+            || {
+                let panels = operand.chunks_exact_mut(T::PLANES * p);
+                for (group, panel) in panels.enumerate() {
+                    columns_to_panel(adjoint, group * L, panel);
+                }
+            },
+        );
+        let rows = N::rows(&self.double, &self.single);
+        let operand = cast_slice(&self.operand);
+        let result = cast_slice_mut(&mut self.result);
+        multiply(T::PLANES * p, rows, operand, result, &self.workers);
+        let mut product = Matrix::zeros(p, p);
+        let (result, _) = cast_slice::<f64, N>(&self.result).as_chunks::<L>();
+        kernels::dispatch(
+            #[inline(always)]
+            || {
+                let panels = result.chunks_exact(T::PLANES * p);
+                for (group, panel) in panels.enumerate() {
+                    panel_to_columns(panel, &mut product, group * L);
+                }
+            },
+        );
+        product
     }
 }
 
@@ -90,84 +209,19 @@ impl<T: Scalar> Statistics<T> {
 pub struct Hessian<T = f64> {
     criterion: Criterion,
     p: usize,
-    rows: Recycled,
-    /// The row blocks in single precision, as a set in single precision has written them.
-    single: Singles,
-    /// What the numbers in single precision are multiples of: a power of two, so that no scale of the set leaves the
-    /// range of single precision.
-    single_unit: f64,
-    /// Whether the row blocks in single precision are those of the point.
-    is_single: bool,
-    /// The operands of a product, in the layout of the row blocks and the precision of the sums.
-    operand: Recycled,
-    result: Recycled,
-    /// Who works on a product.
-    workers: Workers,
-    scalar: PhantomData<T>,
+    rows: HessianRows,
+    scalar: std::marker::PhantomData<T>,
 }
 
 impl<T: Scalar> Hessian<T> {
-    /// Zero, for p×p matrices.
-    pub fn zeros(criterion: Criterion, p: usize) -> Self {
-        let mut hessian = Self::unset(criterion, p);
-        hessian.rows.fill(0.0);
-        hessian
-    }
-
-    /// Any numbers, to be overwritten.
-    pub(crate) fn unset(criterion: Criterion, p: usize) -> Self {
+    /// From the row blocks that a set has summed.
+    pub(crate) fn new(criterion: Criterion, p: usize, rows: HessianRows) -> Self {
         Self {
             criterion,
             p,
-            rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
-            single: Singles::default(),
-            single_unit: 1.0,
-            is_single: false,
-            operand: Recycled::default(),
-            result: Recycled::default(),
-            workers: Workers::One,
-            scalar: PhantomData,
+            rows,
+            scalar: std::marker::PhantomData,
         }
-    }
-
-    /// Has products computed by these.
-    pub(crate) fn work_on(&mut self, workers: &Workers) {
-        self.workers = workers.clone();
-    }
-
-    /// The row blocks as the numbers in which parts of a set pass them on; the sum of the numbers
-    /// of the parts, weighed by their shares, is that of the whole.
-    ///
-    /// # Panics
-    /// If a set that stands in single precision has written it: then there are none.
-    pub fn rows(&self) -> &[f64] {
-        assert!(!self.is_single, "row blocks in double precision");
-        &self.rows
-    }
-
-    /// The same, to be written.
-    pub fn rows_mut(&mut self) -> &mut [f64] {
-        self.is_single = false;
-        &mut self.rows
-    }
-
-    /// Row blocks in single precision, to be written instead of the others.
-    pub(crate) fn single_mut(&mut self) -> &mut [f32] {
-        self.is_single = true;
-        self.single_unit = 1.0;
-        let len = kernels::hessian_len_in::<f32>(self.p, T::PLANES);
-        self.single.set_len(len);
-        self.single.numbers_mut()
-    }
-
-    /// Says what the row blocks just written in single precision are multiples of.
-    pub(crate) fn set_single_unit(&mut self, unit: f64) {
-        self.single_unit = unit;
-    }
-
-    /// The size p of the matrices.
-    pub(crate) fn size(&self) -> usize {
-        self.p
     }
 
     /// How many bytes the row blocks of p×p matrices take.
@@ -175,41 +229,15 @@ impl<T: Scalar> Hessian<T> {
         8 * kernels::hessian_len(p, T::PLANES)
     }
 
-    /// The lower triangle of one row block.
-    fn triangle(&self) -> Triangle {
-        Triangle::new(T::PLANES * self.p)
-    }
-
-    /// The lower triangles of M¹ … M^p one after the other, p·p(p+1)/2 numbers (complex, p·p(2p+1)): what
-    /// travels.
-    pub fn triangles(&self) -> Vec<f64> {
-        let len = self.triangle().len();
-        let mut numbers = Vec::with_capacity(self.p * len);
-        for a in 0..self.p {
-            numbers.extend((0..len).map(|entry| self.rows()[self.place(a, entry)]));
-        }
-        numbers
-    }
-
-    /// Takes over the lower triangles of M¹ … M^p.
+    /// H·E = (rows M^a e_a) + Eᴴ, off the diagonal; the diagonal is a change of scale and phase.
     ///
     /// # Panics
-    /// If there are not as many numbers as [`triangles`](Self::triangles) gives.
-    pub fn set_triangles(&mut self, numbers: &[f64]) {
-        let len = self.triangle().len();
-        assert_eq!(numbers.len(), self.p * len, "one triangle per row block");
-        self.is_single = false;
-        for (a, triangle) in numbers.chunks_exact(len).enumerate() {
-            for (entry, x) in triangle.iter().enumerate() {
-                let place = self.place(a, entry);
-                self.rows[place] = *x;
-            }
-        }
-    }
-
-    /// Where an entry of the triangle of M^a is.
-    fn place(&self, a: usize, entry: usize) -> usize {
-        (a / LANES * self.triangle().len() + entry) * LANES + a % LANES
+    /// If E is not p×p.
+    pub fn product(&mut self, e: &Matrix<T>) -> Matrix<T> {
+        assert_eq!(e.rows(), self.p, "E must be {0} x {0}", self.p);
+        let mut product = self.rows.product(e);
+        add_determinant(self.criterion, &mut product, e);
+        product
     }
 
     /// Entry (b, c) of M^a; if the matrices are complex, numbers from p on mean imaginary parts.
@@ -217,20 +245,93 @@ impl<T: Scalar> Hessian<T> {
     /// # Panics
     /// If there is no such entry.
     pub fn entry(&self, a: usize, b: usize, c: usize) -> f64 {
-        let (p, triangle) = (self.p, self.triangle());
-        assert!(
-            a < p && b.max(c) < triangle.size(),
-            "no entry ({b}, {c}) of row block {a} of {p}"
-        );
-        self.rows()[self.place(a, triangle.index(b, c))]
+        row_entry::<T>(self.rows.double(), self.p, a, b, c)
+    }
+}
+
+/// Entry (b, c) of row block a.
+pub(crate) fn row_entry<T: Scalar>(rows: &[f64], p: usize, a: usize, b: usize, c: usize) -> f64 {
+    let triangle = Triangle::new(T::PLANES * p);
+    assert!(
+        a < p && b.max(c) < triangle.size(),
+        "no entry ({b}, {c}) of row block {a} of {p}"
+    );
+    rows[(a / LANES * triangle.len() + triangle.index(b, c)) * LANES + a % LANES]
+}
+
+/// Adds what the determinant adds to the product of the Hessian with E, and clears the diagonal, along
+/// which the scale is fixed.
+pub(crate) fn add_determinant<T: Scalar>(
+    criterion: Criterion,
+    product: &mut Matrix<T>,
+    e: &Matrix<T>,
+) {
+    if criterion == Criterion::Likelihood {
+        e.add_adjoint(product);
+    }
+    (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
+}
+
+/// Products of all row blocks, a group at a time where several threads pay.
+fn multiply<N: Real>(size: usize, rows: &[N], e: &[N], out: &mut [N], workers: &Workers) {
+    // Each number is read, from memory if there are many, for two multiply-adds.
+    let workers = workers.if_worthwhile(4 * rows.len());
+    if matches!(workers, Workers::One) {
+        kernels::hessian_times(size, rows, e, out);
+        return;
+    }
+    let (block, panel) = (Triangle::new(size).len() * N::LANES, size * N::LANES);
+    let panels = e.chunks_exact(panel).zip(out.chunks_exact_mut(panel));
+    let mut groups: Vec<_> = rows.chunks_exact(block).zip(panels).collect();
+    workers.each(&mut groups, |(rows, (e, out))| {
+        kernels::hessian_times(size, rows, e, out);
+    });
+}
+
+/// Up to L columns of an adjoint, from one on, as the row blocks are: the real parts of what it is the adjoint of, then the imaginary ones.
+#[inline(always)]
+fn columns_to_panel<T: Scalar, N: Real, const L: usize>(
+    adjoint: &Matrix<T>,
+    from: usize,
+    panel: &mut [[N; L]],
+) {
+    let p = adjoint.rows();
+    let (real, imaginary) = panel.split_at_mut(p);
+    for (b, place) in real.iter_mut().enumerate() {
+        let numbers = place.iter_mut().zip(&adjoint.row(b)[from..]);
+        numbers.for_each(|(place, x)| *place = N::rounded(x.real()));
+    }
+    for (b, place) in imaginary.iter_mut().enumerate() {
+        let numbers = place.iter_mut().zip(&adjoint.row(b)[from..]);
+        numbers.for_each(|(place, x)| *place = N::rounded(-x.imaginary()));
+    }
+}
+
+#[inline(always)]
+fn panel_to_columns<T: Scalar, N: Real, const L: usize>(
+    panel: &[[N; L]],
+    adjoint: &mut Matrix<T>,
+    from: usize,
+) {
+    let p = adjoint.rows();
+    for b in 0..p {
+        let row = &mut adjoint.row_mut(b)[from..];
+        if T::PLANES == 1 {
+            let places = row.iter_mut().zip(&panel[b]);
+            places.for_each(|(place, x)| *place = T::from_parts(x.widened(), 0.0));
+        } else {
+            let parts = panel[b].iter().zip(&panel[p + b]);
+            let places = row.iter_mut().zip(parts);
+            places.for_each(|(place, (x, y))| *place = T::from_parts(x.widened(), -y.widened()));
+        }
     }
 }
 
 #[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
+    use crate::data::{InMemory, WorkingSet};
     use crate::linalg;
-    use crate::matrices::{InMemory, WorkingSet};
     use crate::{Evaluation, MatrixSet, synthetic};
 
     /// A set, a B that is not its diagonalizer, and two directions.

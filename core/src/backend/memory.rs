@@ -1,410 +1,527 @@
-//! The working set whose matrices are all in memory, shared out among threads.
-
-mod answers;
-mod fitted;
-mod hessian;
-mod pairs;
-mod single;
-mod twins;
+//! The backend whose matrices are all in memory, shared among threads.
+//!
+//! Blocks are assigned to groups by the size of the set alone. A group sums over its blocks in order,
+//! and the sums of the groups are added in order: the same bits on one thread or many. Hessians are
+//! shared among threads by their row blocks instead, each of which is summed over all blocks in order.
 
 use std::sync::Arc;
 
+use super::block_state::{BlockState, Kept, Task, View};
+use super::hessian::RowPrecision;
+use super::request::{Request, Sums, Tables};
+use super::{Backend, Capabilities, Pairs};
 use crate::Error;
-use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, MomentSums, Steps};
-use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch};
-use crate::matrices::build::{self, weighted_mean};
-use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
-use crate::statistics::Statistics;
+use crate::data::{Block, Criterion, MatrixSet, Summary, groups, needs};
+use crate::linalg::kernels::{self, Real};
+use crate::linalg::{self, Matrix, Scalar, Singles, Triangle};
+use crate::memory::count_that_fits;
 use crate::threads::Workers;
-use fitted::Fitted;
-use single::SingleBlock;
+use crate::tuning::TUNING;
 
-/// The matrices Dⁱ in memory.
-///
-/// Blocks are dealt out to groups by the set's size alone. A group sums over its blocks in order,
-/// and the groups' sums are added in order: the same bits on one thread or many.
+/// Matrices in memory.
 ///
 /// ```
-/// use codiag::working::{InMemory, WorkingSet};
-/// use codiag::{Evaluation, Matrix, synthetic};
-/// let set = synthetic::noisy(50, 4, 0.1, 0);
-/// let mut working = InMemory::new(&set);
-/// working.reset(&Matrix::identity(4))?;
-/// let gradient = working.statistics()?.gradient;
-/// assert_eq!(gradient, Evaluation::at(&set, &Matrix::identity(4))?.gradient);
+/// use codiag::backend::{InMemory, diagonalize_with_backend};
+/// use codiag::{Matrix, Record, Settings, synthetic};
+/// use std::ops::ControlFlow;
+/// let mut set = InMemory::new(&synthetic::noisy(50, 4, 0.1, 0));
+/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let result = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
+/// assert!(result.status.converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct InMemory<T = f64> {
-    summary: Summary<T>,
-    constants: Arc<[f64]>,
-    groups: Vec<Group<T>>,
-    workers: Workers,
-    /// For least squares: the fit where the set stands.
-    fitted: Option<Fitted<T>>,
-    /// For steps of pairs: the components they are among, and the steps taken.
-    selected: Vec<usize>,
-    steps: Steps,
-}
-
-struct Group<T> {
-    blocks: Vec<TransformedBlock<T>>,
-    /// The matrices where the solver stands, if in single precision.
-    single: Vec<SingleBlock<T>>,
-    /// Kept from pass to pass, so that none allocates.
-    hessian: Recycled,
-}
-
-/// A block of the set, and its matrices where the solver stands.
-struct TransformedBlock<T> {
-    original: Arc<Block<T>>,
-    /// 1 / s_i, once the matrices have been balanced.
-    inverse_sizes: Vec<f64>,
-    /// Dⁱ, once the set stands somewhere.
-    transformed: Option<SymmetricBatch<Recycled, T>>,
-    /// What is known along the probed direction.
-    line: Option<LineTables<T>>,
-    /// For least squares: λⁱ, p rows of lanes.
-    diagonals: Vec<f64>,
-    /// Cⁱ A, once products of the exact Hessian have been asked for.
-    products: Vec<f64>,
-    /// The entries of Dⁱ between selected components, with room for the largest selection.
-    selected: Recycled,
-}
-
-struct LineTables<T> {
-    /// E Dⁱ + (E Dⁱ)ᴴ.
-    cross: SymmetricBatch<Recycled, T>,
-    /// E Dⁱ Eᴴ.
-    square: SymmetricBatch<Recycled, T>,
-}
-
-impl<T: Scalar> TransformedBlock<T> {
-    fn new(original: Arc<Block<T>>) -> Self {
-        Self {
-            original,
-            inverse_sizes: Vec::new(),
-            transformed: None,
-            line: None,
-            diagonals: Vec::new(),
-            products: Vec::new(),
-            selected: Recycled::default(),
-        }
-    }
-
-    /// Room for as many numbers as the block has, with multiples of the identity in lanes without a matrix.
-    fn room(original: &Block<T>, identity: f64) -> SymmetricBatch<Recycled, T> {
-        let mut room = SymmetricBatch::unwritten(original.size(), original.lanes());
-        room.fill_from(original.matrices, identity);
-        room
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.original.weights
-    }
-
-    /// Dⁱ.
-    fn d(&self) -> &SymmetricBatch<Recycled, T> {
-        self.transformed.as_ref().expect("reset comes first")
-    }
-
-    /// The entries of Dⁱ, row after row.
-    fn entries(&self) -> &[f64] {
-        self.d().entries()
-    }
-
-    /// D ← B C Bᴴ.
-    fn reset(&mut self, b: &Matrix<T>) {
-        let original = &*self.original;
-        let d = self
-            .transformed
-            .get_or_insert_with(|| Self::room(original, 1.0));
-        let task = kernels::Congruence {
-            transform: b,
-            input: original.entries(),
-            lanes: original.lanes(),
-            matrices: original.matrices,
-            square: d.entries_mut(),
-            cross: None,
-        };
-        kernels::congruence(task);
-    }
-
-    /// Prepares D(α) for all α along `e`.
-    fn probe(&mut self, e: &Matrix<T>) -> &LineTables<T> {
-        let original = &*self.original;
-        let line = self.line.get_or_insert_with(|| LineTables {
-            cross: Self::room(original, 0.0),
-            square: Self::room(original, 0.0),
-        });
-        let task = kernels::Congruence {
-            transform: e,
-            input: self
-                .transformed
-                .as_ref()
-                .expect("reset comes first")
-                .entries(),
-            lanes: original.lanes(),
-            matrices: original.matrices,
-            square: line.square.entries_mut(),
-            cross: Some(line.cross.entries_mut()),
-        };
-        kernels::congruence(task);
-        line
-    }
-
-    /// D ← S D(α) S along the probed direction.
-    fn advance(&mut self, alpha: f64, scale: &[f64]) {
-        let line = self.line.as_ref().expect("probe comes first");
-        let d = self.transformed.as_mut().expect("reset comes first");
-        let (cross, square, lanes) = (line.cross.entries(), line.square.entries(), d.lanes());
-        kernels::advance(d.entries_mut(), cross, square, lanes, alpha, scale);
-    }
-
-    /// The block's share of the point at α along the probed direction.
-    fn line_point(&self, criterion: Criterion, alpha: f64) -> LinePoint {
-        let line = self.line.as_ref().expect("probe comes first");
-        let (p, d) = (self.original.size(), self.entries());
-        let (cross, square) = (line.cross.entries(), line.square.entries());
-        kernels::line_point(criterion, p, d, cross, square, self.weights(), alpha)
-    }
-}
-
-/// What a pass does with each matrix: whether threads pay depends on it.
-#[derive(Clone, Copy)]
-enum Work {
-    /// Products with p×p matrices.
-    Products,
-    /// A few operations on each entry.
-    Entries,
-    /// Divisions and logarithms of the diagonal.
-    Diagonals,
-    /// A step of a pair among so many components.
-    Pair(usize),
-    /// All steps of so many components, applied to their rows.
-    Steps(usize),
-}
-
-impl Work {
-    /// The time it takes, in multiply-adds at full speed: rough figures, from the benches.
-    fn multiply_adds(self, n: usize, p: usize, planes: usize) -> usize {
-        match self {
-            Self::Products => planes * planes * n * p * p * p,
-            Self::Entries => 8 * planes * n * p * p,
-            Self::Diagonals => 50 * n * p,
-            Self::Pair(count) => 8 * planes * n * count,
-            Self::Steps(count) => planes * planes * n * p * count * count,
-        }
-    }
+pub struct InMemory<T: Scalar = f64> {
+    set: MatrixSet<T>,
+    pub(super) summary: Summary<T>,
+    blocks: Blocks<T, f64>,
 }
 
 impl<T: Scalar> InMemory<T> {
-    /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that
-    /// concerns D.
-    #[inline(never)] // see instances.rs
+    /// The matrices of a set, which are shared with it.
     pub fn new(set: &MatrixSet<T>) -> Self {
         let work = set.len() * T::PLANES.pow(2);
-        let workers = Workers::new(set.threads, work, set.dimension());
-        let constants = Arc::clone(&set.constants);
-        Self::of_blocks(set.blocks(), set.summary().clone(), constants, workers)
+        Self::with_workers(set, Workers::new(set.threads(), work, set.dimension()))
     }
 
-    pub(super) fn of_blocks(
-        blocks: &[Arc<Block<T>>],
-        summary: Summary<T>,
-        constants: Arc<[f64]>,
-        workers: Workers,
-    ) -> Self {
-        let lanes = blocks.iter().map(|b| b.lanes()).sum();
-        let groups = groups::deal::<T>(blocks.len(), lanes, summary.dimension());
-        let groups = groups.into_iter().map(|range| {
-            let blocks = blocks[range].iter().map(Arc::clone);
-            let blocks = blocks.map(TransformedBlock::new);
-            Group {
-                blocks: blocks.collect(),
-                single: Vec::new(),
-                hessian: Recycled::default(),
-            }
-        });
+    /// A set that is worked on by these threads.
+    pub(crate) fn with_workers(set: &MatrixSet<T>, workers: Workers) -> Self {
+        let summary = set.summary().clone();
+        let blocks = set.blocks().iter().map(Arc::clone).collect();
         Self {
-            groups: groups.collect(),
+            blocks: Blocks::new(blocks, &summary, workers),
             summary,
-            constants,
-            workers,
-            fitted: None,
-            selected: Vec::new(),
-            steps: Steps::default(),
+            set: set.clone(),
         }
     }
 
-    /// Whether the matrices stand where they are in single precision.
-    fn is_single(&self) -> bool {
-        self.groups.iter().any(|group| !group.single.is_empty())
-    }
-
-    /// What matrices in single precision are multiples of: a power of two near the norm of the matrices, so that their
-    /// squares stay within the range of single precision. The likelihood, whose sums are of ratios, needs none.
-    fn unit(&self) -> f64 {
-        match self.summary.criterion {
-            Criterion::Likelihood => 1.0,
-            _ => linalg::power_of_two_below(self.summary.constant.sqrt()),
-        }
-    }
-
-    /// The unit of the matrices in single precision; 1 if they are in double precision.
-    fn single_unit(&self) -> f64 {
-        if self.is_single() { self.unit() } else { 1.0 }
-    }
-
-    /// Whether no component has so much less power than another, in any matrix, that the digits of single precision
-    /// would not do.
-    fn is_narrow(&mut self) -> bool {
-        let p = self.dimension();
-        let work = |group: &mut Group<T>| {
-            if group.single.is_empty() {
-                let mut blocks = group.blocks.iter();
-                blocks.all(|block| single::will_do(p, block.entries(), block.original.lanes()))
-            } else {
-                group.single.iter().all(SingleBlock::will_do)
-            }
-        };
-        self.sum(Work::Diagonals, work, |all, group| *all &= *group)
+    /// The set of matrices.
+    pub(crate) fn set(&self) -> &MatrixSet<T> {
+        &self.set
     }
 
     pub(super) fn dimension(&self) -> usize {
         self.summary.dimension()
     }
 
-    /// The blocks of the Cⁱ, in order.
-    pub(super) fn originals(&self) -> impl Iterator<Item = &Block<T>> {
-        self.blocks().map(|block| &*block.original)
-    }
-
-    /// The chosen matrices as a set of their own, whose weights sum to 1 again, and what they summed
-    /// to before; None if that is zero.
-    pub fn sample_of(&self, chosen: impl Fn(usize) -> bool) -> Option<(f64, Self)> {
-        let p = self.dimension();
-        let places = self.originals().flat_map(|block| {
-            let lanes = 0..block.matrices;
-            lanes.map(move |lane| (block, lane))
-        });
-        let places = places.enumerate().filter(|(i, _)| chosen(*i));
-        let places: Vec<(&Block<T>, usize)> = places.map(|(_, place)| place).collect();
-        let total: f64 = places.iter().map(|(b, lane)| b.weights[*lane]).sum();
-        if total <= 0.0 {
-            return None;
+    /// How many threads are best used by several solves of the set, with one thread each, instead of
+    /// within one solve; no more than there is memory for.
+    pub(crate) fn concurrent_solves(&self) -> usize {
+        let (n, p) = (self.summary.len, self.dimension());
+        if T::PLANES * T::PLANES * n * p * p * p < TUNING.parallel_passes_from {
+            count_that_fits(self.blocks.workers.count(), needs::of_solve::<T>(n, p))
+        } else {
+            1
         }
-        let places_of_blocks: Vec<_> = places.chunks(Block::<T>::capacity(p)).collect();
-        let pick = |_, places: &&[_]| Arc::new(Block::pick(p, places, total));
-        let cost = Work::Entries.multiply_adds(places.len(), p, T::PLANES);
-        let workers = self.workers.if_worthwhile(cost);
-        let blocks = workers.map(&places_of_blocks, pick);
-        let summary = Summary {
-            criterion: self.summary.criterion,
-            len: places.len(),
-            mean: weighted_mean(p, &blocks, &self.workers),
-            constant: 0.0,
-            reduction: None,
-        };
-        let constants = vec![0.0; places.len()].into();
-        let workers = self.workers.clone();
-        Some((total, Self::of_blocks(&blocks, summary, constants, workers)))
     }
 
-    /// The set of some matrices of another, row after row, whose weights sum to 1; their determinants are not
-    /// known.
-    pub(crate) fn of_sample(
-        criterion: Criterion,
-        p: usize,
-        data: &[T],
-        weights: &[f64],
-        threads: Option<usize>,
-    ) -> Result<Self, Error> {
-        let options = SetOptions::default().criterion(criterion).threads(threads);
-        let mut blocks = build::gather(data, p, 0, &options)?;
-        build::deal_out(weights, &mut blocks);
-        let workers = Workers::new(threads, weights.len() * T::PLANES.pow(2), p);
-        let summary = Summary {
-            criterion,
-            len: weights.len(),
-            mean: weighted_mean(p, &blocks, &workers),
-            constant: 0.0,
-            reduction: None,
-        };
-        let blocks: Vec<Arc<Block<T>>> = blocks.into_iter().map(Arc::new).collect();
-        let constants = vec![0.0; weights.len()].into();
-        Ok(Self::of_blocks(&blocks, summary, constants, workers))
-    }
-
-    fn blocks(&self) -> impl Iterator<Item = &TransformedBlock<T>> {
-        self.groups.iter().flat_map(|group| &group.blocks)
-    }
-
-    /// Calls `work` on each group.
-    fn each(&mut self, kind: Work, work: impl Fn(&mut Group<T>) + Sync + Send) {
-        let cost = kind.multiply_adds(self.summary.len, self.dimension(), T::PLANES);
-        let workers = self.workers.if_worthwhile(cost);
-        workers.each(&mut self.groups, work);
-    }
-
-    /// Sums over the set what `work` makes of each group.
-    fn sum<R: Send>(
+    /// Sums over the transformed matrices what `work` makes of the entries and weights of each block,
+    /// at a cost of so many multiply-adds per matrix.
+    pub(super) fn sum_transformed<S: Send>(
         &mut self,
-        kind: Work,
-        work: impl Fn(&mut Group<T>) -> R + Sync + Send,
-        mut add: impl FnMut(&mut R, &R),
-    ) -> R {
-        let cost = kind.multiply_adds(self.summary.len, self.dimension(), T::PLANES);
-        let workers = self.workers.if_worthwhile(cost);
-        if workers.count() == 1 {
-            // The same without room for results that wait for each other.
-            let (first, others) = self.groups.split_first_mut().expect("a set has a group");
-            let mut total = work(first);
-            others
-                .iter_mut()
-                .for_each(|group| add(&mut total, &work(group)));
-            return total;
-        }
-        let mut slots: Vec<(&mut Group<T>, Option<R>)> =
-            self.groups.iter_mut().map(|g| (g, None)).collect();
-        workers.each(&mut slots, |(group, result)| *result = Some(work(group)));
-        let mut results = slots.into_iter().filter_map(|(_, result)| result);
-        let mut total = results.next().expect("a set has at least one group");
-        results.for_each(|result| add(&mut total, &result));
+        cost: usize,
+        work: impl Fn(&mut [f64], &[f64], usize) -> S + Sync + Send,
+        mut add: impl FnMut(&mut S, &S),
+    ) -> S {
+        let cost = T::PLANES * self.summary.len * cost;
+        let results = self.blocks.each_group(cost, |group| {
+            let one = |block: &mut Resident<T, f64>| {
+                let original = Arc::clone(&block.original);
+                let d = block.state.transformed_mut();
+                work(d, &original.weights, original.matrices)
+            };
+            group.iter_mut().map(one).collect::<Vec<S>>()
+        });
+        let mut results = results.into_iter().flatten();
+        let mut total = results.next().expect("a set has a block");
+        results.for_each(|part| add(&mut total, &part));
         total
     }
 
-    fn moments(&mut self, advance: Option<(f64, &[f64])>) -> Statistics<T> {
-        let (p, criterion) = (self.dimension(), self.summary.criterion);
-        let squared_unit = self.single_unit().powi(2);
-        let mut sums = self.sum(
-            Work::Entries,
-            |group| {
-                let mut sums = MomentSums::new(p);
-                for block in &mut group.single {
-                    if let Some((alpha, scale)) = advance {
-                        block.advance(alpha, scale);
-                    }
-                    block.add_moments(criterion, &mut sums);
-                }
-                if !group.single.is_empty() {
-                    return sums;
-                }
-                for block in &mut group.blocks {
-                    if let Some((alpha, scale)) = advance {
-                        block.advance(alpha, scale);
-                    }
-                    let (entries, weights) = (block.entries(), block.weights());
-                    kernels::accumulate_moments(criterion, p, entries, weights, &mut sums);
-                }
-                sums
-            },
-            MomentSums::add,
-        );
-        if squared_unit != 1.0 {
-            sums.gradient = sums.gradient.scaled(squared_unit);
-            sums.gamma = sums.gamma.scaled(squared_unit);
+    /// The transformed matrices have been moved to B pair by pair.
+    pub(super) fn move_to(&mut self, b: Matrix<T>) {
+        self.blocks.kept.move_to(b);
+    }
+
+    /// Whether single precision suffices for the transformed matrices: for a logarithm, the powers of
+    /// the components of each matrix must not be too different.
+    fn suits_single_precision(&mut self) -> bool {
+        let p = self.dimension();
+        if self.summary.criterion != Criterion::Likelihood {
+            return true;
         }
-        Statistics::new(criterion, sums.gradient, sums.gamma)
+        let results = self.blocks.each_group(0, |group| {
+            let mut blocks = group.iter();
+            blocks.all(|block| {
+                let lanes = block.original.lanes();
+                powers_are_similar(p, block.state.transformed(), lanes)
+            })
+        });
+        results.into_iter().all(|suits| suits)
+    }
+}
+
+/// Whether the powers of each matrix differ by no more than single precision can tell.
+fn powers_are_similar(p: usize, entries: &[f64], lanes: usize) -> bool {
+    let triangle = Triangle::new(p);
+    let diagonal = |a: usize| &entries[triangle.diagonal(a) * lanes..][..lanes];
+    let (mut least, mut most) = (diagonal(0).to_vec(), diagonal(0).to_vec());
+    for a in 1..p {
+        for ((x, least), most) in diagonal(a).iter().zip(&mut least).zip(&mut most) {
+            *least = least.min(*x);
+            *most = most.max(*x);
+        }
+    }
+    // False for NaN.
+    let mut ranges = least.iter().zip(&most);
+    ranges.all(|(least, most)| TUNING.single_max_power_ratio * least > *most)
+}
+
+impl<T: Scalar> Backend<T> for InMemory<T> {
+    fn summary(&self) -> &Summary<T> {
+        &self.summary
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
+        if self.blocks.is_new() && request.point().is_some() {
+            needs::check_blocks::<T>(self.summary.len, self.dimension())?;
+        }
+        self.blocks.evaluate(&self.summary, request, sums, || {
+            self.set.constants().to_vec()
+        })
+    }
+
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
+        let sample = self.set.sample(|i| i.is_multiple_of(step));
+        Ok(sample.map(|(_, sample)| Box::new(Self::new(&sample)) as Box<dyn Backend<T>>))
+    }
+
+    fn in_single_precision(&mut self, b: &Matrix<T>) -> Result<Option<Box<dyn Backend<T>>>, Error> {
+        let p = self.dimension();
+        if self.summary.criterion.is_least_squares() || p < TUNING.single_min_p {
+            return Ok(None);
+        }
+        // A request that transforms the matrices and sums next to nothing, if they are not there yet.
+        let transformed = Request::Hessian { b: b.clone() };
+        let reuse = self.blocks.kept.reuse(&transformed);
+        let task = Task::new(&transformed, self.summary.criterion, reuse);
+        let cost = self.blocks.cost(&self.summary, &task);
+        self.blocks.each_group(cost, |group| {
+            for block in group {
+                let original = Arc::clone(&block.original);
+                block.state.bring(&View::of(&original), &task);
+            }
+        });
+        self.blocks
+            .kept
+            .set(&transformed, self.summary.criterion, reuse);
+        if !self.suits_single_precision() {
+            return Ok(None);
+        }
+        let summary = &self.summary;
+        let (unit, constant) = match summary.criterion {
+            // Losses are those of the whole B.
+            Criterion::Likelihood => (1.0, summary.constant + 2.0 * linalg::log_abs_det(b)),
+            // A power of two, so that squares stay within the range of single precision.
+            _ => {
+                let unit = linalg::power_of_two_below(summary.constant.sqrt());
+                (unit, summary.constant / (unit * unit))
+            }
+        };
+        let half = linalg::product(b, &summary.mean);
+        let rounded = Summary {
+            criterion: summary.criterion,
+            len: summary.len,
+            mean: linalg::product_adjoint(&half, b).scaled(1.0 / unit),
+            constant,
+            reduction: None,
+        };
+        let blocks = self.blocks.groups.iter_mut().flatten();
+        let blocks = blocks.map(|block| {
+            let single =
+                SingleBlock::rounded::<T>(&block.original, block.state.transformed(), unit);
+            block.state = BlockState::default();
+            Arc::new(single)
+        });
+        let blocks = blocks.collect();
+        self.blocks.kept = Kept::default();
+        let workers = self.blocks.workers.clone();
+        Ok(Some(Box::new(InSinglePrecision {
+            blocks: Blocks::new(blocks, &rounded, workers),
+            summary: rounded,
+        })))
+    }
+
+    fn pairs(&mut self, b: &Matrix<T>) -> Result<Option<&mut dyn Pairs<T>>, Error> {
+        let request = Request::Hessian { b: b.clone() };
+        if !self.blocks.kept.reuse(&request).is_at_point() {
+            let point = Request::Point {
+                b: b.clone(),
+                update: None,
+                hessian: false,
+            };
+            self.evaluate(&point, &mut Sums::default())?;
+        }
+        Ok(Some(self))
+    }
+
+    fn as_in_memory(&self) -> Option<&InMemory<T>> {
+        Some(self)
+    }
+}
+
+/// Matrices in single precision.
+struct InSinglePrecision<T: Scalar> {
+    summary: Summary<T>,
+    blocks: Blocks<T, f32>,
+}
+
+impl<T: Scalar> Backend<T> for InSinglePrecision<T> {
+    fn summary(&self) -> &Summary<T> {
+        &self.summary
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            // Rounding errors of the matrices are independent: most of them cancel in a sum.
+            epsilon: f64::from(f32::EPSILON) / 16.0,
+            ..Capabilities::default()
+        }
+    }
+
+    fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
+        self.blocks.evaluate(&self.summary, request, sums, Vec::new)
+    }
+
+    fn sample(&mut self, _: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
+        Ok(None)
+    }
+}
+
+/// A precision in which blocks are kept.
+trait Precision: RowPrecision {
+    type Block<T: Scalar>: Send + Sync;
+
+    fn view<T: Scalar>(block: &Self::Block<T>) -> View<'_, T, Self>;
+}
+
+impl Precision for f64 {
+    type Block<T: Scalar> = Block<T>;
+
+    fn view<T: Scalar>(block: &Block<T>) -> View<'_, T> {
+        View::of(block)
+    }
+}
+
+impl Precision for f32 {
+    type Block<T: Scalar> = SingleBlock;
+
+    fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
+        View {
+            p: block.p,
+            entries: block.entries.numbers(),
+            weights: &block.weights,
+            matrices: block.matrices,
+            block: None,
+        }
+    }
+}
+
+/// A block of matrices in single precision.
+struct SingleBlock {
+    p: usize,
+    entries: Singles,
+    weights: Vec<f64>,
+    matrices: usize,
+}
+
+impl SingleBlock {
+    /// The transformed matrices of a block, divided by `unit`, a power of two.
+    fn rounded<T: Scalar>(block: &Block<T>, transformed: &[f64], unit: f64) -> Self {
+        let (p, matrices) = (block.size(), block.matrices);
+        let lanes = block.lanes().next_multiple_of(f32::LANES);
+        let triangle = Triangle::new(p);
+        let mut entries = Singles::of_len(T::PLANES * triangle.len() * lanes);
+        let rows = entries.numbers_mut().chunks_exact_mut(lanes);
+        let inverse = 1.0 / unit;
+        for (row, numbers) in rows.zip(transformed.chunks_exact(block.lanes())) {
+            let (own, padding) = row.split_at_mut(matrices);
+            let pairs = own.iter_mut().zip(numbers);
+            pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
+            padding.fill(0.0);
+        }
+        for a in 0..p {
+            let row = &mut entries.numbers_mut()[triangle.diagonal(a) * lanes..][..lanes];
+            row[matrices..].fill(1.0);
+        }
+        let mut weights = block.weights.clone();
+        weights.resize(lanes, 0.0);
+        Self {
+            p,
+            entries,
+            weights,
+            matrices,
+        }
+    }
+}
+
+/// A block, and what it keeps between requests.
+struct Resident<T: Scalar, R: Precision> {
+    original: Arc<R::Block<T>>,
+    state: BlockState<R>,
+}
+
+/// The blocks of a set, in groups.
+struct Blocks<T: Scalar, R: Precision> {
+    groups: Vec<Vec<Resident<T, R>>>,
+    kept: Kept<T>,
+    workers: Workers,
+    /// Sums of one group, for one thread.
+    spare: Sums<T>,
+}
+
+impl<T: Scalar, R: Precision> Blocks<T, R> {
+    fn new(blocks: Vec<Arc<R::Block<T>>>, summary: &Summary<T>, workers: Workers) -> Self {
+        let lanes = blocks.iter().map(|block| R::view::<T>(block).weights.len());
+        let groups = groups::deal::<T>(blocks.len(), lanes.sum(), summary.dimension());
+        let mut blocks = blocks.into_iter().map(|original| Resident {
+            original,
+            state: BlockState::default(),
+        });
+        let groups = groups.into_iter();
+        Self {
+            groups: groups
+                .map(|range| blocks.by_ref().take(range.len()).collect())
+                .collect(),
+            kept: Kept::default(),
+            workers,
+            spare: Sums::default(),
+        }
+    }
+
+    /// Whether nothing is kept yet.
+    fn is_new(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Multiply-adds of a pass over the set at full speed, roughly: whether several threads pay depends
+    /// on it.
+    fn cost(&self, summary: &Summary<T>, task: &Task<'_, T>) -> usize {
+        let (n, p, planes) = (summary.len, summary.dimension(), T::PLANES);
+        if task.transforms() {
+            planes * planes * n * p * p * p
+        } else if task.reads_all_entries() {
+            8 * planes * n * p * p
+        } else {
+            50 * n * p
+        }
+    }
+
+    fn evaluate(
+        &mut self,
+        summary: &Summary<T>,
+        request: &Request<T>,
+        sums: &mut Sums<T>,
+        constants: impl FnOnce() -> Vec<f64>,
+    ) -> Result<(), Error> {
+        let (p, criterion) = (summary.dimension(), summary.criterion);
+        let kept = std::mem::take(&mut self.kept);
+        let reuse = kept.reuse(request);
+        let mut task = Task::new(request, criterion, reuse).for_size(p);
+        let wants_hessian = match request {
+            Request::Point { hessian, .. } => *hessian,
+            Request::Hessian { .. } => true,
+            _ => false,
+        };
+        // Row blocks are shared among threads, and not summed for each group.
+        let by_rows = wants_hessian && !criterion.is_least_squares();
+        task.with_hessian &= !by_rows;
+        sums.begin_without_hessian(request, p);
+        if task.with_hessian {
+            sums.hessian.begin::<T>(p);
+        }
+        self.sum(summary, &task, sums)?;
+        if by_rows {
+            self.sum_hessian(summary, sums);
+        }
+        if let Request::Components { tables: true, .. } = request {
+            sums.tables = Some(self.tables(summary, &task, constants()));
+        }
+        self.kept = kept;
+        self.kept.set(request, criterion, reuse);
+        Ok(())
+    }
+
+    /// Sums over all blocks.
+    fn sum(
+        &mut self,
+        summary: &Summary<T>,
+        task: &Task<'_, T>,
+        sums: &mut Sums<T>,
+    ) -> Result<(), Error> {
+        let (p, with_hessian) = (summary.dimension(), task.with_hessian);
+        let cost = self.cost(summary, task);
+        let workers = self.workers.if_worthwhile(cost);
+        let work = |group: &mut Vec<Resident<T, R>>, sums: &mut Sums<T>| {
+            for block in group {
+                let view = R::view(&block.original);
+                block.state.evaluate(&view, task, sums)?;
+            }
+            Ok::<(), Error>(())
+        };
+        let begin = |sums: &mut Sums<T>| {
+            sums.begin_without_hessian(task.request, p);
+            if with_hessian {
+                sums.hessian.begin::<T>(p);
+            }
+        };
+        let (first, others) = self.groups.split_first_mut().expect("a set has a group");
+        if workers.count() == 1 {
+            work(first, sums)?;
+            for group in others {
+                begin(&mut self.spare);
+                work(group, &mut self.spare)?;
+                sums.add(&self.spare, with_hessian);
+            }
+            return Ok(());
+        }
+        let mut parts: Vec<Sums<T>> = others.iter().map(|_| Sums::default()).collect();
+        parts.iter_mut().for_each(begin);
+        let mut slots: Vec<_> = std::iter::once((first, &mut *sums))
+            .chain(others.iter_mut().zip(&mut parts))
+            .map(|(group, sums)| (group, sums, Ok(())))
+            .collect();
+        workers.each(&mut slots, |(group, sums, result)| {
+            *result = work(group, sums)
+        });
+        let results: Result<Vec<()>, Error> = slots.into_iter().map(|slot| slot.2).collect();
+        results?;
+        parts.iter().for_each(|part| sums.add(part, with_hessian));
+        Ok(())
+    }
+
+    /// The exact Hessian, shared among threads by its row blocks. Each number is summed over all blocks
+    /// in order.
+    fn sum_hessian(&mut self, summary: &Summary<T>, sums: &mut Sums<T>) {
+        let (n, p, function) = (
+            summary.len,
+            summary.dimension(),
+            summary.criterion.function(),
+        );
+        let cost = T::PLANES * T::PLANES * n * p * p * p;
+        let workers = self.workers.if_worthwhile(cost);
+        sums.hessian.work_on(&self.workers);
+        let rows = sums.hessian.unwritten::<T, R>(p);
+        let groups = p.div_ceil(R::LANES);
+        // Each task reads all matrices: a few are enough to keep all threads busy.
+        let tasks = match workers.count() {
+            1 => 1,
+            count => groups.min(2 * count),
+        };
+        let share = groups.div_ceil(tasks);
+        let len = rows.len() / groups * share;
+        let mut tasks: Vec<_> = rows.chunks_mut(len).enumerate().collect();
+        let blocks = &self.groups;
+        workers.each(&mut tasks, |(task, rows)| {
+            for (k, block) in blocks.iter().flatten().enumerate() {
+                let (first, begins) = (*task * share, k == 0);
+                let (d, weights) = (
+                    block.state.transformed(),
+                    R::view::<T>(&block.original).weights,
+                );
+                kernels::accumulate_groups(function, p, d, weights, first, rows, begins);
+            }
+        });
+    }
+
+    fn tables(&self, summary: &Summary<T>, task: &Task<'_, T>, mut constants: Vec<f64>) -> Tables {
+        let (n, p) = (summary.len, summary.dimension());
+        let mut powers = vec![0.0; n * p];
+        let (mut rows, mut rest) = (&mut powers[..], &mut constants[..]);
+        for block in self.groups.iter().flatten() {
+            let view = R::view(&block.original);
+            let (own, others) = rows.split_at_mut(view.matrices * p);
+            let (constants, others_constants) = rest.split_at_mut(view.matrices);
+            block.state.write_tables(&view, task, own, constants);
+            (rows, rest) = (others, others_constants);
+        }
+        Tables { powers, constants }
+    }
+
+    /// What `work` makes of each group, in order.
+    fn each_group<S: Send>(
+        &mut self,
+        cost: usize,
+        work: impl Fn(&mut Vec<Resident<T, R>>) -> S + Sync + Send,
+    ) -> Vec<S> {
+        let workers = self.workers.if_worthwhile(cost);
+        let mut slots: Vec<(&mut Vec<_>, Option<S>)> =
+            self.groups.iter_mut().map(|group| (group, None)).collect();
+        workers.each(&mut slots, |(group, result)| *result = Some(work(group)));
+        let results = slots.into_iter().filter_map(|(_, result)| result);
+        results.collect()
     }
 }

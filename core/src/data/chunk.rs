@@ -268,4 +268,3 @@ impl<T: Scalar> Summary<T> {
         }
     }
 }
-

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::Memory;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::npy::NpyError;
 use crate::settings::Method;
 

@@ -7,17 +7,18 @@
 
 use super::{SplitMix, eigen, frame};
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::backend::{Backend, COMBINATIONS_AT_ONCE, Request, Sums};
+use crate::data::Criterion;
+use crate::data::{MatrixSet, SetOptions};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
-use crate::matrices::{AT_ONCE, InMemory, MatrixSet, SetOptions, WorkingSet};
 
 /// Combinations whose energy is below this share of the largest are rounding.
 const SMALLEST: f64 = 1e-20;
 
 /// So many principal combinations of the matrices at most, each times its singular value, in descending order.
 pub(crate) fn combinations<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     most: usize,
 ) -> Result<Vec<Matrix<T>>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
@@ -82,19 +83,21 @@ fn packed<T: Scalar>(matrix: &Matrix<T>) -> impl Iterator<Item = f64> {
 }
 
 /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
-fn operate<T: Scalar>(set: &mut dyn WorkingSet<T>, rows: &Matrix) -> Result<Matrix, Error> {
+fn operate<T: Scalar>(set: &mut dyn Backend<T>, rows: &Matrix) -> Result<Matrix, Error> {
     let scale = entry_scale::<T>(set.summary().dimension());
     let mut out = Matrix::zeros(rows.rows(), rows.columns());
-    for first in (0..rows.rows()).step_by(AT_ONCE) {
-        let count = AT_ONCE.min(rows.rows() - first);
+    for first in (0..rows.rows()).step_by(COMBINATIONS_AT_ONCE) {
+        let count = COMBINATIONS_AT_ONCE.min(rows.rows() - first);
         let lanes = count.next_multiple_of(LANES);
         let mut matrices = vec![0.0; scale.len() * lanes];
-        let mut sums = vec![0.0; matrices.len()];
         for (entry, (numbers, scale)) in matrices.chunks_exact_mut(lanes).zip(&scale).enumerate() {
             let places = numbers.iter_mut().take(count).enumerate();
             places.for_each(|(k, x)| *x = rows[(first + k, entry)] * scale);
         }
-        set.correlate(&matrices, &mut sums)?;
+        let metric = None;
+        let mut sums = Sums::default();
+        set.evaluate(&Request::Correlate { metric, matrices }, &mut sums)?;
+        let sums = &sums.numbers;
         for k in 0..count {
             let places = out.row_mut(first + k).iter_mut().zip(&scale).enumerate();
             places.for_each(|(entry, (x, scale))| *x = sums[entry * lanes + k] / scale);
@@ -126,13 +129,12 @@ fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
 pub(crate) fn small_set<T: Scalar>(
     criterion: Criterion,
     combinations: &[Matrix<T>],
-) -> Result<InMemory<T>, Error> {
+) -> Result<MatrixSet<T>, Error> {
     let entries = combinations.iter().flat_map(Matrix::as_slice);
     let data: Vec<T> = entries.copied().collect();
     let options = SetOptions::default().criterion(criterion).threads(1);
     let (count, p) = (combinations.len(), combinations[0].rows());
-    let set = MatrixSet::with_options(&data, count, p, &options)?;
-    Ok(InMemory::new(&set))
+    MatrixSet::with_options(&data, count, p, &options)
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 //!
 //! The principal combinations of the matrices make a small set whose fit is close to that of all.
 //! Generalized eigenvectors of two of them, the answer if the set is exact, are refined by U-WEDGE;
-//! of several such pairs the one of lowest loss is taken, and fitted to the small set.
+//! of several such pairs the one of lowest loss is taken.
 
 use super::combinations::{combinations, small_set};
 use super::{SplitMix, eigen};
 use crate::Error;
-use crate::least_squares::{Levenberg, Point, diagonalizer, stopping_measure, wedge};
+use crate::backend::{Backend, InMemory, Request, Sums};
+use crate::data::MatrixSet;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{InMemory, WorkingSet};
+use crate::objective::least_squares::{diagonalizer, wedge};
 
 /// Combinations at most.
 const MOST: usize = 64;
@@ -18,20 +19,20 @@ const FIRST_WEDGES: usize = 2;
 const WEDGES: usize = 8;
 /// Once a step brings the loss down by less than this share, the next ones will hardly bring more.
 const WORTHWHILE: f64 = 0.1;
-/// Gauss–Newton steps on the small set at most.
-const STEPS: usize = 30;
-/// ĝ on the small set: beyond it, the start gains nothing.
-const TOLERANCE: f64 = 1e-3;
 
 /// The start; other seeds begin with other pairs of combinations.
-pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
+pub(super) fn start<T: Scalar>(
+    set: &mut dyn Backend<T>,
+    seed: u64,
+) -> Result<(Matrix<T>, Option<MatrixSet<T>>), Error> {
     let p = set.summary().dimension();
     let combinations = combinations(set, p.min(MOST))?;
     let mut best: Option<(f64, Matrix<T>)> = None;
     if combinations.is_empty() {
-        return Ok(Matrix::identity(p));
+        return Ok((Matrix::identity(p), None));
     }
-    let mut small = small_set(set.summary().criterion, &combinations)?;
+    let small_set = small_set(set.summary().criterion, &combinations)?;
+    let mut small = InMemory::new(&small_set);
     for b in candidates(&combinations, &set.summary().mean, seed)? {
         let (loss, b) = refined(&mut small, b, FIRST_WEDGES)?;
         if best.as_ref().is_none_or(|(lowest, _)| loss < *lowest) {
@@ -40,7 +41,8 @@ pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result
     }
     let (_, b) = best.expect("the eigenvectors of one combination are always a candidate");
     let (_, b) = refined(&mut small, b, WEDGES)?;
-    fitted(&mut small, b)
+    let b = diagonalizer(&linalg::inverse_by_elimination(&b)).unwrap_or(b);
+    Ok((b, Some(small_set)))
 }
 
 /// Bs to try: generalized eigenvectors of two combinations, of the mean and one if the mean is positive
@@ -87,11 +89,16 @@ fn refined<T: Scalar>(
     steps: usize,
 ) -> Result<(f64, Matrix<T>), Error> {
     let criterion = set.summary().criterion;
-    let mut here = b;
+    let (mut here, mut sums) = (b, Sums::default());
     let mut best = (f64::INFINITY, here.clone());
     for step in 0..=steps {
-        let captured = set.reset(&here)?;
-        let loss = criterion.loss(set.summary(), captured, 0.0);
+        let request = Request::Point {
+            b: here.clone(),
+            update: None,
+            hessian: false,
+        };
+        set.evaluate(&request, &mut sums)?;
+        let loss = criterion.loss(set.summary(), sums.numbers[0], 0.0);
         let worthwhile = loss < (1.0 - WORTHWHILE) * best.0 && loss > f64::EPSILON;
         if loss < best.0 {
             best = (loss, here.clone());
@@ -99,7 +106,8 @@ fn refined<T: Scalar>(
         if step == steps || step > FIRST_WEDGES && !worthwhile {
             break;
         }
-        let e = wedge::direction(&set.wedge_sums()?);
+        set.evaluate(&Request::Wedge { b: here.clone() }, &mut sums)?;
+        let e = wedge::direction(&wedge::sums(&sums.moments));
         let next = wedge::uwedge(&here, &e).map(|b| linalg::inverse_by_elimination(&b));
         let Some(next) = next.and_then(|a| diagonalizer(&a)) else {
             break;
@@ -107,21 +115,4 @@ fn refined<T: Scalar>(
         here = next;
     }
     Ok(best)
-}
-
-/// The fit of the small set.
-fn fitted<T: Scalar>(set: &mut InMemory<T>, b: Matrix<T>) -> Result<Matrix<T>, Error> {
-    let b = diagonalizer(&linalg::inverse_by_elimination(&b)).unwrap_or(b);
-    let mut here = Point::at(set, b)?;
-    let mut levenberg = Levenberg::new(true);
-    for _ in 0..STEPS {
-        if stopping_measure(&here.statistics, set.summary().constant) <= TOLERANCE {
-            break;
-        }
-        match levenberg.step(set, &here)? {
-            Some(taken) => here = taken.point,
-            None => break,
-        }
-    }
-    Ok(here.b)
 }

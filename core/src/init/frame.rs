@@ -11,36 +11,51 @@
 
 use super::eigen;
 use crate::Error;
+use crate::backend::{Backend, Request, Summary, Sums};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
-use crate::matrices::WorkingSet;
 
 /// T for which Σ_i w_i T Cⁱ Tᴴ / s_i = I, where the sizes s_i = tr(C̄⁻¹ Cⁱ)/p take the scale of single matrices away. The axes
-/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates, and the signs are those of Σ_i w_i (1 − 1/s_i)² Cⁱ.
-pub(super) fn whitening<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
-    let whitener = whitener(&set.summary().mean)?;
-    let inverse_mean = linalg::product(&whitener.adjoint(), &whitener);
-    let balanced = set.balance(&inverse_mean)?;
-    let whitener = self::whitener(&balanced.mean)?;
+/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates, and the signs are those of
+/// Σ_i w_i (1 − 1/s_i)² Cⁱ. Also C̄⁻¹, the metric of the sizes.
+pub(super) fn whitening<T: Scalar>(
+    set: &mut dyn Backend<T>,
+) -> Result<(Matrix<T>, Matrix<T>), Error> {
+    let inverse_mean = inverse_mean(set.summary())?;
+    let (mut sums, p) = (Sums::default(), inverse_mean.rows());
+    set.evaluate(
+        &Request::Balance {
+            metric: inverse_mean.clone(),
+        },
+        &mut sums,
+    )?;
+    let (mean, spread) = (sums.packed_matrix(0, p), sums.packed_matrix(1, p));
+    let whitener = self::whitener(&mean)?;
     let mut excess = set.summary().mean.clone();
-    linalg::add_multiple(excess.as_mut_slice(), -1.0, balanced.mean.as_slice());
+    linalg::add_multiple(excess.as_mut_slice(), -1.0, mean.as_slice());
     let half = linalg::product(&whitener, &excess);
     let (_, axes) = eigen(&linalg::product_adjoint(&half, &whitener))?;
-    Ok(with_signs_of(
-        &balanced.spread,
-        linalg::product(&axes, &whitener),
-    ))
+    let axes = with_signs_of(&spread, linalg::product(&axes, &whitener));
+    Ok((axes, inverse_mean))
+}
+
+/// C̄⁻¹.
+pub(super) fn inverse_mean<T: Scalar>(summary: &Summary<T>) -> Result<Matrix<T>, Error> {
+    let whitener = whitener(&summary.mean)?;
+    Ok(linalg::product(&whitener.adjoint(), &whitener))
 }
 
 /// A unitary T: eigenvectors of Σ_i w_i Cⁱ Cⁱ.
-pub(super) fn rotation<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
+pub(super) fn rotation<T: Scalar>(set: &mut dyn Backend<T>) -> Result<Matrix<T>, Error> {
     let axes = principal_axes(set)?;
-    with_intrinsic_signs(set, axes)
+    with_intrinsic_signs(set, axes, None)
 }
 
 /// Eigenvectors of Σ_i w_i Cⁱ Cⁱ, of any sign.
-pub(super) fn principal_axes<T: Scalar>(set: &mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error> {
-    Ok(eigen(&set.second_moment()?)?.1)
+pub(super) fn principal_axes<T: Scalar>(set: &mut dyn Backend<T>) -> Result<Matrix<T>, Error> {
+    let mut sums = Sums::default();
+    set.evaluate(&Request::SecondMoment, &mut sums)?;
+    Ok(eigen(&sums.moments.gradient)?.1)
 }
 
 /// The inverse of the Cholesky factor, which does not depend on the units of the channels.
@@ -51,8 +66,9 @@ fn whitener<T: Scalar>(mean: &Matrix<T>) -> Result<Matrix<T>, Error> {
 
 /// Rows of B with signs (phases) that make Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² positive, Dⁱ = B Cⁱ Bᴴ.
 pub(super) fn with_intrinsic_signs<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     b: Matrix<T>,
+    metric: Option<Matrix<T>>,
 ) -> Result<Matrix<T>, Error> {
     let p = b.rows();
     // ⟨Cⁱ, S⟩ = Dⁱ_00 for S = b₀ᴴ b₀: the first of a group of matrices, the others are zero.
@@ -67,9 +83,9 @@ pub(super) fn with_intrinsic_signs<T: Scalar>(
             rows[triangle.len() + entry][0] = x.imaginary();
         }
     }
-    let mut sums = vec![0.0; matrices.len()];
-    set.correlate(&matrices, &mut sums)?;
-    let sums: Vec<f64> = sums.iter().step_by(LANES).copied().collect();
+    let mut sums = Sums::default();
+    set.evaluate(&Request::Correlate { metric, matrices }, &mut sums)?;
+    let sums: Vec<f64> = sums.numbers.iter().step_by(LANES).copied().collect();
     let image: Matrix<T> = unpacked(p, &sums);
     Ok(with_signs_of(&image, b))
 }
@@ -92,8 +108,8 @@ fn with_signs_of<T: Scalar>(m: &Matrix<T>, mut b: Matrix<T>) -> Matrix<T> {
 #[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
-    use crate::matrices::InMemory;
-    use crate::start::SplitMix;
+    use crate::backend::InMemory;
+    use crate::init::SplitMix;
     use crate::{Criterion, MatrixSet, SetOptions, c64, synthetic};
 
     /// The matrices Q Cⁱ Qᴴ of a real set.
@@ -116,7 +132,7 @@ mod tests {
     fn assert_equivariant<T: Scalar>(
         criterion: Criterion,
         q: &Matrix<T>,
-        frame: impl Fn(&mut dyn WorkingSet<T>) -> Result<Matrix<T>, Error>,
+        frame: impl Fn(&mut dyn Backend<T>) -> Result<Matrix<T>, Error>,
     ) {
         let p = q.rows();
         let plain = synthetic::noisy(30, p, 0.5, 3);
@@ -144,10 +160,10 @@ mod tests {
     #[test]
     fn whitened_frames_follow_any_mixing_of_the_channels() {
         assert_equivariant(Criterion::Likelihood, &random::<f64>(6), |set| {
-            whitening(set)
+            Ok(whitening(set)?.0)
         });
         assert_equivariant(Criterion::Likelihood, &random::<c64>(6), |set| {
-            whitening(set)
+            Ok(whitening(set)?.0)
         });
     }
 

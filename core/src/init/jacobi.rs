@@ -3,12 +3,12 @@
 //! A sweep goes in rounds, as a tournament does: in each, every component is in one pair, and in all of them it has met every
 //! other once. The rotations of a round do not depend on each other.
 
+use super::rotation::rotation as best_rotation;
+use crate::backend::PairStep;
 use crate::linalg::kernels::{
     ROUND_LANES, RotatedPair, RotationSums, dispatch, rotate_round, rotation_sums_of_round,
 };
 use crate::linalg::{Matrix, Scalar, Singles, SymmetricBatch, Triangle};
-use crate::matrices::PairStep;
-use crate::pairwise::jacobi;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -68,7 +68,7 @@ impl<T: Scalar> Few<T> {
             steps.clear();
             for (pair, sums) in pairs.iter_mut().zip(&sums) {
                 if pair.a < self.used
-                    && let Some((step, size)) = jacobi::step(*sums, smallest)
+                    && let Some((step, size)) = best_rotation(*sums, smallest)
                     && let PairStep::Rotation { cosine, sine } = step
                 {
                     largest = largest.max(size);
@@ -112,8 +112,8 @@ fn tournament(size: usize, round: usize) -> impl Iterator<Item = (usize, usize)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::init::SplitMix;
     use crate::linalg::{self, c64, product, product_adjoint};
-    use crate::start::SplitMix;
 
     #[test]
     fn every_component_meets_every_other_once() {

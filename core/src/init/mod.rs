@@ -1,23 +1,27 @@
 //! Where the iteration starts.
 
 mod combinations;
-mod fitted;
+mod fit;
 mod frame;
-mod probes;
-mod rounds;
+mod jacobi;
+mod rotation;
+mod sketch;
 mod spectral;
 
-pub(crate) use combinations::{combinations, small_set};
+pub(crate) use rotation::rotation as jacobi_rotation;
+
+use combinations::{combinations, small_set};
 
 use crate::Error;
+use crate::backend::{Backend, Summary};
+use crate::data::{Criterion, MatrixSet};
 use crate::error::StartProblem;
 use crate::linalg::{self, Matrix, Scalar, c64};
-use crate::matrices::{Summary, WorkingSet};
 use crate::settings::Start;
 
 /// The start asked for, in the set's reduced coordinates.
 pub(crate) fn start<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     choice: &Start,
     orthogonal: bool,
 ) -> Result<Matrix<T>, Error> {
@@ -26,10 +30,11 @@ pub(crate) fn start<T: Scalar>(
         Start::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
         Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
         Start::Identity => Ok(Matrix::identity(summary.dimension())),
-        Start::Spectral if summary.criterion.fits_originals() => fitted::start(set, 0),
-        Start::Spectral if summary.criterion.requires_rotations() => Ok(rotation(set, 0)?.0),
+        Start::Spectral if summary.criterion != Criterion::Likelihood => {
+            Ok(principal_start(set, 0, false)?.0)
+        }
         // In the gauge of unit columns, too, only the eigenvectors remain.
-        Start::Whitener if summary.criterion.fits_originals() => mean_eigenvectors(summary),
+        Start::Whitener if summary.criterion.is_least_squares() => mean_eigenvectors(summary),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
         Start::Whitener if orthogonal => mean_eigenvectors(summary),
         Start::Spectral if orthogonal => frame::principal_axes(set),
@@ -38,13 +43,46 @@ pub(crate) fn start<T: Scalar>(
     }
 }
 
-/// The spectral start over rotations, or a further one, and the share of the set's energy that a few principal
-/// combinations of it hold.
-pub(crate) fn rotation<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+/// A few principal combinations of a set, whose minimizers are close to its own.
+pub(crate) struct SmallSet<T> {
+    pub set: MatrixSet<T>,
+}
+
+/// Number of principal combinations for the Frobenius criterion, of a set of at least
+/// `MIN_SET_TO_COMBINATIONS` times as many matrices.
+const COMBINATIONS: usize = 16;
+const MIN_SET_TO_COMBINATIONS: usize = 4;
+/// They are made by O(np²) flops: with fewer components that is no less than they save.
+const MIN_COMPONENTS: usize = 16;
+/// Minimum fraction of the energy that the combinations of the start hold.
+const MIN_ENERGY_FRACTION: f64 = 0.95;
+
+/// The spectral start of the Frobenius criterion or of least squares, or the `k`-th further one; with
+/// the set on which it may be improved, if that is `wanted`.
+pub(crate) fn principal_start<T: Scalar>(
+    set: &mut dyn Backend<T>,
     k: u64,
-) -> Result<(Matrix<T>, f64), Error> {
-    spectral::rotation(set, k)
+    wanted: bool,
+) -> Result<(Matrix<T>, Option<SmallSet<T>>), Error> {
+    if set.summary().criterion.is_least_squares() {
+        let (b, set) = fit::start(set, k)?;
+        return Ok((b, set.map(|set| SmallSet { set })));
+    }
+    let (b, energy) = spectral::rotation(set, k)?;
+    let (n, p) = (set.summary().len, set.summary().dimension());
+    let applies = wanted
+        && n >= MIN_SET_TO_COMBINATIONS * COMBINATIONS
+        && p >= MIN_COMPONENTS
+        && energy >= MIN_ENERGY_FRACTION;
+    if !applies {
+        return Ok((b, None));
+    }
+    let combinations = combinations(set, COMBINATIONS)?;
+    if combinations.is_empty() {
+        return Ok((b, None));
+    }
+    let set = small_set(Criterion::Frobenius, &combinations)?;
+    Ok((b, Some(SmallSet { set })))
 }
 
 /// A given complex B in the numbers of a set, which must be complex too.
@@ -57,24 +95,20 @@ pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Err
     Ok(Matrix::from_fn(b.rows(), b.columns(), entry))
 }
 
-/// Further starts, all different: some components of the best point so far, mixed; for other criteria and
-/// over rotations, principal combinations reached from other directions.
+/// Further starts of the likelihood, all different: some components of the best point so far, mixed; over
+/// rotations, a random rotation of the intrinsic axes.
 pub(crate) fn restart<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     k: usize,
     orthogonal: bool,
     best: &Matrix<T>,
 ) -> Result<Matrix<T>, Error> {
-    if set.summary().criterion.fits_originals() {
-        return fitted::start(set, k as u64);
-    }
-    if set.summary().criterion.requires_rotations() {
-        return Ok(rotation(set, k as u64)?.0);
-    }
     if !orthogonal {
         let summary = set.summary();
         let gauge = summary.criterion.gauge(best, &summary.mean);
-        let best = frame::with_intrinsic_signs(set, best.clone().scale_rows(&gauge))?;
+        let best = best.clone().scale_rows(&gauge);
+        let metric = Some(frame::inverse_mean(set.summary())?);
+        let best = frame::with_intrinsic_signs(set, best, metric)?;
         return Ok(mixed(best, k as u64));
     }
     // A rotation of the intrinsic axes by the exponential of a deterministic antihermitian matrix.

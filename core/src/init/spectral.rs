@@ -15,15 +15,15 @@
 //! size s_i = tr(C̄⁻¹Cⁱ)/p. The random S are drawn in intrinsic coordinates ([`frame`]), so that the start depends neither on
 //! the units and the order of the channels nor on how they are mixed.
 
-use super::rounds::Few;
-use super::{eigen, frame, probes};
+use super::jacobi::Few;
+use super::{eigen, frame, sketch};
 use crate::Error;
+use crate::backend::{Backend, COMBINATIONS_AT_ONCE, Request, Sums};
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
 use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch, Triangle};
-use crate::matrices::{AT_ONCE, WorkingSet};
 
 /// Combinations at most.
-pub(super) const MOST: usize = AT_ONCE;
+pub(super) const MOST: usize = COMBINATIONS_AT_ONCE;
 /// Angles below this are not worth a rotation.
 const LEAST_ANGLE: f64 = 0.003;
 /// A sweep without a larger sine is the last: the next would have its square.
@@ -42,20 +42,20 @@ const FIRST_ANGLE: f64 = 0.1;
 const SHARE: f64 = 0.3;
 
 /// The start; other seeds end in other combinations.
-pub(super) fn start<T: Scalar>(set: &mut dyn WorkingSet<T>, seed: u64) -> Result<Matrix<T>, Error> {
-    let frame = frame::whitening(set)?;
-    let (rotation, _) = common_rotation(set, &frame, true, seed)?;
+pub(super) fn start<T: Scalar>(set: &mut dyn Backend<T>, seed: u64) -> Result<Matrix<T>, Error> {
+    let (frame, metric) = frame::whitening(set)?;
+    let (rotation, _) = common_rotation(set, &frame, Some(metric), seed)?;
     Ok(linalg::product(&rotation, &frame))
 }
 
 /// The start over rotations: the same without whitening, for sets that need not be positive definite. With
 /// it comes the share of the set's energy that the combinations hold.
 pub(super) fn rotation<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let frame = frame::rotation(set)?;
-    let (rotation, energy) = common_rotation(set, &frame, false, seed)?;
+    let (rotation, energy) = common_rotation(set, &frame, None, seed)?;
     let rotation = linalg::product(&rotation, &frame);
     let whole = set.summary().constant;
     let share = if whole > 0.0 { energy / whole } else { 1.0 };
@@ -65,25 +65,28 @@ pub(super) fn rotation<T: Scalar>(
 /// The rotation that makes a few combinations of the matrices, in the coordinates of a frame T, most diagonal together, and the
 /// energy of the matrices that they hold if T is a rotation.
 fn common_rotation<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    set: &mut dyn Backend<T>,
     frame: &Matrix<T>,
-    whitened: bool,
+    metric: Option<Matrix<T>>,
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     // No more than there are, less one where their mean is taken away: the others would be rounding.
     let numbers = T::PLANES * Triangle::new(p).len() - (T::PLANES - 1) * p;
-    let independent = n.min(numbers) - usize::from(whitened);
+    let independent = n.min(numbers) - usize::from(metric.is_some());
     let count = MOST.min(independent).max(1);
     // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where whitened Dⁱ = T Cⁱ Tᴴ / s_i have the mean I: as the S have no trace then, the sum is that without I. The
     // Dⁱ are never formed, for ⟨Dⁱ, S⟩ = ⟨Cⁱ, Tᴴ S T⟩ / s_i, and the combinations are transformed last, together with their first rotation.
-    let probes = if whitened {
-        probes::traceless(frame, count, seed)
+    let probes = if metric.is_some() {
+        sketch::traceless(frame, count, seed)
     } else {
-        probes::any(frame, count, seed)
+        sketch::any(frame, count, seed)
     };
+    let matrices = probes.entries().to_vec();
+    let mut sums = Sums::default();
+    set.evaluate(&Request::Correlate { metric, matrices }, &mut sums)?;
     let mut combinations = Combinations::<T>::unwritten(p, MOST);
-    set.correlate(probes.entries(), combinations.entries_mut())?;
+    combinations.entries_mut().copy_from_slice(&sums.numbers);
     weigh(&probes, &mut combinations);
     let energy = energy(&combinations);
     let half = linalg::product(frame, &combinations.matrix(0));
@@ -217,8 +220,8 @@ fn times(row: &Row, matrix: &Square) -> Row {
 #[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
-    use crate::matrices::InMemory;
-    use crate::start::SplitMix;
+    use crate::backend::InMemory;
+    use crate::init::SplitMix;
     use crate::synthetic::{Synthetic, amari_distance};
     use crate::{Criterion, MatrixSet};
 

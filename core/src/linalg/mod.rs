@@ -59,6 +59,11 @@ pub fn scalars<T: Scalar>(numbers: &[f64]) -> &[T] {
     bytemuck::cast_slice(numbers)
 }
 
+/// Real numbers as the numbers that are made of them, to be changed.
+pub fn scalars_mut<T: Scalar>(numbers: &mut [f64]) -> &mut [T] {
+    bytemuck::cast_slice_mut(numbers)
+}
+
 /// The same as [`reals`], to be changed.
 pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)

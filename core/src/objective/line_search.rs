@@ -1,13 +1,14 @@
-//! How far to go along a direction.
+//! Line searches: backtracking, and the minimizer along a line.
 //!
-//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic in α, known once the direction is probed. So
-//! the loss along it, and its derivatives, cost O(np) and one p×p determinant: next to nothing beside
-//! the O(np³) of a pass.
+//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic in α, known once the direction has been
+//! evaluated. The loss along the line and its derivatives then cost O(np) and one p×p determinant.
+//! See Nocedal & Wright, Numerical Optimization, chapter 3.
 
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::backend::{Backend, LinePoint, Request, Sums};
+use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::WorkingSet;
+use crate::tuning::TUNING;
 
 /// The loss at one α, relative to that at α = 0, and its derivatives.
 #[derive(Clone, Copy, Debug)]
@@ -19,31 +20,55 @@ pub(crate) struct Trial {
     pub second: f64,
 }
 
-/// The loss along a probed direction.
+/// Safeguards of the search for a minimizer: maximum number of evaluations, relative width at which a
+/// bracket counts as a point, and the largest α.
+const MAX_EVALUATIONS: usize = 40;
+const MIN_BRACKET: f64 = 1e-10;
+const MAX_ALPHA: f64 = 1e3;
+
+/// The loss along a line.
 pub(crate) struct Line<'a, T: Scalar> {
-    set: &'a mut dyn WorkingSet<T>,
+    backend: &'a mut dyn Backend<T>,
+    sums: &'a mut Sums<T>,
+    b: &'a Matrix<T>,
     e: &'a Matrix<T>,
     criterion: Criterion,
     determinant: Determinant,
     start: Trial,
-    /// What the criterion sums over the diagonals, at α = 0.
+    /// Σ_i w_i Σ_a φ(Dⁱ_aa) at α = 0.
     diagonal_sum: f64,
+    full_step: LinePoint,
+    /// How the mean powers change with α: linearly, and quadratically.
+    power_changes: Vec<f64>,
     /// Changes of the loss smaller than this are rounding.
     pub noise: f64,
 }
 
 impl<'a, T: Scalar> Line<'a, T> {
-    /// The line along `e`, which `set` has been asked to probe.
-    pub fn new(set: &'a mut dyn WorkingSet<T>, e: &'a Matrix<T>) -> Result<Self, Error> {
-        let criterion = set.summary().criterion;
+    /// The line through B along E: one pass over the set.
+    pub fn new(
+        backend: &'a mut dyn Backend<T>,
+        b: &'a Matrix<T>,
+        e: &'a Matrix<T>,
+        sums: &'a mut Sums<T>,
+    ) -> Result<Self, Error> {
+        let (request, p) = (
+            Request::Line {
+                b: b.clone(),
+                e: e.clone(),
+            },
+            e.rows(),
+        );
+        backend.evaluate(&request, sums)?;
+        let (point, full_step) = (sums.line_point(2 * p), sums.line_point(2 * p + 3));
+        let summary = backend.summary();
+        let criterion = summary.criterion;
         let determinant = Determinant::new(e);
-        let point = set.line_point(0.0)?;
-        let noise = criterion.rounding(e.rows(), point.sum);
+        let noise = criterion.rounding(p, point.sum);
+        let noise = noise * backend.capabilities().epsilon / f64::EPSILON;
         let at_start = determinant.at(e, 0.0, noise);
-        let (_, first, second) = criterion.along(set.summary(), point.sum, point, at_start);
+        let (_, first, second) = criterion.along(summary, point.sum, point, at_start);
         Ok(Self {
-            set,
-            e,
             criterion,
             determinant,
             start: Trial {
@@ -53,7 +78,13 @@ impl<'a, T: Scalar> Line<'a, T> {
                 second,
             },
             diagonal_sum: point.sum,
+            full_step,
+            power_changes: sums.numbers[..2 * p].to_vec(),
             noise,
+            backend,
+            sums,
+            b,
+            e,
         })
     }
 
@@ -68,8 +99,15 @@ impl<'a, T: Scalar> Line<'a, T> {
                 second: 0.0,
             });
         }
-        let point = self.set.line_point(alpha)?;
-        let summary = self.set.summary();
+        let point = if alpha == 1.0 {
+            self.full_step
+        } else {
+            let (b, e) = (self.b.clone(), self.e.clone());
+            let request = Request::LinePoint { b, e, alpha };
+            self.backend.evaluate(&request, self.sums)?;
+            self.sums.line_point(0)
+        };
+        let summary = self.backend.summary();
         let (change, first, second) =
             self.criterion
                 .along(summary, self.diagonal_sum, point, determinant);
@@ -81,13 +119,22 @@ impl<'a, T: Scalar> Line<'a, T> {
         })
     }
 
+    /// The factors of the rows that keep the mean powers at 1 after a step of length α.
+    pub fn scale(&self, alpha: f64) -> Vec<f64> {
+        let (linear, quadratic) = self.power_changes.split_at(self.e.rows());
+        let powers = linear.iter().zip(quadratic);
+        powers
+            .map(|(x, y)| self.criterion.gauge_after(alpha * (x + alpha * y)))
+            .collect()
+    }
+
     /// Whether a trial is lower than the start, or, where rounding hides the difference, flatter.
     fn is_descent(&self, trial: &Trial) -> bool {
         let flatter = trial.first.abs() < self.start.first.abs();
         trial.change < -self.noise || trial.change <= self.noise && flatter
     }
 
-    /// The paper's search: α = 1, ½, ¼ … until the loss decreases.
+    /// Backtracking: α = 1, ½, ¼ … until the loss decreases.
     pub fn backtrack(&mut self, halvings: usize) -> Result<Option<Trial>, Error> {
         let mut alpha = 1.0;
         for _ in 0..halvings.max(1) {
@@ -108,7 +155,7 @@ impl<'a, T: Scalar> Line<'a, T> {
         let (mut low, mut high) = (0.0, f64::INFINITY);
         let mut best: Option<Trial> = None;
         let mut alpha = guess;
-        for _ in 0..40 {
+        for _ in 0..MAX_EVALUATIONS {
             let point = self.at(alpha)?;
             let descends = self.is_descent(&point);
             if descends && best.is_none_or(|b| point.change < b.change) {
@@ -131,7 +178,7 @@ impl<'a, T: Scalar> Line<'a, T> {
             } else {
                 2.0 * alpha
             };
-            if high - low <= 1e-10 * alpha || alpha > 1e3 {
+            if high - low <= MIN_BRACKET * alpha || alpha > MAX_ALPHA {
                 break;
             }
         }
@@ -158,9 +205,6 @@ struct Determinant {
     radius: f64,
 }
 
-/// What a series leaves out may be this share of what is rounding.
-const LEFT_OUT: f64 = 0.01;
-
 impl Determinant {
     fn new<T: Scalar>(e: &Matrix<T>) -> Self {
         let square = linalg::product(e, e);
@@ -183,7 +227,7 @@ impl Determinant {
 
     fn at<T: Scalar>(&self, e: &Matrix<T>, alpha: f64, noise: f64) -> LogDeterminant {
         // Near a solution E is small, and six terms of the series of the logarithm are enough.
-        if (alpha * self.radius).abs().powi(7) <= LEFT_OUT * noise {
+        if (alpha * self.radius).abs().powi(7) <= TUNING.series_remainder * noise {
             let [t1, t2, t3, t4, t5, t6] = self.traces;
             // By Horner's scheme in −α.
             let series = |terms: [f64; 6]| terms.iter().rfold(0.0, |sum, term| term - alpha * sum);
@@ -226,8 +270,8 @@ impl Determinant {
 #[cfg(all(test, feature = "synthetic"))]
 mod tests {
     use super::*;
-    use crate::matrices::InMemory;
-    use crate::synthetic;
+    use crate::backend::InMemory;
+    use crate::{Evaluation, synthetic};
 
     fn direction(p: usize, size: f64) -> Matrix {
         Matrix::from_fn(p, p, |a, b| {
@@ -277,12 +321,11 @@ mod tests {
     #[test]
     fn derivatives_along_the_line_are_those_of_finite_differences() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
-        let mut working = InMemory::new(&set);
-        working.reset(&Matrix::identity(6)).unwrap();
+        let (mut set, mut sums) = (InMemory::new(&set), Sums::default());
+        let b = Matrix::identity(6);
         for size in [0.03, 3e-6] {
             let e = direction(6, size);
-            working.probe(&e).unwrap();
-            let mut line = Line::new(&mut working, &e).unwrap();
+            let mut line = Line::new(&mut set, &b, &e, &mut sums).unwrap();
             for alpha in [0.0, 0.7, 1.3] {
                 let h = 1e-5;
                 let (low, high) = (line.at(alpha - h).unwrap(), line.at(alpha + h).unwrap());
@@ -298,9 +341,9 @@ mod tests {
     #[test]
     fn the_minimizer_is_stationary_and_lower() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
-        let mut working = InMemory::new(&set);
-        working.reset(&Matrix::identity(6)).unwrap();
-        let gradient = working.statistics().unwrap().gradient;
+        let b = Matrix::identity(6);
+        let gradient = Evaluation::at(&set, &b).unwrap().gradient;
+        let (mut set, mut sums) = (InMemory::new(&set), Sums::default());
         for factor in [-1e-3, -0.3, -30.0] {
             let e = Matrix::from_fn(6, 6, |a, b| {
                 if a == b {
@@ -309,8 +352,7 @@ mod tests {
                     factor * gradient[(a, b)]
                 }
             });
-            working.probe(&e).unwrap();
-            let mut line = Line::new(&mut working, &e).unwrap();
+            let mut line = Line::new(&mut set, &b, &e, &mut sums).unwrap();
             let point = line.minimize(1.0, 1e-6).unwrap().unwrap();
             assert!(point.change < 0.0, "{point:?}");
             assert!(

@@ -8,9 +8,9 @@ use super::principal;
 use super::reader::{Buffers, Coordinates, Reader};
 use super::segments::usable_spans;
 use super::{Components, CovarianceOptions, Covariances, Epochs, Piece, Recording};
+use crate::data::needs;
 use crate::error::{MemoryRemedy, Setting};
 use crate::linalg::{self, Matrix, Triangle};
-use crate::matrices::needs;
 use crate::threads::Workers;
 use crate::{Error, MatrixSet, Memory, SetOptions};
 

@@ -1,8 +1,8 @@
 //! Reduction of a recording to its principal components.
 
+use crate::data::RANK_TOLERANCE;
 use crate::error::{Expected, Setting};
 use crate::linalg::{self, Matrix};
-use crate::matrices::RANK_TOLERANCE;
 use crate::{Error, Rank, Reduction};
 
 /// How many principal components of a recording are separated.

@@ -1,39 +1,37 @@
-//! The solvers: they alone know all stages.
+//! The solvers: one loop for all methods, stages before it, and further starts.
 
-mod answer;
-mod coarse;
-mod iteration;
-mod jacobi;
-mod least_squares;
+mod acdc;
+mod assemble;
 mod newton;
-mod pham;
+mod pairwise;
 mod progress;
 mod quasi_newton;
-mod race;
-mod radius;
-mod rotation;
+mod restarts;
+mod row_wise;
+mod stages;
+mod state;
+mod wedge;
 
 use std::ops::ControlFlow;
 
+use crate::Error;
+use crate::backend::{Backend, InMemory};
+use crate::data::{MatrixSet, needs};
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
-use crate::matrices::{InMemory, MatrixSet, WorkingSet, needs};
+use crate::objective::Objective;
+use crate::objective::diagonal::DiagonalCriterion;
+use crate::objective::least_squares::LeastSquares;
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Method, Order, Settings};
 use crate::stability::{self, Stability};
-use crate::statistics::Statistics;
-use crate::{Criterion, Error};
-use coarse::Coarse;
-use iteration::{Beginning, Iteration, Step};
-use progress::{Progress, Rival};
+use newton::TruncatedNewton;
+use progress::Progress;
+use state::{Beginning, Iteration, Outcome, State, Step};
 
 /// Losses nearer than this, relative to their size, differ by rounding: which of two starts is better
 /// must not depend on it.
 pub(crate) const SAME_LOSS: f64 = 1e-12;
-
-/// What is left to gain for a start with mixed components, in decrements: while ĝ > 0.01 it was 2 to 6 times as much in 110
-/// solves of MEG sets; and then it hardly matters.
-const REACH: f64 = 6.5;
 
 /// Finds the B for which all B Cⁱ Bᴴ are as diagonal as can be.
 ///
@@ -79,7 +77,6 @@ pub fn diagonalize<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges.
-#[inline(never)] // see instances.rs
 pub fn diagonalize_with<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
@@ -89,279 +86,149 @@ pub fn diagonalize_with<T: Scalar>(
     settings.check(set.criterion())?;
     needs::check_solve::<T>(n, p)?;
     stability::check_memory(settings.stability, n, p)?;
-    let (mut answer, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
-    stability::assess(set, settings, &mut answer, &others, observer)?;
-    Ok(answer)
+    let (mut result, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
+    stability::assess(set, settings, &mut result, &others, observer)?;
+    Ok(result)
 }
 
-/// As [`diagonalize_with`], for matrices wherever they are.
+/// As [`diagonalize_with`], for the matrices of any [`Backend`].
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use codiag::working::{InMemory, diagonalize_working};
-/// use codiag::{Matrix, Record, Settings, synthetic};
+/// use codiag::backend::InMemory;
+/// use codiag::{Matrix, Record, Settings, diagonalize_with_backend, synthetic};
 /// let set = synthetic::noisy(50, 8, 0.3, 0);
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_working(&mut InMemory::new(&set), &Settings::default(), &mut observer)?;
-/// assert!(answer.status.converged());
+/// let mut backend = InMemory::new(&set);
+/// let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
+/// assert!(result.status.converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
 /// If the settings are out of their ranges, or the matrices cannot be reached any more.
-#[inline(never)] // see instances.rs
-pub fn diagonalize_working<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+pub fn diagonalize_with_backend<T: Scalar>(
+    backend: &mut dyn Backend<T>,
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Diagonalization<T>, Error> {
     if settings.stability > 0 {
         return Err(Error::Conflict(Conflict::StabilityNotInMemory));
     }
-    let (mut answer, others) = solve_starts(set, settings, observer)?;
-    let trials = stability::of_starts(set.summary(), &answer, &others);
-    answer.stability = Stability::of(&trials, trials.len());
+    let (mut result, others) = solve_starts(backend, settings, observer)?;
+    let trials = stability::of_starts(backend.summary(), &result, &others);
+    result.stability = Stability::of(&trials, trials.len());
     if settings.order == Order::Stability {
-        answer.order_by_stability();
+        result.order_by_stability();
     }
-    Ok(answer)
+    Ok(result)
 }
 
-/// An answer, and what other starts led to: their losses, and B in the coordinates of the set.
-type Answers<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
+/// A result, and what other starts led to: their losses, and B in the coordinates of the set.
+type Results<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
 
-/// The best answer of all starts, and the others.
+/// The best result of all starts, and the others.
 fn solve_starts<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    backend: &mut dyn Backend<T>,
     settings: &Settings,
     observer: &mut dyn Observer<T>,
-) -> Result<Answers<T>, Error> {
-    let criterion = set.summary().criterion;
+) -> Result<Results<T>, Error> {
+    let criterion = backend.summary().criterion;
     settings.check(criterion)?;
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
-    let reduction = set.summary().reduction.as_ref();
+    let reduction = backend.summary().reduction.as_ref();
     if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
-    let progress = &mut Progress::new(set.summary(), observer);
-    // Where stability is asked for, all starts are followed to their end; else those that cannot be
-    // expected to win are given up.
-    let compared = settings.stability > 0 || settings.order == Order::Stability;
-    if settings.restarts > 0 && !compared && race::applies(set, settings) {
-        return Ok((race(set, settings, progress)?, Vec::new()));
-    }
-    let given_up = !compared
-        && settings.method == Method::Newton
-        && criterion == Criterion::Likelihood
-        && !settings.orthogonal;
-    let beginning = coarse::start(set, settings, progress)?;
-    let mut best = solve_from(set, settings, beginning, progress)?;
-    let mut start_losses = vec![best.loss()];
-    let mut others = Vec::new();
-    while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
-        progress.start = start_losses.len();
-        progress.to_beat = given_up.then(|| Rival {
-            loss: best.loss(),
-            reach: REACH,
-        });
-        let other = match solve_again(set, settings, &best.b, progress) {
-            Err(Error::Interrupted) => {
-                best.statistics = None;
-                best.status = Status::Stopped;
-                break;
-            }
-            // What rounding has left of the set allows for no other start.
-            Err(Error::NotPositiveDefinite { .. } | Error::Start { .. }) => {
-                best.statistics = None;
-                break;
-            }
-            other => other?,
-        };
-        start_losses.push(other.loss());
-        let stopped = other.status == Status::Stopped;
-        if other.is_lower(&best) {
-            let before = std::mem::replace(&mut best, other);
-            others.push((before.loss(), before.b));
-        } else {
-            // The working set has left the better point.
-            best.statistics = None;
-            if stopped {
-                best.status = Status::Stopped;
-            } else {
-                others.push((other.loss(), other.b));
-            }
-        }
-    }
-    let answer = answer::assemble(set, settings, best, start_losses)?;
-    // Starts that were given up would leave only those that agree.
-    Ok((answer, if compared { others } else { Vec::new() }))
-}
-
-/// The best answer of all starts: the first, as it would be without the others, and those that end lower.
-fn race<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
-    settings: &Settings,
-    progress: &mut Progress<'_, T>,
-) -> Result<Diagonalization<T>, Error> {
-    let beginning = coarse::start(set, settings, progress)?;
-    let mut best = solve_from(set, settings, beginning, progress)?;
-    let mut start_losses = vec![best.loss()];
-    while best.status != Status::Stopped && start_losses.len() <= settings.restarts {
-        let next = start_losses.len();
-        // The working set leaves the best point.
-        best.statistics = None;
-        let (outcomes, mut stopped) = match race::round(set, settings, &best, next, progress) {
-            // What rounding has left of the set allows for no other start.
-            Err(Error::NotPositiveDefinite { .. } | Error::Start { .. }) => break,
-            found => found?,
-        };
-        for mut outcome in outcomes {
-            if !stopped && race::may_win(&outcome, &best) {
-                outcome = race::finish(set, settings, outcome, progress)?;
-                stopped = outcome.status == Status::Stopped;
-            }
-            start_losses.push(outcome.loss());
-            if outcome.is_lower(&best) {
-                best = outcome;
-                // The working set may stand elsewhere.
-                best.statistics = None;
-            }
-        }
-        if stopped {
-            best.status = Status::Stopped;
-        }
-    }
-    answer::assemble(set, settings, best, start_losses)
-}
-
-/// How one solve ended.
-struct Outcome<T> {
-    b: Matrix<T>,
-    /// The statistics at B, if the working set stands there.
-    statistics: Option<Statistics<T>>,
-    status: Status,
-    history: Vec<Record>,
-}
-
-impl<T> Outcome<T> {
-    fn loss(&self) -> f64 {
-        self.history.last().map_or(f64::INFINITY, |r| r.loss)
-    }
-
-    /// Whether it is better than another, by more than rounding.
-    fn is_lower(&self, other: &Self) -> bool {
-        self.loss() < other.loss() - SAME_LOSS * (1.0 + other.loss().abs())
-    }
-}
-
-/// The solve from a further start.
-fn solve_again<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
-    settings: &Settings,
-    best: &Matrix<T>,
-    progress: &mut Progress<'_, T>,
-) -> Result<Outcome<T>, Error> {
-    let beginning = coarse::restart(set, settings, best, progress)?;
-    solve_from(set, settings, beginning, progress)
+    let progress = &mut Progress::new(backend.summary(), observer);
+    let begun = stages::start(backend, settings, progress)?;
+    let first = solve_from(backend, settings, begun, progress)?;
+    let (best, losses, others) = restarts::solve(backend, settings, first, progress)?;
+    Ok((assemble::assemble(backend, settings, best, losses)?, others))
 }
 
 /// The solve from a start, unless it was to stop there.
 fn solve_from<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    backend: &mut dyn Backend<T>,
     settings: &Settings,
-    beginning: Coarse<T>,
+    (beginning, stopped): stages::Begun<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    match beginning {
-        Coarse::Start(beginning) => solve(set, settings, beginning, progress),
-        Coarse::Stopped(beginning) => stand(set, settings, beginning, progress),
+    if stopped {
+        let (mut state, _) = State::begin(backend, settings, beginning, false, progress)?;
+        state.record(Step::START);
+        return Ok(state.end(Status::Stopped));
+    }
+    solve(backend, settings, beginning, progress)
+}
+
+/// What a method does in each iteration.
+trait Stepper<T: Scalar> {
+    /// Moves to a better point.
+    fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error>;
+}
+
+fn stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
+    let newton = |objective: Box<dyn Objective<T>>, joint_requests| {
+        Box::new(TruncatedNewton::new(objective, joint_requests))
+    };
+    match settings.method {
+        Method::Newton if backend.summary().criterion.is_least_squares() => {
+            newton(Box::new(LeastSquares::new(backend, settings)), false)
+        }
+        Method::Newton => {
+            let objective = DiagonalCriterion::new(backend, settings);
+            let joint = objective.stores_hessian() && backend.capabilities().prefers_joint_requests;
+            newton(Box::new(objective), joint)
+        }
+        Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),
+        Method::Pham => Box::new(pairwise::Pairwise::Pham),
+        Method::Jacobi => Box::new(pairwise::Pairwise::Jacobi),
+        Method::RowWise => Box::new(row_wise::RowWise),
+        Method::Acdc => Box::new(acdc::Acdc),
+        Method::Uwedge | Method::Ffdiag => Box::new(wedge::Wedge),
     }
 }
 
+/// One solve by one method.
 fn solve<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    backend: &mut dyn Backend<T>,
     settings: &Settings,
     beginning: Beginning<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let mut method = stepper(set, settings);
-    let mut iteration = Iteration::begin(set, settings, beginning, progress)?;
-    let status = match iterate(&mut iteration, &mut *method) {
+    let mut method = stepper(backend, settings);
+    let joint = settings.method == Method::Newton
+        && !backend.summary().criterion.is_least_squares()
+        && backend.capabilities().prefers_joint_requests
+        && DiagonalCriterion::new(backend, settings).stores_hessian();
+    let (mut state, step) = State::begin(backend, settings, beginning, joint, progress)?;
+    let status = match iterate(&mut state, &mut *method, step) {
         // In the middle of a pass: the last point is still there.
-        Err(Error::Interrupted) if !iteration.history.is_empty() => Status::Stopped,
+        Err(Error::Interrupted) if !state.history.is_empty() => Status::Stopped,
         status => status?,
     };
-    Ok(ended(iteration, status))
-}
-
-/// A solve that was stopped before its first step on the whole set: its start, measured.
-fn stand<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
-    settings: &Settings,
-    beginning: Beginning<T>,
-    progress: &mut Progress<'_, T>,
-) -> Result<Outcome<T>, Error> {
-    let mut iteration = Iteration::begin(set, settings, beginning, progress)?;
-    iteration.record(Step::START);
-    Ok(ended(iteration, Status::Stopped))
-}
-
-fn ended<T: Scalar>(iteration: Iteration<'_, '_, T>, status: Status) -> Outcome<T> {
-    let (b, statistics, history) = iteration.best();
-    Outcome {
-        b,
-        statistics,
-        status,
-        history,
-    }
-}
-
-/// What a method does at each iteration.
-trait Stepper<T: Scalar> {
-    /// Moves to a better point; None if there is none to be found.
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error>;
-}
-
-fn stepper<T: Scalar>(set: &mut dyn WorkingSet<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
-    match settings.method {
-        Method::Newton if set.summary().criterion.fits_originals() => {
-            Box::new(least_squares::GaussNewton::new(set, settings))
-        }
-        Method::Newton => Box::new(newton::Newton::new(set, settings)),
-        Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),
-        Method::Pham => Box::new(pham::Pham),
-        Method::Jacobi => Box::new(jacobi::Jacobi),
-        Method::Acdc => Box::new(least_squares::Acdc::new(set)),
-        Method::Uwedge | Method::Ffdiag => Box::new(least_squares::Wedge),
-    }
+    Ok(state.end(status))
 }
 
 /// The loop of all methods.
 fn iterate<T: Scalar>(
-    iteration: &mut Iteration<'_, '_, T>,
+    state: &mut State<'_, '_, T>,
     method: &mut dyn Stepper<T>,
+    mut step: Option<Step>,
 ) -> Result<Status, Error> {
-    let mut step = iteration.first;
     loop {
-        iteration.refresh()?;
-        iteration.confirm()?;
-        if iteration.is_lost() {
-            return Ok(iteration.verdict(Status::NoFurtherDecrease));
+        if let Some(step) = step {
+            state.check_precision()?;
+            if let Some(status) = state.record(step) {
+                return Ok(status);
+            }
         }
-        iteration.record(step);
-        iteration.observe();
-        if let Some(status) = iteration.status() {
-            return Ok(iteration.verdict(status));
-        }
-        let found = match method.step(iteration)? {
-            // Rounding may have been in the way.
-            None if iteration.leave_single()? => method.step(iteration)?,
-            found => found,
-        };
-        step = match found {
-            Some(step) => step,
-            None => return Ok(iteration.verdict(Status::NoFurtherDecrease)),
+        step = match method.step(state)? {
+            Iteration::Moved(step) => Some(step),
+            Iteration::Stalled => return Ok(state.final_status(Status::NoFurtherDecrease)),
+            Iteration::Ended(status) => return Ok(status),
         };
     }
 }

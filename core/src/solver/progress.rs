@@ -3,58 +3,58 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use crate::backend::Summary;
+use crate::data::Reduction;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{Reduction, Summary};
-use crate::report::{Observer, Record};
+use crate::report::{Observer, Record, Stage};
 
 /// The best start so far.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rival {
+pub(super) struct BestSoFar {
     pub loss: f64,
-    /// A further start is given up where its loss, less so many times the decrease that the quadratic model
-    /// predicts, is above.
+    /// A further start is given up where its loss, less so many times the decrease that the quadratic
+    /// model predicts, is above.
     pub reach: f64,
-}
-
-/// What all starts of a solve have in common.
-#[derive(Clone, Debug)]
-pub(super) struct Trunk<T> {
-    to_beat: Option<Rival>,
-    provisional: bool,
-    clock: Instant,
-    /// From the channels to the coordinates of the solver, if these differ.
-    filters: Option<Matrix<T>>,
-}
-
-impl<T: Scalar> Trunk<T> {
-    /// One of several starts that are under way at a time, followed by an observer of its own.
-    pub fn branch<'o>(&self, start: usize, observer: &'o mut dyn Observer<T>) -> Progress<'o, T> {
-        Progress {
-            start,
-            sample: false,
-            to_beat: self.to_beat,
-            provisional: self.provisional,
-            observer,
-            clock: self.clock,
-            filters: self.filters.clone(),
-        }
-    }
 }
 
 /// An observer, and where in a solve the records come from that it is shown.
 pub(super) struct Progress<'o, T> {
-    /// Which start the iteration under way belongs to.
+    /// The number of the start.
     pub start: usize,
-    /// Whether it looks at a sample of the matrices only.
-    pub sample: bool,
-    /// What a further start has to beat, if it is to be given up where it cannot be expected to.
-    pub to_beat: Option<Rival>,
-    /// Whether another solve begins where this one ends, which may then be in single precision.
-    pub provisional: bool,
+    pub stage: Stage,
+    /// What a further start has to beat, if it is given up where it is not expected to.
+    pub to_beat: Option<BestSoFar>,
     observer: &'o mut dyn Observer<T>,
     clock: Instant,
     /// From the channels to the coordinates of the solver, if these differ.
-    filters: Option<Matrix<T>>,
+    frame: Option<Matrix<T>>,
+}
+
+/// What several starts have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Shared<T> {
+    stage: Stage,
+    to_beat: Option<BestSoFar>,
+    clock: Instant,
+    frame: Option<Matrix<T>>,
+}
+
+impl<T: Scalar> Shared<T> {
+    /// Of one of the starts, followed by an observer of its own.
+    pub fn for_start<'b>(
+        &self,
+        start: usize,
+        observer: &'b mut dyn Observer<T>,
+    ) -> Progress<'b, T> {
+        Progress {
+            start,
+            stage: self.stage,
+            to_beat: self.to_beat,
+            observer,
+            clock: self.clock,
+            frame: self.frame.clone(),
+        }
+    }
 }
 
 impl<'o, T: Scalar> Progress<'o, T> {
@@ -62,27 +62,43 @@ impl<'o, T: Scalar> Progress<'o, T> {
     pub fn new(summary: &Summary<T>, observer: &'o mut dyn Observer<T>) -> Self {
         Self {
             start: 0,
-            sample: false,
+            stage: Stage::Full,
             to_beat: None,
-            provisional: false,
             observer,
             clock: Instant::now(),
-            filters: summary.reduction.as_ref().map(Reduction::filters).cloned(),
+            frame: summary.reduction.as_ref().map(Reduction::filters).cloned(),
         }
     }
 
-    /// What several starts have in common that are under way at a time.
-    pub fn trunk(&self) -> Trunk<T> {
-        Trunk {
+    /// A stage of the solve, in the coordinates that B leads to if there is one.
+    pub fn for_stage(&mut self, stage: Stage, b: Option<&Matrix<T>>) -> Progress<'_, T> {
+        let frame = match (b, &self.frame) {
+            (Some(b), Some(frame)) => Some(linalg::product(b, frame)),
+            (Some(b), None) => Some(b.clone()),
+            (None, frame) => frame.clone(),
+        };
+        Progress {
+            start: self.start,
+            stage,
             to_beat: self.to_beat,
-            provisional: self.provisional,
+            observer: &mut *self.observer,
             clock: self.clock,
-            filters: self.filters.clone(),
+            frame,
         }
     }
 
-    /// Shows a point that the observer of a branch has been shown: B is in the channels already.
-    pub fn pass_on(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
+    /// What several starts that are solved at a time have in common.
+    pub fn shared(&self) -> Shared<T> {
+        Shared {
+            stage: self.stage,
+            to_beat: self.to_beat,
+            clock: self.clock,
+            frame: self.frame.clone(),
+        }
+    }
+
+    /// Shows a record of one of several starts: B is in the channels already.
+    pub fn forward(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self.observer.observe(record, b)
     }
 
@@ -93,9 +109,17 @@ impl<'o, T: Scalar> Progress<'o, T> {
 
     /// Shows a point to the observer, B in the channels of the input.
     pub fn show(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
-        match &self.filters {
-            Some(filters) => self.observer.observe(record, &linalg::product(b, filters)),
+        match &self.frame {
+            Some(frame) => self.observer.observe(record, &linalg::product(b, frame)),
             None => self.observer.observe(record, b),
         }
+    }
+
+    /// Whether a further start is not expected to end lower than the best one. Losses on a sample
+    /// compare with no other.
+    pub fn cannot_win(&self, last: &Record) -> bool {
+        let comparable = last.iteration > 0 && self.stage != Stage::Sample;
+        let best = self.to_beat.filter(|_| comparable);
+        best.is_some_and(|best| last.loss - best.reach * last.decrement > best.loss)
     }
 }

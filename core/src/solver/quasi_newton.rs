@@ -1,41 +1,57 @@
 //! Algorithm 1 of Ablin, Cardoso & Gramfort (2019), "Beyond Pham's algorithm for joint
 //! diagonalization": quasi-Newton directions, step lengths 1, ½, ¼, …
 
-use super::iteration::{Iteration, Step};
-use super::{Stepper, rotation};
+use super::Stepper;
+use super::state::{Iteration, State, Step};
 use crate::Error;
-use crate::direction::quasi_newton;
 use crate::linalg::Scalar;
+use crate::objective::diagonal::{advance, rotate};
+use crate::objective::line_search::Line;
+use crate::objective::{Context, Point, StepResult, quasi_newton};
 use crate::report::StepKind;
 
 /// The quasi-Newton method.
 pub(super) struct QuasiNewton;
 
 impl<T: Scalar> Stepper<T> for QuasiNewton {
-    fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
-        let length = if iteration.settings.orthogonal {
-            let criterion = iteration.set.summary().criterion;
-            let floor = iteration.settings.lambda_min;
-            let e = quasi_newton::rotation(criterion, &iteration.statistics, floor);
-            rotation::rotate(iteration, &e)?.map(|stride| stride.taken)
+    fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
+        let (mut context, point) = state.context();
+        let found = if context.settings.orthogonal {
+            let criterion = context.backend.summary().criterion;
+            let floor = context.settings.lambda_min;
+            let e = quasi_newton::rotation(criterion, &point.statistics, floor);
+            rotate(&mut context, point, &e, 1.0)?
         } else {
-            shear(iteration)?
+            backtrack(&mut context, point)?
         };
-        Ok(length.map(|length| Step::new(StepKind::QuasiNewton, length)))
+        let Some(result) = found else {
+            return Ok(Iteration::Stalled);
+        };
+        let length = result.accepted_fraction;
+        state.move_to(result.point, result.loss_change, result.rounding);
+        Ok(Iteration::Moved(Step::new(StepKind::QuasiNewton, length)))
     }
 }
 
-/// A step over all invertible B; returns its length, or None if the loss does not decrease.
-fn shear<T: Scalar>(iteration: &mut Iteration<'_, '_, T>) -> Result<Option<f64>, Error> {
-    let settings = iteration.settings;
-    let e = quasi_newton::direction(&iteration.statistics, settings.lambda_min);
-    let probe = iteration.set.probe(&e)?;
-    iteration.count(1.0);
-    let mut line = iteration.line(&e)?;
-    let noise = line.noise;
+/// A step over all invertible B; None if the loss does not decrease.
+fn backtrack<T: Scalar>(
+    context: &mut Context<'_, T>,
+    point: &Point<T>,
+) -> Result<Option<StepResult<T>>, Error> {
+    let settings = context.settings;
+    let e = quasi_newton::direction(&point.statistics, settings.lambda_min);
+    *context.passes += 1.0;
+    let mut line = Line::new(context.backend, &point.b, &e, context.sums)?;
+    let rounding = line.noise;
     let Some(trial) = line.backtrack(settings.max_halvings)? else {
         return Ok(None);
     };
-    iteration.advance(&e, &probe, trial, noise)?;
-    Ok(Some(trial.alpha))
+    let scale = line.scale(trial.alpha);
+    Ok(Some(StepResult {
+        point: advance(context, point, e, trial.alpha, scale)?,
+        trial_fraction: trial.alpha,
+        accepted_fraction: trial.alpha,
+        loss_change: trial.change,
+        rounding,
+    }))
 }

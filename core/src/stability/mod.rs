@@ -11,13 +11,13 @@
 mod outputs;
 mod trials;
 
+use crate::data::{MatrixSet, Summary};
 use crate::error::{MemoryRemedy, Setting};
+use crate::init::SplitMix;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{MatrixSet, Summary};
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Order, Settings};
 use crate::solver::SAME_LOSS;
-use crate::start::SplitMix;
 use crate::{Error, Memory};
 
 pub(crate) use outputs::Outputs;

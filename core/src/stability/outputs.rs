@@ -1,7 +1,7 @@
 //! What the components of two answers are compared by.
 
+use crate::data::Summary;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::Summary;
 
 /// What the components of one B are compared by with those of another.
 pub(crate) struct Outputs<T> {

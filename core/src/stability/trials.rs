@@ -6,13 +6,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::Outputs;
+use crate::data::{MatrixSet, needs};
+use crate::init;
 use crate::linalg::{Matrix, Scalar};
-use crate::matrices::{MatrixSet, needs};
 use crate::memory::count_that_fits;
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::{Order, Settings, Start};
 use crate::solver::diagonalize_with;
-use crate::start;
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
@@ -61,7 +61,6 @@ impl<T: Scalar> Resample<T> {
 ///
 /// # Errors
 /// If the settings are out of their ranges, or a draw has no weight.
-#[inline(never)] // see instances.rs
 pub fn resample<T: Scalar>(
     set: &MatrixSet<T>,
     b: &Matrix<T>,
@@ -72,7 +71,7 @@ pub fn resample<T: Scalar>(
     let settings = settings_from(settings, b);
     let summary = set.summary();
     // A start that will not do is said before it is compared with.
-    start::given(summary, b, false)?;
+    init::given(summary, b, false)?;
     let reference = Outputs::of(summary, &summary.to_reduced(b));
     let solve = |k: usize, observer: &mut dyn Observer<T>| -> Result<Resample<T>, Error> {
         crate::SetOptions::check_weights(&draws[k], set.len())?;
@@ -116,7 +115,7 @@ pub(crate) fn solve_all<T: Scalar>(
     let clock = Instant::now();
     let told = |k: usize, record: &Record| Record {
         start: 1 + k,
-        sample: true,
+        stage: crate::report::Stage::Sample,
         seconds: clock.elapsed().as_secs_f64(),
         ..record.clone()
     };

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use codiag::backend::Chunk;
 use codiag::cluster::{ClusterSet, Part};
 use codiag::synthetic::{amari_distance, indefinite};
-use codiag::working::{Chunk, diagonalize_working};
 use codiag::{
     Criterion, Diagonalization, Error, Evaluation, Hessian, Matrix, MatrixSet, Memory, Method,
     OnDisk, Record, SetOptions, Settings, Start, diagonalize, diagonalize_with,
@@ -235,7 +235,7 @@ fn as_from_memory(data: &[f64], n: usize, p: usize) {
         let settings = Settings::default().method(method);
         let expected = diagonalize(&memory, &settings).unwrap();
         let mut disk = OnDisk::new(npy.open(), Memory(8_000_000), &options()).unwrap();
-        let from_disk = diagonalize_working(&mut disk, &settings, &mut silent).unwrap();
+        let from_disk = diagonalize_with_backend(&mut disk, &settings, &mut silent).unwrap();
         let parts = [0, 120].map(|first| {
             let end = if first == 0 { 120 } else { n };
             let own = &data[first * p * p..end * p * p];
@@ -245,7 +245,7 @@ fn as_from_memory(data: &[f64], n: usize, p: usize) {
         let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
         let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
         let mut cluster = ClusterSet::new(&ask, &described, None).unwrap();
-        let of_parts = diagonalize_working(&mut cluster, &settings, &mut silent).unwrap();
+        let of_parts = diagonalize_with_backend(&mut cluster, &settings, &mut silent).unwrap();
         for answer in [from_disk, of_parts] {
             assert_eq!(answer.status, expected.status);
             assert!((answer.loss - expected.loss).abs() < 1e-10);

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use codiag::backend::InMemory;
 use codiag::synthetic::{Sensors, Synthetic, meg, noisy};
-use codiag::working::{InMemory, diagonalize_working};
 use codiag::{
     Diagonalization, Evaluation, Matrix, MatrixSet, OnDisk, Rank, Record, SetOptions, Settings,
     Start, Status, StepKind, diagonalize, diagonalize_with,
@@ -182,7 +182,7 @@ fn sets_can_be_sent_to_other_threads() {
     let mut working = InMemory::new(&noisy(20, 3, 0.1, 0));
     let solved = std::thread::spawn(move || {
         let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-        diagonalize_working(&mut working, &Settings::default(), &mut silent)
+        diagonalize_with_backend(&mut working, &Settings::default(), &mut silent)
     });
     assert!(solved.join().unwrap().unwrap().status.converged());
 }

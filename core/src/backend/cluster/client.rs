@@ -1,21 +1,16 @@
-//! The whole set, for a solver: it puts its questions to the parts.
+//! The whole set, for a solver: it sends its requests to the parts.
 
-mod answers;
 mod sample;
 
-use super::question::Question;
+use super::message::Message;
 use super::received::{Answer, described};
-use super::wire;
 use crate::Error;
-use crate::linalg::{Matrix, Scalar, c64};
-use crate::matrices::{LinePoint, Reduction, Summary, Tables, packed_len};
-use crate::statistics::Statistics;
+use crate::backend::{Backend, Capabilities, Request, Summary, Sums, Tables};
+use crate::data::Reduction;
+use crate::linalg::{Scalar, c64, reals_mut};
 
-/// The numbers up to which the powers of all matrices are brought here: 200 MB.
-const MOST_POWERS: usize = 25_000_000;
-/// Where ĝ is expected to be below this, no Hessian is asked for along with the statistics: it would be the
-/// last, which nobody needs.
-const NEARLY_DONE: f64 = 1e-7;
+/// Up to this many numbers the powers of all matrices are sent to the client: 200 MB.
+const MAX_POWERS: usize = 25_000_000;
 
 /// Puts questions to the parts of a set, wherever they are. Any closure that does so will do.
 ///
@@ -55,7 +50,7 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
 ///
 /// ```
 /// use codiag::cluster::{ClusterSet, Part};
-/// use codiag::working::{Chunk, diagonalize_working};
+/// use codiag::backend::{Chunk, diagonalize_with_backend};
 /// use codiag::{Matrix, Record, SetOptions, Settings, synthetic};
 /// use std::ops::ControlFlow;
 ///
@@ -72,7 +67,7 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
 /// let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
 /// let mut set = ClusterSet::new(&ask, &described, None)?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer)?;
+/// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
 /// assert!(answer.status.converged());
 /// assert_eq!(answer.powers.rows(), 60);
 /// # Ok::<(), codiag::Error>(())
@@ -86,37 +81,6 @@ pub struct ClusterSet<'a, A: Ask + ?Sized, T = f64> {
     /// For a sample: it has the matrices whose numbers are multiples of this.
     step: Option<usize>,
     threads: Option<usize>,
-    /// Whether exact Hessians will be asked for.
-    hessians: bool,
-    here: Here<T>,
-}
-
-/// Where the parts have been asked to stand, and what they have said there unasked.
-struct Here<T> {
-    metric: Option<Matrix<T>>,
-    b: Option<Matrix<T>>,
-    e: Option<Matrix<T>>,
-    statistics: Option<Statistics<T>>,
-    /// ĝ at the point before.
-    before: Option<f64>,
-    /// The lower triangles of the exact Hessian's row blocks.
-    hessian: Option<Vec<f64>>,
-    /// At α = 0 and 1.
-    points: Option<[LinePoint; 2]>,
-}
-
-impl<T> Default for Here<T> {
-    fn default() -> Self {
-        Self {
-            metric: None,
-            b: None,
-            e: None,
-            statistics: None,
-            before: None,
-            hessian: None,
-            points: None,
-        }
-    }
 }
 
 impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
@@ -199,8 +163,6 @@ impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
             runs,
             step: None,
             threads: None,
-            hessians: false,
-            here: Here::default(),
         })
     }
 
@@ -212,95 +174,24 @@ impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
         self
     }
 
-    /// How many numbers come along if a Hessian is wanted.
-    fn hessian_len(&self, wanted: bool) -> usize {
-        let p = self.summary.dimension();
-        usize::from(wanted) * p * packed_len::<f64>(T::PLANES * p)
-    }
-
-    /// ĝ where the parts stand.
-    fn gradient_norm(&self) -> Option<f64> {
-        let root = (self.summary.dimension() as f64).sqrt();
-        let statistics = self.here.statistics.as_ref()?;
-        Some(statistics.gradient.norm() / root)
-    }
-
-    /// Whether the Hessian at the next point will be wanted: unless ĝ, shrinking quadratically as it did in
-    /// the last step, will be next to nothing there.
-    fn hessian_is_likely(&self) -> bool {
-        let expected = self
-            .gradient_norm()
-            .zip(self.here.before)
-            .map(|(here, before)| here * (here / before).powi(2));
-        self.hessians && expected.is_none_or(|expected| expected > NEARLY_DONE)
-    }
-
     /// The answers of all parts, each of which knows how many numbers it should have.
-    fn answers(&self, question: &Question<T>, step: Option<usize>) -> Result<Vec<Answer>, Error> {
+    fn answers(&self, message: &Message<T>, step: Option<usize>) -> Result<Vec<Answer>, Error> {
         let dimension = self.summary.dimension();
-        let answers = self.ask.ask(&question.to_bytes(dimension, step))?;
+        let answers = self.ask.ask(&message.to_bytes(dimension, step))?;
         if answers.len() != self.shares.len() {
             return Err(Error::Answer {
                 expected: self.shares.len(),
                 actual: answers.len(),
             });
         }
-        let kind = question.kind();
+        let kind = message.kind();
         let answers = answers.into_iter().map(|bytes| Answer { kind, bytes });
         Ok(answers.collect())
-    }
-
-    /// The parts' answers in fields of these lengths, weighed by the parts' shares and added in their
-    /// order: the same bits whoever answers first.
-    fn sums<const N: usize>(
-        &self,
-        question: &Question<T>,
-        lengths: [usize; N],
-    ) -> Result<[Vec<f64>; N], Error> {
-        let mut total = vec![0.0; lengths.iter().sum()];
-        let answers = self.answers(question, self.step)?;
-        for (answer, share) in answers.iter().zip(&self.shares) {
-            if *share == 0.0 {
-                continue;
-            }
-            let numbers = answer.numbers(total.len())?;
-            for (sum, x) in total.iter_mut().zip(numbers) {
-                *sum += share * x;
-            }
-        }
-        Ok(split(&total, lengths))
-    }
-
-    fn matrix(&self, question: &Question<T>) -> Result<Matrix<T>, Error> {
-        let [numbers] = self.sums(question, [self.square()])?;
-        Ok(wire::matrix(self.summary.dimension(), &numbers))
     }
 
     /// How many real numbers a matrix has.
     fn square(&self) -> usize {
         T::PLANES * self.summary.dimension().pow(2)
-    }
-
-    /// The lengths of a gradient and of Γ, which is real.
-    fn lengths(&self) -> [usize; 2] {
-        [self.square(), self.summary.dimension().pow(2)]
-    }
-
-    fn statistics_of(&self, gradient: &[f64], gamma: Vec<f64>) -> Statistics<T> {
-        let p = self.summary.dimension();
-        Statistics {
-            gradient: wire::matrix(p, gradient),
-            gamma: Matrix::from_rows(p, p, gamma),
-        }
-    }
-
-    /// The B at which the parts stand, and the direction probed there.
-    fn b(&self) -> Result<Matrix<T>, Error> {
-        self.here.b.clone().ok_or(Error::Question)
-    }
-
-    fn e(&self) -> Result<Matrix<T>, Error> {
-        self.here.e.clone().ok_or(Error::Question)
     }
 
     /// The powers of all matrices, in the order of the set, from what the parts said of each.
@@ -336,10 +227,86 @@ fn split<const N: usize>(numbers: &[f64], lengths: [usize; N]) -> [Vec<f64>; N] 
     })
 }
 
-fn point_of(numbers: &[f64]) -> LinePoint {
-    LinePoint {
-        sum: numbers[0],
-        first: numbers[1],
-        second: numbers[2],
+impl<A: Ask + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
+    fn summary(&self) -> &Summary<T> {
+        &self.summary
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            prefers_joint_requests: true,
+            ..Capabilities::default()
+        }
+    }
+
+    /// The sums of the parts, each multiplied by its fraction of the weight, added in the order of the
+    /// parts: the same bits, whichever part answers first.
+    fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
+        let (n, p) = (self.summary.len, self.summary.dimension());
+        let affordable = n.saturating_mul(p) <= MAX_POWERS && self.step.is_none();
+        let wanted = match request {
+            Request::Components { tables, .. } => *tables && affordable,
+            _ => false,
+        };
+        let message = match request {
+            Request::Components { b, mean_powers, .. } => Request::Components {
+                b: b.clone(),
+                mean_powers: mean_powers.clone(),
+                tables: wanted,
+            },
+            request => request.clone(),
+        };
+        sums.begin(request, p);
+        let with_hessian = request.counts(p).2;
+        let hessian = if with_hessian {
+            sums.hessian.double().len()
+        } else {
+            0
+        };
+        let moments = &sums.moments;
+        let lengths = [
+            sums.numbers.len(),
+            T::PLANES * moments.gradient.as_slice().len(),
+            moments.gamma.as_slice().len(),
+            hessian,
+        ];
+        let count = lengths.iter().sum::<usize>();
+        let mut tables = Vec::new();
+        let answers = self.answers(&Message::Request(message), self.step)?;
+        for (k, (answer, share)) in answers.iter().zip(&self.shares).enumerate() {
+            // A part without a matrix of the sample sends no numbers.
+            if *share == 0.0 && !wanted {
+                continue;
+            }
+            let table = if wanted {
+                matrices_of(&self.runs[k]) * (p + 1)
+            } else {
+                0
+            };
+            let mut numbers = answer.numbers(count + table)?;
+            tables.push(numbers.split_off(count));
+            if *share == 0.0 {
+                continue;
+            }
+            let [own, gradient, gamma, rows] = split(&numbers, lengths);
+            let mut places: Vec<(&mut [f64], &[f64])> = vec![
+                (&mut sums.numbers, &own),
+                (reals_mut(sums.moments.gradient.as_mut_slice()), &gradient),
+                (sums.moments.gamma.as_mut_slice(), &gamma),
+            ];
+            if with_hessian {
+                places.push((sums.hessian.double_mut(), &rows));
+            }
+            for (total, part) in places {
+                let pairs = total.iter_mut().zip(part);
+                pairs.for_each(|(sum, x)| *sum += share * x);
+            }
+        }
+        sums.tables = wanted.then(|| self.tables(&tables));
+        Ok(())
+    }
+
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
+        self.sampled_by(step)
     }
 }

@@ -1,6 +1,6 @@
 //! A set whose matrices are held by several processes or machines.
 //!
-//! Each holds a [`Part`], made of [`Chunk`](crate::working::Chunk)s. The solver runs in one place,
+//! Each holds a [`Part`], made of [`Chunk`](crate::backend::Chunk)s. The solver runs in one place,
 //! on a [`ClusterSet`], which puts every question to all parts and adds the answers up in the parts'
 //! order, weighed by their shares: the same bits, whoever answers first.
 //!
@@ -19,7 +19,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0, 1 | `cd`, of complex matrices `cz` |
-//! | 2 | the version of this format, 2 |
+//! | 2 | the version of this format, 4 |
 //! | 3 | the kind of question, also in its answer; 255 in a description |
 //! | 4 … 7 | the dimension p, as a `u32` |
 //! | 8 … 15 | a `u64`: in a question, that only every so many-th matrix is meant (0: all); elsewhere, how many numbers follow |
@@ -28,8 +28,9 @@
 //! are, follows from its kind and p. A description ends with the name of the criterion.
 
 mod client;
+mod message;
 mod part;
-mod question;
+
 mod received;
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,7 @@ pub use part::Part;
 ///
 /// ```
 /// use codiag::cluster::{Part, is_complex};
-/// use codiag::working::Chunk;
+/// use codiag::backend::Chunk;
 /// use codiag::{SetOptions, synthetic};
 ///
 /// let made = synthetic::Synthetic::complex(10, 3, 0.1, 0);

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::question::Question;
+use super::message::Message;
 use super::wire::{Header, Writer};
 use crate::Error;
+use crate::backend::{Backend, Chunk, InMemory, Request, Summary, Sums};
+use crate::data::{MatrixSet, SetOptions};
 use crate::linalg::{Matrix, Scalar, Triangle, reals};
-use crate::matrices::{Balanced, Chunk, InMemory, LinePoint, SetOptions, Summary, WorkingSet};
-use crate::statistics::{Hessian, Statistics};
 
 /// The kind of message that a description is.
 pub(super) const DESCRIPTION: u8 = 255;
@@ -18,7 +18,7 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// ```
 /// use codiag::{SetOptions, synthetic};
 /// use codiag::cluster::Part;
-/// use codiag::working::Chunk;
+/// use codiag::backend::Chunk;
 ///
 /// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
 /// // Matrices 20 to 59 of the set.
@@ -28,7 +28,7 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// assert_eq!(part.answer(b"gibberish"), Err(codiag::Error::Question));
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct Part<T = f64> {
+pub struct Part<T: Scalar = f64> {
     /// The first numbers and lengths of the chunks.
     runs: Vec<(usize, usize)>,
     weight: f64,
@@ -46,7 +46,6 @@ impl<T: Scalar> Part<T> {
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
-    #[inline(never)] // see instances.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
@@ -54,15 +53,16 @@ impl<T: Scalar> Part<T> {
     ) -> Result<Self, Error> {
         let runs = chunks.iter().map(|c| (c.first(), c.len())).collect();
         let weight = chunks.iter().map(Chunk::weight).sum();
-        let set = InMemory::of_chunks(chunks, filters, threads)?;
+        let set = MatrixSet::of_chunks(chunks, filters, threads)?;
         Ok(Self {
             runs,
             weight,
             summary: set.summary().clone(),
             threads,
             sets: Mutex::new(Sets {
-                all: Standing::new(set),
+                all: InMemory::new(&set),
                 sample: None,
+                sums: Sums::default(),
             }),
         })
     }
@@ -115,18 +115,18 @@ impl<T: Scalar> Part<T> {
     /// # Errors
     /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
     /// these numbers.
-    #[inline(never)] // see instances.rs
     pub fn answer(&self, question: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
-        let (question, step) = Question::<T>::from_bytes(question, p)?;
+        let (message, step) = Message::<T>::from_bytes(question, p)?;
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        let numbers = match step {
-            None => sets.all.answer(&question)?,
-            Some(step) => sets.answer_sample(step, &question, &self.runs)?,
+        let numbers = match (step, &message) {
+            (None, Message::Request(request)) => sets.answer(request)?,
+            (None, _) => return Err(Error::Question),
+            (Some(step), message) => sets.answer_sample(step, message, &self.runs)?,
         };
         let header = Header {
             complex: T::PLANES == 2,
-            kind: question.kind(),
+            kind: message.kind(),
             dimension: p,
             count: numbers.len() as u64,
         };
@@ -138,11 +138,10 @@ impl<T: Scalar> Part<T> {
     ///
     /// # Errors
     /// None are expected: the matrices have been checked before.
-    #[inline(never)] // see instances.rs
     pub fn chunks(&self) -> Result<Vec<Chunk<T>>, Error> {
         let p = self.dimension();
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        let (data, mut weights) = sets.all.set.matrices();
+        let (data, mut weights) = sets.all.set().matrices();
         drop(sets);
         weights.iter_mut().for_each(|w| *w *= self.weight);
         let (mut data, mut weights) = (&data[..], &weights[..]);
@@ -161,23 +160,28 @@ impl<T: Scalar> Part<T> {
 }
 
 /// All matrices, and the sample that was last asked for.
-struct Sets<T> {
-    all: Standing<T>,
+struct Sets<T: Scalar> {
+    all: InMemory<T>,
     sample: Option<Sample<T>>,
+    sums: Sums<T>,
 }
 
 /// Every `step`-th matrix of the whole set, as far as this part has them.
-struct Sample<T> {
+struct Sample<T: Scalar> {
     step: usize,
-    /// Their share of the part's weight, and the matrices; None if that is zero.
-    matrices: Option<(f64, Standing<T>)>,
+    /// The fraction of the part's weight that they hold, and the matrices; None if that is zero.
+    matrices: Option<(f64, InMemory<T>)>,
 }
 
 impl<T: Scalar> Sets<T> {
+    fn answer(&mut self, request: &Request<T>) -> Result<Vec<f64>, Error> {
+        answer(&mut self.all, request, &mut self.sums)
+    }
+
     fn answer_sample(
         &mut self,
         step: usize,
-        question: &Question<T>,
+        message: &Message<T>,
         runs: &[(usize, usize)],
     ) -> Result<Vec<f64>, Error> {
         let sample = match self.sample.take() {
@@ -185,220 +189,63 @@ impl<T: Scalar> Sets<T> {
             _ => {
                 let numbers = runs.iter().flat_map(|&(first, len)| first..first + len);
                 let numbers: Vec<usize> = numbers.collect();
-                let chosen = self.all.set.sample_of(|i| numbers[i].is_multiple_of(step));
-                let matrices = chosen.map(|(weight, set)| (weight, Standing::new(set)));
+                let chosen = self.all.set().sample(|i| numbers[i].is_multiple_of(step));
+                let matrices = chosen.map(|(weight, set)| (weight, InMemory::new(&set)));
                 Sample { step, matrices }
             }
         };
-        // A part without a matrix of the sample has nothing to say, and is not listened to.
-        let Some((weight, standing)) = &mut self.sample.insert(sample).matrices else {
+        // A part without a matrix of the sample sends no numbers.
+        let Some((weight, set)) = &mut self.sample.insert(sample).matrices else {
             return Ok(Vec::new());
         };
-        if *question == Question::Sample {
-            let summary = standing.set.summary();
-            let mut answer = vec![*weight, summary.len as f64];
-            answer.extend(reals(summary.mean.as_slice()));
-            return Ok(answer);
+        match message {
+            Message::Sample => {
+                let summary = set.summary();
+                let mut numbers = vec![*weight, summary.len as f64];
+                numbers.extend(reals(summary.mean.as_slice()));
+                Ok(numbers)
+            }
+            Message::Matrices => {
+                let numbers = packed_matrices(*weight, set);
+                // The client solves on these matrices: it asks no more of this sample.
+                self.sample = None;
+                Ok(numbers)
+            }
+            Message::Request(request) => answer(set, request, &mut self.sums),
         }
-        if *question == Question::Matrices {
-            let answer = standing.matrices(*weight);
-            // Whoever has them asks no more of this sample.
-            self.sample = None;
-            return Ok(answer);
-        }
-        standing.answer(question)
     }
 }
 
-/// A set and where it stands.
-struct Standing<T> {
-    set: InMemory<T>,
-    metric: Option<Matrix<T>>,
-    b: Option<Matrix<T>>,
-    e: Option<Matrix<T>>,
-    /// The memory of a Hessian, kept from question to question.
-    hessian: Option<Hessian<T>>,
-}
-
-impl<T: Scalar> Standing<T> {
-    fn new(set: InMemory<T>) -> Self {
-        Self {
-            set,
-            metric: None,
-            b: None,
-            e: None,
-            hessian: None,
+/// The weight of a sample, the weights of its matrices, and their packed lower triangles.
+fn packed_matrices<T: Scalar>(weight: f64, set: &InMemory<T>) -> Vec<f64> {
+    let p = set.summary().dimension();
+    let (data, weights) = set.set().matrices();
+    let mut numbers = vec![weight];
+    numbers.extend(weights);
+    for matrix in data.chunks_exact(p * p) {
+        for (a, b) in Triangle::new(p).pairs() {
+            numbers.extend(reals(&matrix[a * p + b..][..1]));
         }
     }
-
-    /// The matrices of a sample of that share of the part's weight.
-    fn matrices(&self, weight: f64) -> Vec<f64> {
-        let p = self.set.summary().dimension();
-        let (data, weights) = self.set.matrices();
-        let mut answer = vec![weight];
-        answer.extend(weights);
-        for matrix in data.chunks_exact(p * p) {
-            for (a, b) in Triangle::new(p).pairs() {
-                answer.extend(reals(&matrix[a * p + b..][..1]));
-            }
-        }
-        answer
-    }
-
-    /// Adds the row blocks of the exact Hessian where the set stands.
-    fn add_hessian(&mut self, answer: &mut Vec<f64>) -> Result<(), Error> {
-        let (criterion, p) = {
-            let summary = self.set.summary();
-            (summary.criterion, summary.dimension())
-        };
-        let hessian = self
-            .hessian
-            .get_or_insert_with(|| Hessian::unset(criterion, p));
-        self.set.hessian(hessian)?;
-        answer.extend(hessian.triangles());
-        Ok(())
-    }
-
-    fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
-        self.metric = None;
-        let balanced = self.set.balance(metric)?;
-        self.metric = Some(metric.clone());
-        Ok(balanced)
-    }
-
-    /// Goes to B, wherever the set was. Should that fail, it stands nowhere.
-    fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
-        (self.b, self.e) = (None, None);
-        let sum = self.set.reset(b)?;
-        self.b = Some(b.clone());
-        Ok(sum)
-    }
-
-    /// Makes sure that the set stands at B.
-    fn at(&mut self, b: &Matrix<T>) -> Result<&mut InMemory<T>, Error> {
-        if self.b.as_ref() != Some(b) {
-            self.reset(b)?;
-        }
-        Ok(&mut self.set)
-    }
-
-    /// Makes sure that E was probed at B.
-    fn probed(&mut self, b: &Matrix<T>, e: &Matrix<T>) -> Result<&mut InMemory<T>, Error> {
-        self.at(b)?;
-        if self.e.as_ref() != Some(e) {
-            self.e = None;
-            self.set.probe(e)?;
-            self.e = Some(e.clone());
-        }
-        Ok(&mut self.set)
-    }
-
-    fn answer(&mut self, question: &Question<T>) -> Result<Vec<f64>, Error> {
-        Ok(match question {
-            Question::Sample | Question::Matrices => return Err(Error::Question),
-            Question::Balance { metric } => {
-                let balanced = self.balance(metric)?;
-                let mut answer = parts_of(&balanced.mean);
-                answer.extend(parts_of(&balanced.spread));
-                answer
-            }
-            Question::SecondMoment => parts_of(&self.set.second_moment()?),
-            Question::Correlate { metric, matrices } => {
-                // Zero: the matrices are not balanced.
-                if metric.norm() > 0.0 && self.metric.as_ref() != Some(metric) {
-                    self.balance(metric)?;
-                }
-                let mut sums = vec![0.0; matrices.len()];
-                self.set.correlate(matrices, &mut sums)?;
-                sums
-            }
-            Question::Reset { b, hessian } => {
-                let sum = self.reset(b)?;
-                let mut answer = flat(&self.set.statistics()?);
-                answer.push(sum);
-                if *hessian {
-                    self.add_hessian(&mut answer)?;
-                }
-                answer
-            }
-            Question::Mean { b } => parts_of(&self.at(b)?.mean()?),
-            Question::Statistics { b } => flat(&self.at(b)?.statistics()?),
-            Question::Hessian { b } => {
-                self.at(b)?;
-                let mut answer = Vec::new();
-                self.add_hessian(&mut answer)?;
-                answer
-            }
-            Question::Product { b, e } => parts_of(&self.at(b)?.hessian_product(e)?),
-            Question::Probe { b, e } => {
-                self.at(b)?;
-                self.e = None;
-                let probe = self.set.probe(e)?;
-                self.e = Some(e.clone());
-                let mut answer = probe.linear;
-                answer.extend(probe.quadratic);
-                answer.extend(three(self.set.line_point(0.0)?));
-                answer.extend(three(self.set.line_point(1.0)?));
-                answer
-            }
-            Question::LinePoint { b, e, alpha } => {
-                three(self.probed(b, e)?.line_point(*alpha)?).to_vec()
-            }
-            Question::Advance {
-                b,
-                e,
-                next,
-                alpha,
-                scale,
-                hessian,
-            } => {
-                // It may be asked again by someone who did not hear the answer.
-                let statistics = if self.b.as_ref() == Some(next) {
-                    self.set.statistics()?
-                } else {
-                    self.probed(b, e)?;
-                    (self.b, self.e) = (None, None);
-                    let statistics = self.set.advance(*alpha, scale)?;
-                    self.b = Some(next.clone());
-                    statistics
-                };
-                let mut answer = flat(&statistics);
-                if *hessian {
-                    self.add_hessian(&mut answer)?;
-                }
-                answer
-            }
-            Question::FinalSums {
-                b,
-                mean_powers,
-                tables,
-            } => {
-                let sums = self.at(b)?.final_sums(mean_powers)?;
-                let mut answer = sums.variations;
-                answer.push(sums.diagonal_sum);
-                if *tables {
-                    let tables = sums.tables.ok_or(Error::Question)?;
-                    answer.extend(tables.powers);
-                    answer.extend(tables.constants);
-                }
-                answer
-            }
-            Question::Wedge { b } => flat(&self.at(b)?.wedge_sums()?),
-        })
-    }
-}
-
-/// The numbers of a matrix, of complex ones their parts.
-fn parts_of<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
-    reals(matrix.as_slice()).to_vec()
-}
-
-fn flat<T: Scalar>(statistics: &Statistics<T>) -> Vec<f64> {
-    let mut numbers = parts_of(&statistics.gradient);
-    numbers.extend(statistics.gamma.as_slice());
     numbers
 }
 
-fn three(point: LinePoint) -> [f64; 3] {
-    [point.sum, point.first, point.second]
+/// The sums that answer a request, one after the other: numbers, moments, Hessian, tables.
+fn answer<T: Scalar>(
+    set: &mut InMemory<T>,
+    request: &Request<T>,
+    sums: &mut Sums<T>,
+) -> Result<Vec<f64>, Error> {
+    set.evaluate(request, sums)?;
+    let mut numbers = sums.numbers.clone();
+    numbers.extend(reals(sums.moments.gradient.as_slice()));
+    numbers.extend(sums.moments.gamma.as_slice());
+    if request.counts(0).2 {
+        numbers.extend(sums.hessian.double());
+    }
+    if let Some(tables) = &sums.tables {
+        numbers.extend(&tables.powers);
+        numbers.extend(&tables.constants);
+    }
+    Ok(numbers)
 }

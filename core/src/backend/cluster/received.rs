@@ -3,9 +3,8 @@
 use super::part::DESCRIPTION;
 use super::wire;
 use crate::Error;
-use crate::criterion::Criterion;
+use crate::data::{Criterion, Summary};
 use crate::linalg::Scalar;
-use crate::matrices::Summary;
 
 /// The largest number of a matrix that a description is believed to mean.
 const LARGEST_PLACE: f64 = (1_u64 << 48) as f64;

@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use super::question::Question;
 use super::{Ask, ClusterSet, Part};
-use crate::matrices::{Chunk, InMemory, WorkingSet};
+use crate::backend::Hessian;
+use crate::data::{Chunk, InMemory, WorkingSet};
 use crate::report::{Diagonalization, Record};
 use crate::solver::diagonalize_working;
-use crate::statistics::Hessian;
 use crate::synthetic::Synthetic;
 use crate::{Error, Matrix, MatrixSet, Method, Rank, Reduction, SetOptions, Settings, diagonalize};
 

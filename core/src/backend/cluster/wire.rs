@@ -3,7 +3,7 @@
 use crate::linalg::{Matrix, Scalar, reals, scalars};
 
 /// The version of the format.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const HEADER: usize = 16;
 
 /// What every message about matrices of these numbers begins with: as in LAPACK, `d` for real and `z`

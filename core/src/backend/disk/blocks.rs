@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use super::file::MatrixFile;
 use super::plan::{Needs, Plan};
-use crate::criterion::Criterion;
+use crate::data::Criterion;
+use crate::data::build::{Indefinite, negative_lane};
+use crate::data::{Block, groups};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{Matrix, Scalar};
-use crate::matrices::build::{Indefinite, negative_lane};
-use crate::matrices::{Block, groups};
 use crate::{Error, Memory};
 
 /// No sample is thinner than every so many-th matrix.
-const LARGEST_STEP: usize = 8;
+pub const LARGEST_STEP: usize = 8;
 
 /// Which matrices of a file make a set, and what is done to each.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl<T: Scalar> Blocks<T> {
         let dimension = recipe.dimension();
         let file = Arc::clone(&recipe.file);
         let needs = Needs {
-            fitted: recipe.criterion.fits_originals(),
+            fitted: recipe.criterion.is_least_squares(),
             n,
             planes: T::PLANES,
             channels: file.size(),

@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::blocks::{Blocks, Recipe};
-use super::pass::{Reading, Sums, Watcher, pass};
+use super::pass::{Reading, Summation, Watcher, pass};
 use super::{MatrixFile, OnDisk};
-use crate::linalg::{self, Matrix, Scalar, c64, kernels};
-use crate::matrices::build::{
+use crate::data::build::{
     Indefinite, block_constants, block_energy, check_constant, check_range, trace,
 };
-use crate::matrices::groups::{add_slices, packed_len};
-use crate::matrices::{Block, Rank, Reduction, SetOptions, Summary};
+use crate::data::groups::{add_slices, packed_len};
+use crate::data::{Block, Rank, Reduction, SetOptions, Summary};
+use crate::linalg::{self, Matrix, Scalar, c64, kernels};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
@@ -88,7 +88,6 @@ fn unwatched(_: &Reading) -> ControlFlow<()> {
 }
 
 impl<'w, T: Scalar> OnDisk<'w, T> {
-    #[inline(never)] // see instances.rs
     pub(crate) fn build(
         file: MatrixFile,
         memory: Memory,
@@ -169,16 +168,12 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         watcher: Arc<dyn Watcher + Send + Sync + 'w>,
     ) -> Self {
         Self {
-            b: Matrix::identity(summary.dimension()),
             blocks,
             summary,
             memory,
             threads,
             watcher,
-            metric: Vec::new(),
-            point: None,
             line: None,
-            hessian_expected: false,
         }
     }
 
@@ -201,13 +196,13 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         self.blocks.clear();
         let blocks = Blocks::new(recipe, self.memory, self.threads)?;
         let p = self.dimension();
-        let sums = Sums {
+        let sums = Summation {
             zero: || vec![0.0; packed_len::<T>(p)],
             work: |sums: &mut Vec<f64>, _, block: Option<&Block<T>>, _: &mut _| {
                 let block = block.expect("every block is needed");
                 kernels::combine(block.entries(), &block.weights, sums);
             },
-            add: add_slices,
+            add: &add_slices,
         };
         let mean = pass(&blocks, &*self.watcher, |_| true, &sums)?;
         let summary = Summary {
@@ -232,7 +227,7 @@ fn first_pass<T: Scalar>(
 ) -> Result<First, Error> {
     let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
     let capacity = blocks.recipe.capacity;
-    let sums = Sums {
+    let sums = Summation {
         zero: || First {
             mean: vec![0.0; packed_len::<T>(p)],
             constant: 0.0,
@@ -251,7 +246,7 @@ fn first_pass<T: Scalar>(
                 sums.indefinite = Some(Indefinite::new(block, lane, matrix));
             }
         },
-        add: First::add,
+        add: &First::add,
     };
     pass(blocks, watcher, |_| true, &sums)
 }
@@ -259,14 +254,14 @@ fn first_pass<T: Scalar>(
 /// Σ_i w_i (Cⁱ)².
 fn energy<T: Scalar>(blocks: &Blocks<T>, watcher: &dyn Watcher) -> Result<Matrix<T>, Error> {
     let p = blocks.recipe.dimension();
-    let sums = Sums {
+    let sums = Summation {
         zero: || Matrix::zeros(p, p),
         work: |sums: &mut Matrix<T>, _, block: Option<&Block<T>>, _: &mut _| {
             let block = block.expect("every block is needed");
             let own = block_energy(block);
             linalg::add_multiple(sums.as_mut_slice(), 1.0, own.as_slice());
         },
-        add: |total: &mut Matrix<T>, part: &Matrix<T>| {
+        add: &|total: &mut Matrix<T>, part: &Matrix<T>| {
             linalg::add_multiple(total.as_mut_slice(), 1.0, part.as_slice());
         },
     };

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
+use crate::data::needs;
 use crate::linalg::{Scalar, c64};
-use crate::matrices::needs;
 use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 

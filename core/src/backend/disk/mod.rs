@@ -1,19 +1,16 @@
-//! The working set whose matrices stay in a file, within a budget of memory.
+//! The backend whose matrices stay in a file, within a memory budget.
 //!
-//! Every pass reads the Cⁱ again and applies the current B on the fly. Blocks, groups and kernels
-//! are those of a set in memory, so the sums come in the same order, and the iterates differ by
-//! rounding alone: in memory D goes from point to point, here it is made anew from C at each.
+//! Every request reads the Cⁱ again and applies B on the fly. Blocks, groups and kernels are those of a
+//! set in memory, so the sums are added in the same order, and results differ by rounding alone: in
+//! memory D is updated from point to point, here it is computed from C at each.
 //!
-//! A Newton iteration takes two passes. One brings statistics and Hessian at the new point together:
-//! forming D twice would cost more than a Hessian that, at the last point, nobody asks for. The other
-//! probes a direction, by diagonals only.
+//! A Newton iteration takes two data passes. One yields gradient and Hessian at the new point
+//! together: transforming the matrices twice would cost more than one Hessian at the end that is not
+//! used. The other evaluates the diagonals along a direction.
 
-mod answers;
 mod blocks;
 mod build;
 mod file;
-mod fitted;
-mod line;
 mod ordered;
 mod pass;
 mod plan;
@@ -21,25 +18,24 @@ mod plan;
 pub use file::MatrixFile;
 pub use pass::{Reading, Watcher};
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Block, Summary};
-use crate::criterion::Criterion;
-use crate::least_squares::Fit;
-use crate::linalg::kernels::{self, MomentSums};
-use crate::linalg::{self, Matrix, Scalar};
-use crate::statistics::Statistics;
+use super::block_state::{BlockState, Reuse, Task, View, line_point_of_table};
+use super::request::{Request, Sums, Tables};
+use super::{Backend, Capabilities, Summary};
+use crate::data::Block;
+use crate::data::build::block_constants;
+use crate::linalg::{self, Matrix, Scalar, Triangle};
 use crate::{Error, Memory};
 use blocks::Blocks;
-use line::LineTables;
-use pass::{Sums, Workspace, pass};
+use pass::{Summation, pass};
 
 /// Matrices in a file, of which no more is in memory than a budget allows; complex ones if T is
 /// (`OnDisk::complex`).
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use codiag::working::diagonalize_working;
+/// use codiag::backend::diagonalize_with_backend;
 /// use codiag::{Matrix, MatrixFile, OnDisk, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-on-disk-{}.f64", std::process::id()));
 /// # let made = synthetic::Synthetic::new(2000, 4, 0.1, 0);
@@ -49,7 +45,7 @@ use pass::{Sums, Workspace, pass};
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 2000, 4)?;
 /// let mut set = OnDisk::new(file, "1MB".parse()?, &SetOptions::default())?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer)?;
+/// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
 /// assert!(answer.status.converged());
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -65,44 +61,23 @@ pub struct OnDisk<'w, T = f64> {
     memory: Memory,
     threads: usize,
     watcher: Arc<dyn Watcher + Send + Sync + 'w>,
-    /// The metric of the sizes, as eight matrices, once the matrices have been balanced.
-    metric: Vec<f64>,
-    /// Where D stands.
-    b: Matrix<T>,
-    point: Option<PointSums<T>>,
+    /// The diagonals along the direction asked for last.
     line: Option<LineTables<T>>,
-    hessian_expected: bool,
 }
 
-/// What is known of D at one B.
-struct PointSums<T> {
-    diagonal_sum: f64,
-    moments: MomentSums<T>,
-    /// Empty if it was not asked for.
-    hessian: Vec<f64>,
-}
-
-impl<T: Scalar> PointSums<T> {
-    fn add(&mut self, other: &Self) {
-        self.diagonal_sum += other.diagonal_sum;
-        self.moments.add(&other.moments);
-        linalg::add_multiple(&mut self.hessian, 1.0, &other.hessian);
-    }
-
-    fn statistics(&self, criterion: Criterion, b: &Matrix<T>) -> Statistics<T> {
-        if criterion.fits_originals() {
-            return Fit::at(b).statistics(&self.moments);
-        }
-        let MomentSums { gradient, gamma } = &self.moments;
-        Statistics::new(criterion, gradient.clone(), gamma.clone())
-    }
+/// Diagonals along a direction, of as many blocks as there is room for.
+struct LineTables<T> {
+    b: Matrix<T>,
+    e: Matrix<T>,
+    /// The table of each block and its weights.
+    tables: Vec<OnceLock<(Vec<f64>, Vec<f64>)>>,
 }
 
 impl<T> OnDisk<'_, T> {
     /// The same set, with a watcher that is called some twenty times a second while the file is read,
     /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
     /// with [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
-    /// with [`Error::Interrupted`]. An answer that had been reached is kept.
+    /// with [`Error::Interrupted`]. A result that had been reached is kept.
     #[must_use]
     pub fn watched<'v>(self, watcher: impl Watcher + Send + Sync + 'v) -> OnDisk<'v, T> {
         OnDisk {
@@ -111,11 +86,7 @@ impl<T> OnDisk<'_, T> {
             memory: self.memory,
             threads: self.threads,
             watcher: Arc::new(watcher),
-            metric: self.metric,
-            b: self.b,
-            point: self.point,
             line: self.line,
-            hessian_expected: self.hessian_expected,
         }
     }
 }
@@ -125,99 +96,126 @@ impl<T: Scalar> OnDisk<'_, T> {
         self.summary.dimension()
     }
 
-    /// Sums over the blocks what `work` makes of each.
-    fn sum<R: Send + 'static>(
-        &self,
-        zero: impl Fn() -> R + Sync,
-        work: impl Fn(&mut R, &Block<T>, &mut Workspace) + Sync,
-        add: fn(&mut R, &R),
-    ) -> Result<R, Error> {
-        let work = |sums: &mut R, _: usize, block: Option<&Block<T>>, workspace: &mut Workspace| {
-            block
-                .into_iter()
-                .for_each(|block| work(sums, block, workspace));
+    /// Sums over the blocks what the request asks for.
+    fn sum(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
+        let p = self.dimension();
+        let task = Task::new(request, self.summary.criterion, Reuse::default());
+        let task = &task.for_size(p).with_lines_from_originals();
+        let lines = match request {
+            Request::Line { .. } => self.blocks.plan.lines,
+            _ => 0,
         };
-        let sums = Sums { zero, work, add };
-        pass(&self.blocks, &*self.watcher, |_| true, &sums)
-    }
-
-    /// As [`sum`](Self::sum), of D = B C Bᴴ, which `work` finds in the workspace.
-    fn sum_transformed<R: Send + 'static>(
-        &self,
-        zero: impl Fn() -> R + Sync,
-        work: impl Fn(&mut R, &Block<T>, &mut Workspace) + Sync,
-        add: fn(&mut R, &R),
-    ) -> Result<R, Error> {
-        let b = &self.b;
-        self.sum(
-            zero,
-            |sums, block, workspace| {
-                transform(b, block, workspace);
-                work(sums, block, workspace);
-            },
-            add,
-        )
-    }
-
-    /// The sums at the current B, with or without the Hessian.
-    fn point_sums(&self, with_hessian: bool) -> Result<PointSums<T>, Error> {
-        let (p, criterion) = (self.dimension(), self.summary.criterion);
-        if criterion.fits_originals() {
-            return self.fit_sums(with_hessian);
+        let lines: Vec<OnceLock<_>> = (0..lines).map(|_| OnceLock::new()).collect();
+        let mut wanted = matches!(request, Request::Components { tables: true, .. });
+        wanted &= self.blocks.plan.tables;
+        if wanted {
+            // Their room is needed for the tables.
+            self.line = None;
+            self.blocks.clear();
+            self.blocks.plan.kept = 0;
         }
-        let len = if with_hessian {
-            kernels::hessian_len(p, T::PLANES)
-        } else {
-            0
-        };
-        self.sum_transformed(
-            || PointSums {
-                diagonal_sum: 0.0,
-                moments: MomentSums::new(p),
-                hessian: vec![0.0; len],
+        let rows = if wanted { self.summary.len } else { 0 };
+        let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
+        let capacity = self.blocks.recipe.capacity;
+        let places = powers.chunks_mut(capacity * p);
+        let places: Vec<Mutex<(&mut [f64], &mut [f64])>> = places
+            .zip(constants.chunks_mut(capacity))
+            .map(Mutex::new)
+            .collect();
+        let known = self.line.as_ref().filter(|line| match request {
+            Request::LinePoint { b, e, .. } => line.b == *b && line.e == *e,
+            _ => false,
+        });
+        let table = |k: usize| known.and_then(|line| line.tables.get(k)?.get());
+        let with_hessian = task.with_hessian;
+        let found = pass(
+            &self.blocks,
+            &*self.watcher,
+            |k| table(k).is_none(),
+            &Summation {
+                zero: || {
+                    let mut sums = Sums::default();
+                    sums.begin(request, p);
+                    sums
+                },
+                work: |sums: &mut Sums<T>, k, block: Option<&Block<T>>, state: &mut BlockState| {
+                    if let (Some((table, weights)), Request::LinePoint { alpha, .. }) =
+                        (table(k), request)
+                    {
+                        let point = line_point_of_table(task, p, table, weights, *alpha);
+                        return sums.add_line_point(0, point);
+                    }
+                    let block = block.expect("a block without a table is read");
+                    let view = View::of(block);
+                    let evaluated = state.evaluate(&view, task, sums);
+                    evaluated.expect("all requests are supported in double precision");
+                    if let Some(place) = lines.get(k) {
+                        // Each block comes once.
+                        let _ = place.set((state.line_table().to_vec(), block.weights.clone()));
+                    }
+                    if let Some(place) = places.get(k) {
+                        let mut place = place.lock().expect("each block comes once");
+                        let (powers, constants) = &mut *place;
+                        constants.copy_from_slice(&block_constants(task.criterion, block).0);
+                        state.write_tables(&view, task, powers, constants);
+                    }
+                },
+                add: &|total: &mut Sums<T>, part: &Sums<T>| total.add(part, with_hessian),
             },
-            |sums, block, workspace| {
-                let weights = &block.weights;
-                let entries = &workspace.entries;
-                sums.diagonal_sum += kernels::diagonal_sum(criterion, p, entries, weights);
-                kernels::accumulate_moments(criterion, p, entries, weights, &mut sums.moments);
-                if len > 0 {
-                    let rows = &mut sums.hessian;
-                    kernels::accumulate_hessian(criterion, p, entries, weights, rows, false);
-                }
-            },
-            PointSums::add,
-        )
-    }
-
-    /// Moves to B.
-    fn move_to(&mut self, b: Matrix<T>) -> Result<&PointSums<T>, Error> {
-        self.b = b;
-        self.line = None;
-        self.point = None;
-        let sums = self.point_sums(self.hessian_expected)?;
-        Ok(self.point.insert(sums))
-    }
-
-    /// The sums at the current B.
-    fn here(&mut self) -> Result<&PointSums<T>, Error> {
-        if self.point.is_none() {
-            self.point = Some(self.point_sums(self.hessian_expected)?);
+        )?;
+        drop(places);
+        *sums = found;
+        sums.tables = wanted.then_some(Tables { powers, constants });
+        if let Request::Line { b, e } = request {
+            let (b, e) = (b.clone(), e.clone());
+            self.line = Some(LineTables {
+                b,
+                e,
+                tables: lines,
+            });
         }
-        Ok(self.point.as_ref().expect("it was just put there"))
+        Ok(())
+    }
+
+    /// The mean of B Cⁱ Bᴴ follows from that of the Cⁱ.
+    fn mean(&self, b: &Matrix<T>, sums: &mut Sums<T>) {
+        let half = linalg::product(b, &self.summary.mean);
+        let mean = linalg::product_adjoint(&half, b);
+        sums.numbers.clear();
+        for plane in 0..T::PLANES {
+            let part = |x: T| if plane == 0 { x.real() } else { x.imaginary() };
+            let pairs = Triangle::new(mean.rows()).pairs();
+            sums.numbers.extend(pairs.map(|entry| part(mean[entry])));
+        }
     }
 }
 
-/// Leaves B C Bᴴ in the workspace.
-fn transform<T: Scalar>(b: &Matrix<T>, block: &Block<T>, workspace: &mut Workspace) {
-    workspace.resize::<T>(block.size(), block.lanes());
-    let task = kernels::Congruence {
-        transform: b,
-        input: block.entries(),
-        lanes: block.lanes(),
-        matrices: block.lanes(),
-        square: &mut workspace.entries,
-        cross: None,
-    };
-    kernels::congruence(task);
+impl<T: Scalar> Backend<T> for OnDisk<'_, T> {
+    fn summary(&self) -> &Summary<T> {
+        &self.summary
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores_hessian: self.blocks.plan.hessian,
+            prefers_joint_requests: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
+        if let Request::Mean { b } = request {
+            self.mean(b, sums);
+            return Ok(());
+        }
+        if !matches!(request, Request::LinePoint { .. }) {
+            self.line = None;
+        }
+        self.sum(request, sums)
+    }
+
+    fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
+        let sample = self.every(step)?;
+        Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
+    }
 }

@@ -14,9 +14,10 @@ use super::blocks::Blocks;
 use super::ordered::Ordered;
 use super::plan::PIECES;
 use crate::Error;
+use crate::backend::block_state::BlockState;
+use crate::data::Block;
+use crate::linalg::Scalar;
 use crate::linalg::kernels::LANES;
-use crate::linalg::{Scalar, SymmetricBatch, Triangle};
-use crate::matrices::Block;
 
 /// How often the watcher is called.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -45,7 +46,7 @@ pub struct Reading {
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use codiag::working::diagonalize_working;
+/// use codiag::backend::diagonalize_with_backend;
 /// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, Reading, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-watcher-{}.f64", std::process::id()));
 /// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
@@ -61,7 +62,7 @@ pub struct Reading {
 /// };
 /// let mut set = set.watched(&watcher);
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_working(&mut set, &Settings::default(), &mut observer);
+/// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer);
 /// assert_eq!(answer.err(), Some(Error::Interrupted)); // before there was a point to return
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -78,41 +79,14 @@ impl<F: Fn(&Reading) -> ControlFlow<()>> Watcher for F {
     }
 }
 
-/// What a thread keeps from block to block, so that it need not allocate.
-#[derive(Default)]
-pub struct Workspace {
-    /// The size and the number of lanes of the block.
-    shape: (usize, usize),
-    /// D of the block.
-    pub entries: Vec<f64>,
-    /// The diagonals along a line, or those of a fit.
-    pub diagonals: Vec<f64>,
-    /// Cⁱ A of the block.
-    pub products: Vec<f64>,
-}
-
-impl Workspace {
-    /// Makes room for D of a block.
-    pub fn resize<T: Scalar>(&mut self, size: usize, lanes: usize) {
-        self.shape = (size, lanes);
-        let len = T::PLANES * Triangle::new(size).len() * lanes;
-        self.entries.resize(len, 0.0);
-    }
-
-    /// D of the block.
-    pub fn d<T: Scalar>(&self) -> SymmetricBatch<&[f64], T> {
-        SymmetricBatch::from_parts(self.shape.0, self.shape.1, &self.entries[..])
-    }
-}
-
 /// What is summed in a pass.
-pub struct Sums<Z, W, R> {
+pub struct Summation<'a, Z, W, R> {
     /// The sums of no blocks.
     pub zero: Z,
     /// Adds one block, by its number; None for a block that was not asked for.
     pub work: W,
     /// Adds the sums of one group to those of the groups before.
-    pub add: fn(&mut R, &R),
+    pub add: &'a (dyn Fn(&mut R, &R) + Sync),
 }
 
 /// Sums of any kind, so that passes are compiled once for real and for complex numbers, and not again for every
@@ -120,9 +94,9 @@ pub struct Sums<Z, W, R> {
 type Part = Box<dyn Any + Send>;
 
 /// A block, by its number, that is added to a part.
-type Work<'a, T> = dyn Fn(&mut Part, usize, Option<&Block<T>>, &mut Workspace) + Sync + 'a;
+type Work<'a, T> = dyn Fn(&mut Part, usize, Option<&Block<T>>, &mut BlockState) + Sync + 'a;
 
-/// [`Sums`] of any kind.
+/// [`Summation`] of any kind.
 struct AnySums<'a, T> {
     zero: &'a (dyn Fn() -> Part + Sync),
     work: &'a Work<'a, T>,
@@ -153,9 +127,10 @@ pub fn pass<T: Scalar, R: Send + 'static>(
     blocks: &Blocks<T>,
     watcher: &dyn Watcher,
     needed: impl Fn(usize) -> bool,
-    sums: &Sums<
+    sums: &Summation<
+        '_,
         impl Fn() -> R + Sync,
-        impl Fn(&mut R, usize, Option<&Block<T>>, &mut Workspace) + Sync,
+        impl Fn(&mut R, usize, Option<&Block<T>>, &mut BlockState) + Sync,
         R,
     >,
 ) -> Result<R, Error> {
@@ -287,7 +262,7 @@ impl<T: Scalar> Shared<'_, T> {
     /// Sums over the blocks of group after group.
     fn compute(&self, sums: &AnySums<'_, T>, pieces: &Receiver<Message<T>>, free: &Sender<Vec<T>>) {
         let _guard = Guard(&self.ordered);
-        let mut workspace = Workspace::default();
+        let mut workspace = BlockState::default();
         while let Ok(Message::Group(group)) = pieces.recv() {
             let mut total = (sums.zero)();
             let mut failure = None;
@@ -322,8 +297,8 @@ impl<T: Scalar> Shared<'_, T> {
         k: usize,
         pieces: &Receiver<Message<T>>,
         free: &Sender<Vec<T>>,
-        workspace: &mut Workspace,
-        mut work: impl FnMut(Option<&Block<T>>, &mut Workspace),
+        workspace: &mut BlockState,
+        mut work: impl FnMut(Option<&Block<T>>, &mut BlockState),
     ) -> Result<(), Error> {
         if self.is_over(group) {
             return Err(Error::Interrupted);

@@ -4,9 +4,9 @@
 //! way; the sums of the groups under way, and the Hessians among them. Then, while there is room, the
 //! tables of the line search, which save whole passes, and blocks, which save reading.
 
+use crate::backend::COMBINATIONS_AT_ONCE;
 use crate::linalg::Triangle;
 use crate::linalg::kernels::{LANES, congruence_scratch, hessian_len};
-use crate::matrices::AT_ONCE;
 use crate::{Error, Memory, Settings};
 
 /// Pieces of the file that wait, are read and are worked on, for each thread.
@@ -72,7 +72,7 @@ impl Needs {
             }
             let blocks = self.n.div_ceil(self.capacity);
             let left = budget - fixed;
-            let line = 8 * 2 * self.dimension * self.capacity;
+            let line = 8 * 3 * self.dimension * self.capacity;
             let lines = blocks.min(left / line);
             let numbers = self.planes * Triangle::new(self.dimension).len() + 1;
             let block = 8 * numbers * self.capacity;
@@ -136,7 +136,7 @@ impl Needs {
         };
         let packed = self.planes * Triangle::new(r).len();
         // The start sums for some matrices at once, and has as many before and after.
-        let start = (window + 6) * AT_ONCE * packed;
+        let start = (window + 6) * COMBINATIONS_AT_ONCE * packed;
         let sums = (1 + self.planes) * r * r + hessian;
         let weights = if self.weighted { self.n } else { 0 };
         // The solver holds the Hessian once more, and a dozen p×p matrices.
@@ -162,9 +162,9 @@ mod tests {
             channels: p,
             dimension: p,
             planes: 1,
-            capacity: crate::matrices::Block::<f64>::capacity(p),
+            capacity: crate::data::Block::<f64>::capacity(p),
             span: 8 * p * p,
-            sample: (crate::matrices::Block::<f64>::capacity(p), 8 * p * p),
+            sample: (crate::data::Block::<f64>::capacity(p), 8 * p * p),
             converted: false,
             weighted: false,
             fitted: false,

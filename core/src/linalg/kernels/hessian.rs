@@ -21,10 +21,10 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::DiagonalFunction;
 use super::combine::add_products;
 use super::real::width;
 use super::{Real, arch, planes, vectors_per_group};
-use super::DiagonalFunction;
 use crate::linalg::{Scratch, Triangle};
 
 /// How many numbers of double precision the row blocks of a p×p problem take, whose matrices have so many planes.

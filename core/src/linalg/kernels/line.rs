@@ -1,7 +1,7 @@
 //! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
 
-use super::{LANES, Real, dispatch, planes};
 use super::DiagonalFunction;
+use super::{LANES, Real, dispatch, planes};
 use crate::linalg::Triangle;
 
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and

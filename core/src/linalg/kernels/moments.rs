@@ -2,9 +2,9 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::DiagonalFunction;
 use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::{Real, arch, planes, vectors_per_row};
-use super::DiagonalFunction;
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
@@ -25,16 +25,10 @@ impl<T: Scalar> MomentSums<T> {
         }
     }
 
-    /// Adds the sums over other matrices.
-    pub fn add(&mut self, other: &Self) {
-        add(&mut self.gradient, &other.gradient);
-        add(&mut self.gamma, &other.gamma);
-    }
-}
-
-fn add<T: Scalar>(mine: &mut Matrix<T>, theirs: &Matrix<T>) {
-    for (x, y) in mine.as_mut_slice().iter_mut().zip(theirs.as_slice()) {
-        *x += *y;
+    /// Begins again, without any matrices.
+    pub fn clear(&mut self) {
+        self.gradient.as_mut_slice().fill(T::ZERO);
+        self.gamma.as_mut_slice().fill(0.0);
     }
 }
 

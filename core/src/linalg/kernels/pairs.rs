@@ -1,7 +1,7 @@
 //! What the pair by pair methods need of a block for one pair of components.
 
-use super::{LANES, dispatch, planes};
 use super::DiagonalFunction;
+use super::{LANES, dispatch, planes};
 use crate::linalg::{Scalar, Triangle};
 
 /// The four sums over the set that decide the transform of the pair (a, b).

@@ -2,11 +2,11 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::DiagonalFunction;
 use super::coefficients::Left;
 use super::fit::add_rows;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
-use super::DiagonalFunction;
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
@@ -77,7 +77,8 @@ impl WithSimd for Product<'_> {
             for i in 0..lanes {
                 let (w, d) = (self.weights[i], power[i]);
                 u[i] = self.function.first_weight(w, d);
-                v[i] = self.function
+                v[i] = self
+                    .function
                     .second_weight_root((2.0 * w).sqrt(), d)
                     .powi(2);
             }

@@ -4,8 +4,8 @@
 mod hessian;
 mod line;
 
-use super::*;
 use super::DiagonalFunction;
+use super::*;
 use crate::linalg::{Matrix, Scalar, Triangle, c64, log_abs_det, product, product_adjoint};
 use hessian::hessians;
 

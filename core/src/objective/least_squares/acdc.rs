@@ -5,13 +5,13 @@
 //! eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᴴ, times the root of its eigenvalue over T_aa.
 
 use crate::Error;
+use crate::backend::row_entry;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::statistics::Hessian;
 
-/// One sweep over the columns of A, with the Qᵃ as the row blocks of `weighted`.
+/// One sweep over the columns of A, with the Qᵃ as row blocks.
 pub(crate) fn sweep<T: Scalar>(
     a: &mut Matrix<T>,
-    weighted: &Hessian<T>,
+    weighted: &[f64],
     gamma: &Matrix,
 ) -> Result<(), Error> {
     let p = a.rows();
@@ -24,7 +24,9 @@ pub(crate) fn sweep<T: Scalar>(
         factors[column] = 0.0;
         let scaled = Matrix::from_fn(p, p, |k, c| a[(k, c)] * factors[c]);
         let others = linalg::product_adjoint(&scaled, a);
-        let matrix = Matrix::from_fn(p, p, |k, l| entry(weighted, column, k, l) - others[(k, l)]);
+        let matrix = Matrix::from_fn(p, p, |k, l| {
+            entry::<T>(weighted, p, column, k, l) - others[(k, l)]
+        });
         let (values, vectors) = linalg::hermitian_eigen(&matrix).ok_or(Error::NoEigenvalues)?;
         // A column without a positive eigenvalue is best left out of the fit; its direction is kept.
         let largest = values[p - 1];
@@ -37,10 +39,11 @@ pub(crate) fn sweep<T: Scalar>(
 }
 
 /// Entry (k, l) of Qᵃ, the row blocks being [[R, I], [−I, R]] for Qᵃ = R + iI.
-fn entry<T: Scalar>(weighted: &Hessian<T>, a: usize, k: usize, l: usize) -> T {
+pub(crate) fn entry<T: Scalar>(weighted: &[f64], p: usize, a: usize, k: usize, l: usize) -> T {
+    let part = |column| row_entry::<T>(weighted, p, a, k, column);
     let imaginary = match T::PLANES {
         1 => 0.0,
-        _ => weighted.entry(a, k, weighted.size() + l),
+        _ => part(p + l),
     };
-    T::from_parts(weighted.entry(a, k, l), imaginary)
+    T::from_parts(part(l), imaginary)
 }

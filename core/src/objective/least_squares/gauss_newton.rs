@@ -13,17 +13,12 @@
 //! that cancel each other. The second is that of H in the coordinates A⁻¹E as if the columns of A were orthogonal: one
 //! 2×2 block \[\[T_bb, T_ab\], \[T_ab, T_aa\]\] for each pair, which sees components that can hardly be separated.
 
-use super::{Fit, column_norms};
-use crate::Error;
+use super::column_norms;
+use crate::backend::{Fit, Statistics};
 use crate::linalg::{self, Matrix, Scalar};
-use crate::statistics::Statistics;
 
-/// The longest column of a step: those of A have unit norm, and beyond it the model is void.
-const LONGEST_COLUMN: f64 = 0.5;
 /// The second-order term of a step is left out where it is longer than this fraction of the step.
 const LONGEST_CORRECTION: f64 = 0.5;
-/// Conjugate gradient iterations at most.
-const MOST: usize = 200;
 
 /// The determinants of the preconditioner's 2×2 blocks are at least this fraction of the product of their diagonals.
 const SMALLEST_DETERMINANT: f64 = 1e-4;
@@ -33,7 +28,7 @@ const SHIFT: f64 = 1e-12;
 /// The Gauss–Newton model at one A.
 pub(crate) struct Model<'a, T = f64> {
     fit: &'a Fit<T>,
-    a: Matrix<T>,
+    pub a: Matrix<T>,
     /// A⁻¹.
     b: Matrix<T>,
     /// T.
@@ -41,19 +36,9 @@ pub(crate) struct Model<'a, T = f64> {
     /// g∘T.
     weighted: Matrix<T>,
     /// The gradient with respect to A.
-    gradient: Matrix<T>,
+    pub gradient: Matrix<T>,
     /// T_aa, or, for a component that the fit does not use, the largest of them.
-    energies: Vec<f64>,
-}
-
-/// A direction, and what was expected of it.
-pub(crate) struct Direction<T = f64> {
-    /// E.
-    pub e: Matrix<T>,
-    /// The decrease that the model predicts, in its units.
-    pub predicted: f64,
-    /// The conjugate gradient iterations.
-    pub iterations: usize,
+    pub energies: Vec<f64>,
 }
 
 impl<'a, T: Scalar> Model<'a, T> {
@@ -104,65 +89,11 @@ impl<'a, T: Scalar> Model<'a, T> {
         product
     }
 
-    /// Solves (H + μ T) E = −gradient to a residual of `forcing` times the gradient, in the norm of
-    /// the preconditioner, for an H that multiplies by `product`. At a direction of negative curvature, which only
-    /// the exact Hessian has, one step is taken along it as if the curvature were positive, and the
-    /// search ends.
-    pub fn direction(
-        &self,
-        damping: f64,
-        forcing: f64,
-        mut product: impl FnMut(&Matrix<T>) -> Result<Matrix<T>, Error>,
-    ) -> Result<Direction<T>, Error> {
-        let mut product = |e: &Matrix<T>| {
-            let mut found = product(e)?;
-            project(&self.a, &mut found);
-            Ok::<Matrix<T>, Error>(found)
-        };
-        let p = self.a.rows();
-        let mut e = Matrix::zeros(p, p);
-        let mut residual = self.gradient.clone();
-        residual.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
-        let preconditioner = Preconditioner::new(self, damping);
-        let mut z = preconditioner.solve(&residual);
-        let mut q = z.clone();
-        let mut rz = residual.dot(&z);
-        let goal = forcing * forcing * rz;
-        // The square of q in the norm of the preconditioner.
-        let mut squared = rz;
-        let mut iterations = 0;
-        while iterations < MOST && rz > goal {
-            iterations += 1;
-            let mut hq = product(&q)?;
-            for k in 0..p {
-                let row = hq.row_mut(k).iter_mut().zip(q.row(k));
-                row.zip(&self.energies)
-                    .for_each(|((x, q), energy)| *x += *q * (damping * energy));
-            }
-            let curvature = q.dot(&hq);
-            if curvature <= 1e-10 * squared {
-                let length = rz / (-curvature).max(0.01 * squared);
-                linalg::add_multiple(e.as_mut_slice(), length, q.as_slice());
-                break;
-            }
-            let length = rz / curvature;
-            linalg::add_multiple(e.as_mut_slice(), length, q.as_slice());
-            linalg::add_multiple(residual.as_mut_slice(), -length, hq.as_slice());
-            z = preconditioner.solve(&residual);
-            let old = std::mem::replace(&mut rz, residual.dot(&z));
-            for (q, z) in q.as_mut_slice().iter_mut().zip(z.as_slice()) {
-                *q = *z + *q * (rz / old);
-            }
-            squared = rz + (rz / old).powi(2) * squared;
-        }
-        let longest = column_norms(&e).into_iter().fold(0.0, f64::max);
-        let factor = (LONGEST_COLUMN / longest).min(1.0);
-        e.as_mut_slice().iter_mut().for_each(|x| *x = *x * factor);
-        Ok(Direction {
-            predicted: -(self.gradient.dot(&e) + 0.5 * e.dot(&product(&e)?)),
-            iterations,
-            e,
-        })
+    /// The damping μ T_aa of the columns of E, as ½⟨E, μ T E⟩.
+    pub fn damping_energy(&self, damping: f64, e: &Matrix<T>) -> f64 {
+        let columns = column_norms(e);
+        let energies = columns.iter().zip(&self.energies);
+        0.5 * damping * energies.map(|(x, energy)| x * x * energy).sum::<f64>()
     }
 
     /// A (I + ε + ½ε²) with ε = A⁻¹E, the step along exp(ε), or A + E where the last term is too long to be a correction.
@@ -181,8 +112,10 @@ impl<'a, T: Scalar> Model<'a, T> {
 }
 
 /// An approximate inverse of H + μ T.
-struct Preconditioner<'m, 'a, T> {
-    model: &'m Model<'a, T>,
+pub(crate) struct Preconditioner<T> {
+    /// A, and Aᴴ.
+    a: Matrix<T>,
+    components: Matrix<T>,
     /// (g∘T + μ T)⁻¹.
     inverse: Matrix<T>,
     /// Entry (a, b) of the inverse blocks: the factor of R_ab, and that of the conjugate of R_ba, in E_ab.
@@ -190,8 +123,8 @@ struct Preconditioner<'m, 'a, T> {
     other: Matrix,
 }
 
-impl<'m, 'a, T: Scalar> Preconditioner<'m, 'a, T> {
-    fn new(model: &'m Model<'a, T>, damping: f64) -> Self {
+impl<T: Scalar> Preconditioner<T> {
+    pub fn new(model: &Model<'_, T>, damping: f64) -> Self {
         let (t, p) = (model.moments, model.a.rows());
         let energy = |k: usize| model.energies[k] * (1.0 + damping);
         let inverse_determinant = |a: usize, b: usize| {
@@ -218,25 +151,26 @@ impl<'m, 'a, T: Scalar> Preconditioner<'m, 'a, T> {
             own: off_diagonal(&|a, b| energy(a) * inverse_determinant(a, b)),
             other: off_diagonal(&|a, b| -t[(a, b)] * inverse_determinant(a, b)),
             inverse,
-            model,
+            a: model.a.clone(),
+            components: model.fit.components.clone(),
         }
     }
 
-    fn solve(&self, r: &Matrix<T>) -> Matrix<T> {
+    pub fn solve(&self, r: &Matrix<T>) -> Matrix<T> {
         let mut z = linalg::product(r, &self.inverse);
-        let inner = linalg::product(&self.model.fit.components, r);
+        let inner = linalg::product(&self.components, r);
         let pairs = Matrix::from_fn(r.rows(), r.columns(), |a, b| {
             inner[(a, b)] * self.own[(a, b)] + inner[(b, a)].conj() * self.other[(a, b)]
         });
-        let pairs = linalg::product(&self.model.a, &pairs);
+        let pairs = linalg::product(&self.a, &pairs);
         linalg::add_multiple(z.as_mut_slice(), 1.0, pairs.as_slice());
-        project(&self.model.a, &mut z);
+        project(&self.a, &mut z);
         z
     }
 }
 
-/// Takes from each column its share along the column of A.
-fn project<T: Scalar>(a: &Matrix<T>, x: &mut Matrix<T>) {
+/// Subtracts from each column its component along the column of A.
+pub(crate) fn project<T: Scalar>(a: &Matrix<T>, x: &mut Matrix<T>) {
     let p = a.rows();
     let mut dots = vec![T::ZERO; p];
     for k in 0..p {
@@ -253,11 +187,12 @@ fn project<T: Scalar>(a: &Matrix<T>, x: &mut Matrix<T>) {
 
 #[cfg(all(test, feature = "synthetic"))]
 mod tests {
+    use super::super::diagonalizer;
     use super::*;
-    use crate::least_squares::{Point, diagonalizer};
+    use crate::backend::{Backend, Change, InMemory, Request, Sums};
     use crate::linalg::c64;
-    use crate::matrices::{InMemory, WorkingSet};
-    use crate::{Criterion, MatrixSet, SetOptions, synthetic};
+    use crate::objective::Point;
+    use crate::{Criterion, MatrixSet, SetOptions, Settings, synthetic};
 
     fn working<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (InMemory<T>, Matrix<T>) {
         let (data, mixing) = synthetic::mixed_of(n, p, sigma, seed);
@@ -268,8 +203,18 @@ mod tests {
 
     /// The gradient with respect to A at a point, and a direction that leaves the norms of columns.
     fn gradient<T: Scalar>(set: &mut InMemory<T>, b: &Matrix<T>) -> Matrix<T> {
-        let here = Point::at(set, b.clone()).unwrap();
-        Model::new(b, &Fit::at(b), &here.statistics).gradient
+        Model::new(b, &Fit::at(b), &at(set, b).statistics).gradient
+    }
+
+    fn at<T: Scalar>(set: &mut InMemory<T>, b: &Matrix<T>) -> Point<T> {
+        Point::at(
+            set,
+            &Settings::default(),
+            b.clone(),
+            &mut Sums::default(),
+            false,
+        )
+        .unwrap()
     }
 
     fn direction<T: Scalar>(a: &Matrix<T>) -> Matrix<T> {
@@ -312,7 +257,7 @@ mod tests {
         let unit = 4.0 / set.summary().constant;
         let mut loss = |t: f64| {
             let b = linalg::inverse(&moved(&a, t, &e));
-            Point::at(&mut set, b).unwrap().loss
+            at(&mut set, &b).loss
         };
         let h = 1e-5;
         let difference = (loss(h) - loss(-h)) / (2.0 * h);
@@ -328,7 +273,7 @@ mod tests {
 
     fn exact_fits_have_the_gauss_newton_product<T: Scalar>() {
         let (mut set, b) = working::<T>(12, 5, 0.0, 4);
-        let here = Point::at(&mut set, b.clone()).unwrap();
+        let here = at(&mut set, &b);
         let fit = Fit::at(&b);
         let model = Model::new(&b, &fit, &here.statistics);
         let e = direction(&model.a);
@@ -345,8 +290,15 @@ mod tests {
         let (mut set, b) = working::<T>(12, 5, 2.0, 4);
         let a = linalg::inverse(&b);
         let e = direction(&a);
-        Point::at(&mut set, b.clone()).unwrap();
-        let product = set.hessian_product(&e).unwrap();
+        let fit = Fit::at(&b);
+        let moments = at(&mut set, &b).statistics.gamma;
+        let (mut weighted, mut response) = (Sums::default(), Sums::default());
+        let request = Request::Weighted { b: b.clone() };
+        set.evaluate(&request, &mut weighted).unwrap();
+        let request = Request::HessianProduct { b, e: e.clone() };
+        set.evaluate(&request, &mut response).unwrap();
+        let (change, rows) = (Change::new(&fit, &e), &mut weighted.hessian);
+        let product = fit.hessian_product(&change, &moments, rows, &response.moments);
         check_product(&mut set, &a, &e, &product);
     }
 
@@ -364,7 +316,7 @@ mod tests {
         let options = SetOptions::default().criterion(Criterion::LeastSquares);
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let b = diagonalizer(&mixing).unwrap();
-        let here = Point::at(&mut InMemory::new(&set), b.clone()).unwrap();
+        let here = at(&mut InMemory::new(&set), &b);
         let fit = Fit::at(&b);
         let model = Model::new(&b, &fit, &here.statistics);
         let (a, e) = (&model.a, direction(&model.a));
@@ -391,25 +343,5 @@ mod tests {
             (form - expected).abs() < 1e-10 * expected,
             "{form} {expected}"
         );
-    }
-
-    #[test]
-    fn conjugate_gradients_solve_the_damped_system() {
-        let (mut set, b) = working::<f64>(20, 6, 0.3, 6);
-        let moved = Matrix::from_fn(6, 6, |x, y| b[(x, y)] + 0.05 * ((x + 2 * y) % 3) as f64);
-        let b = diagonalizer(&linalg::inverse(&moved)).unwrap();
-        let here = Point::at(&mut set, b.clone()).unwrap();
-        let fit = Fit::at(&b);
-        let model = Model::new(&b, &fit, &here.statistics);
-        let damping = 0.5;
-        let product = |e: &Matrix| Ok(model.product(e));
-        let Direction { e, predicted, .. } = model.direction(damping, 1e-10, product).unwrap();
-        let mut left = model.product(&e);
-        for k in 0..6 {
-            for c in 0..6 {
-                left[(k, c)] += damping * model.energies[c] * e[(k, c)] + model.gradient[(k, c)];
-            }
-        }
-        assert!(left.norm() < 1e-8 * model.gradient.norm() && predicted > 0.0);
     }
 }

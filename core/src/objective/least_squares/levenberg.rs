@@ -1,159 +1,237 @@
-//! Levenberg and Marquardt's damping: how long a Gauss–Newton step, or one of the exact Hessian, may be.
+//! Least squares as an objective: Gauss–Newton steps, or those of the exact Hessian near the end, with
+//! Levenberg's and Marquardt's damping (Nocedal & Wright, Numerical Optimization, section 10.3).
 
-use super::gauss_newton::{Direction, Model};
-use super::{Fit, diagonalizer, stopping_measure};
+use super::gauss_newton::{Model, Preconditioner, project};
+use super::{FIT_PASSES, column_norms, diagonalizer, stopping_measure};
 use crate::Error;
-use crate::linalg::{Matrix, Scalar};
-use crate::matrices::WorkingSet;
-use crate::statistics::Statistics;
+use crate::backend::{Backend, Change, Fit, Hessian, HessianRows, Request, Sums};
+use crate::linalg::{Matrix, Scalar, reals, scalars};
+use crate::objective::{
+    CgLimits, Context, Direction, Objective, Point, QuadraticModel, StepResult,
+};
+use crate::settings::Settings;
+use crate::tuning::TUNING;
 
-/// The residual of the Gauss–Newton system may be this share of the gradient, or ĝ if that is less.
-const FORCING: f64 = 0.1;
-/// Where a step brings ĝ down by less than this factor, residuals are too large for the Gauss–Newton model, and
-/// the exact Hessian takes its place.
-const SLOW: f64 = 6.0;
-/// But only below the first ĝ, and until the second: far from the end its negative curvatures mislead.
-const NEAR: f64 = 0.03;
-const FAR: f64 = 0.1;
-/// A fit is a pass of 2p³ flops per matrix, a transform one of 3p³.
-pub(crate) const FIT_PASSES: f64 = 2.0 / 3.0;
-/// How often the damping is raised before a step is given up.
-const MOST_TRIALS: usize = 10;
-/// The damping at the start, and the smallest.
-const FIRST: f64 = 1e-3;
-const SMALLEST: f64 = 1e-9;
-/// What the damping is divided by after a step that brought what the model predicted.
-const REDUCTION: f64 = 2.5;
-
-/// Where a fit stands.
-#[derive(Clone, Debug)]
-pub(crate) struct Point<T = f64> {
-    pub b: Matrix<T>,
-    pub loss: f64,
-    pub statistics: Statistics<T>,
-}
-
-impl<T: Scalar> Point<T> {
-    /// Brings the set to B.
-    pub fn at(set: &mut dyn WorkingSet<T>, b: Matrix<T>) -> Result<Self, Error> {
-        let captured = set.reset(&b)?;
-        let statistics = set.statistics()?;
-        let summary = set.summary();
-        let loss = summary.criterion.loss(summary, captured, 0.0);
-        Ok(Self {
-            b,
-            loss,
-            statistics,
-        })
-    }
-}
-
-/// A step that was taken.
-pub(crate) struct Taken<T = f64> {
-    /// Where it led; the set stands there.
-    pub point: Point<T>,
-    pub effort: Effort,
-}
-
-/// What a step took.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Effort {
-    /// In transforms of the set.
-    pub passes: f64,
-    /// The conjugate gradient iterations.
-    pub iterations: usize,
-}
-
-/// The damping, from step to step.
-#[derive(Clone, Debug)]
-pub(crate) struct Levenberg {
+/// The least-squares fit, with its damping from step to step.
+pub(crate) struct LeastSquares<T> {
     damping: f64,
-    /// Whether the exact Hessian may be asked for.
-    allowed: bool,
-    /// Whether it is.
+    /// How much the damping grows after the next failed step.
+    growth: f64,
+    failed_steps: usize,
+    /// Whether the exact Hessian may be used, and whether it is.
+    may_be_exact: bool,
     exact: bool,
-    /// ĝ where the last step began.
+    /// The gradient norm where the last step began.
     before: f64,
+    fit: Option<Fit<T>>,
 }
 
-impl Levenberg {
-    /// With or without the exact Hessian where the Gauss–Newton model converges slowly.
-    pub fn new(allowed: bool) -> Self {
+/// How often the damping is raised before a step is given up.
+const MAX_FAILED_STEPS: usize = 10;
+/// Initial and smallest damping, and the smallest one after a failed step.
+const INITIAL_DAMPING: f64 = 1e-3;
+const MIN_DAMPING: f64 = 1e-9;
+const MIN_RAISED_DAMPING: f64 = 1e-6;
+/// The longest column of a step. Columns of A have unit norm.
+const MAX_COLUMN_STEP: f64 = 0.5;
+
+impl<T: Scalar> LeastSquares<T> {
+    pub fn new(backend: &dyn Backend<T>, settings: &Settings) -> Self {
+        let p = backend.summary().dimension();
         Self {
-            damping: FIRST,
-            allowed,
+            damping: INITIAL_DAMPING,
+            growth: 4.0,
+            failed_steps: 0,
+            may_be_exact: Hessian::<T>::bytes(p) <= settings.hessian_memory
+                && backend.capabilities().stores_hessian,
             exact: false,
             before: f64::INFINITY,
+            fit: None,
         }
     }
 
-    /// A step from a point in the gauge that lowers the loss, or, where it is all rounding, does not raise
-    /// it beyond; None, with the set where it stood, if none is found.
-    pub fn step<T: Scalar>(
+    fn direction(direction: &Direction) -> (Matrix<T>, f64) {
+        let e: &[T] = scalars(&direction.x);
+        let p = e.len().isqrt();
+        let e = Matrix::from_rows(p, p, e.to_vec());
+        let longest = column_norms(&e).into_iter().fold(0.0, f64::max);
+        (e, (MAX_COLUMN_STEP / longest).min(1.0))
+    }
+}
+
+impl<T: Scalar> Objective<T> for LeastSquares<T> {
+    fn model<'a>(
+        &'a mut self,
+        context: &'a mut Context<'_, T>,
+        point: &'a Point<T>,
+    ) -> Result<Box<dyn QuadraticModel + 'a>, Error> {
+        let energy = context.backend.summary().constant;
+        let gradient_norm = stopping_measure(&point.statistics, energy);
+        if self.failed_steps == 0 {
+            // Where convergence is slow, residuals are too large for the Gauss–Newton model. Far from
+            // the minimum, negative curvatures of the exact Hessian mislead.
+            let slow = gradient_norm > self.before / TUNING.gauss_newton_min_reduction;
+            let begins = !self.exact
+                && self.may_be_exact
+                && slow
+                && gradient_norm < TUNING.exact_fit_hessian_below;
+            self.exact = begins || (self.exact && gradient_norm < TUNING.exact_fit_hessian_until);
+            self.before = gradient_norm;
+            self.fit = Some(Fit::at(&point.b));
+        }
+        if self.exact && self.failed_steps == 0 {
+            let request = Request::Weighted { b: point.b.clone() };
+            context.backend.evaluate(&request, context.sums)?;
+        }
+        let fit = self.fit.as_ref().expect("the fit at the point");
+        let model = Model::new(&point.b, fit, &point.statistics);
+        let Sums { hessian, .. } = &mut *context.sums;
+        let exact = self.exact.then(|| ExactProducts {
+            backend: &mut *context.backend,
+            weighted: hessian,
+            sums: Sums::default(),
+        });
+        Ok(Box::new(DampedModel {
+            preconditioner: Preconditioner::new(&model, self.damping),
+            damping: self.damping,
+            fit,
+            point,
+            model,
+            exact,
+        }))
+    }
+
+    fn cg_limits(&self, _: &Context<'_, T>, gradient_norm: f64) -> CgLimits {
+        CgLimits {
+            forcing_term: gradient_norm.min(TUNING.max_forcing_term),
+            max_iterations: TUNING.max_fit_cg_iterations,
+        }
+    }
+
+    fn try_step(
         &mut self,
-        set: &mut dyn WorkingSet<T>,
-        here: &Point<T>,
-    ) -> Result<Option<Taken<T>>, Error> {
-        let summary = set.summary();
-        let (criterion, energy) = (summary.criterion, summary.constant);
-        let unit = criterion.loss_unit(summary);
-        let noise = criterion.rounding(here.b.rows(), 0.0);
-        let gradient_norm = stopping_measure(&here.statistics, energy);
-        let slow = gradient_norm < NEAR && gradient_norm > self.before / SLOW;
-        let begins = !self.exact && self.allowed && slow;
-        self.exact = (self.exact && gradient_norm < FAR) || (begins && set.expect_hessian());
-        self.before = gradient_norm;
-        let fit = Fit::at(&here.b);
-        let model = Model::new(&here.b, &fit, &here.statistics);
-        let mut effort = Effort::default();
-        let mut growth = 4.0;
-        for trials in 1..=MOST_TRIALS {
-            if self.exact && trials > 1 {
-                // The last trial has moved the set.
-                set.reset(&here.b)?;
-                effort.passes += FIT_PASSES;
-            }
-            let found = self.direction(set, &model, gradient_norm.min(FORCING), &mut effort)?;
-            if let Some(b) = diagonalizer(&model.moved(&found.e)) {
-                let point = Point::at(set, b)?;
-                effort.passes += FIT_PASSES;
-                let decrease = here.loss - point.loss;
-                if decrease >= -noise {
-                    let ratio = decrease / (unit * found.predicted).max(noise);
-                    if ratio > 0.75 || decrease.abs() <= noise {
-                        self.damping = (self.damping / REDUCTION).max(SMALLEST);
-                    } else if ratio < 0.25 {
-                        self.damping *= 4.0;
-                    }
-                    return Ok(Some(Taken { point, effort }));
-                }
-            }
-            self.damping = (growth * self.damping).max(1e-6);
-            growth *= 2.0;
+        context: &mut Context<'_, T>,
+        point: &Point<T>,
+        direction: &Direction,
+        _: f64,
+    ) -> Result<Option<StepResult<T>>, Error> {
+        let summary = context.backend.summary();
+        let (criterion, unit) = (summary.criterion, summary.criterion.loss_unit(summary));
+        let noise = criterion.rounding(point.b.rows(), 0.0);
+        let (e, factor) = Self::direction(direction);
+        let e = e.scaled(factor);
+        let fit = self.fit.as_ref().expect("the fit at the point");
+        let model = Model::new(&point.b, fit, &point.statistics);
+        let damping = model.damping_energy(self.damping, &e);
+        let predicted = damping - direction.predicted_change(factor);
+        let Some(b) = diagonalizer(&model.moved(&e)) else {
+            return Ok(None);
+        };
+        *context.passes += FIT_PASSES;
+        let next = Point::at(context.backend, context.settings, b, context.sums, false)?;
+        let decrease = point.loss - next.loss;
+        // False for NaN.
+        let accepted = decrease >= -noise;
+        if !accepted {
+            return Ok(None);
         }
-        set.reset(&here.b)?;
-        Ok(None)
+        let ratio = decrease / (unit * predicted).max(noise);
+        if ratio > 0.75 || decrease.abs() <= noise {
+            self.damping = (self.damping / TUNING.damping_reduction).max(MIN_DAMPING);
+        } else if ratio < 0.25 {
+            self.damping *= 4.0;
+        }
+        (self.growth, self.failed_steps) = (4.0, 0);
+        Ok(Some(StepResult {
+            point: next,
+            trial_fraction: 1.0,
+            accepted_fraction: 1.0,
+            loss_change: -decrease,
+            rounding: noise,
+        }))
     }
 
-    /// The direction of the model, or of the exact Hessian.
-    fn direction<T: Scalar>(
-        &self,
-        set: &mut dyn WorkingSet<T>,
-        model: &Model<'_, T>,
-        forcing: f64,
-        effort: &mut Effort,
-    ) -> Result<Direction<T>, Error> {
-        let found = if self.exact {
-            model.direction(self.damping, forcing, |e| set.hessian_product(e))?
-        } else {
-            model.direction(self.damping, forcing, |e| Ok(model.product(e)))?
-        };
-        effort.iterations += found.iterations;
+    fn retry(&mut self) -> bool {
+        self.damping = (self.growth * self.damping).max(MIN_RAISED_DAMPING);
+        self.growth *= 2.0;
+        self.failed_steps += 1;
+        if self.failed_steps < MAX_FAILED_STEPS {
+            return true;
+        }
+        (self.growth, self.failed_steps) = (4.0, 0);
+        false
+    }
+
+    fn has_trust_region(&self) -> bool {
+        false
+    }
+
+    fn passes(&self, p: usize, iterations: usize) -> f64 {
         if self.exact {
             // Cⁱ A and Σ_i w_i λⁱ_a Cⁱ, then O(p²) per matrix for each product.
-            let products = found.iterations as f64 * 10.0 / (3.0 * found.e.rows() as f64);
-            effort.passes += FIT_PASSES + 1.0 / 3.0 + products;
+            FIT_PASSES + 1.0 / 3.0 + iterations as f64 * 10.0 / (3.0 * p as f64)
+        } else {
+            0.0
         }
-        Ok(found)
+    }
+}
+
+/// Products with the exact Hessian: each sums the response of the fit over the set.
+struct ExactProducts<'a, T: Scalar> {
+    backend: &'a mut dyn Backend<T>,
+    /// Σ_i w_i λⁱ_a Cⁱ.
+    weighted: &'a mut HessianRows,
+    sums: Sums<T>,
+}
+
+/// The model of Gauss and Newton, or the exact one, with μ T added to the Hessian.
+struct DampedModel<'a, T: Scalar> {
+    model: Model<'a, T>,
+    fit: &'a Fit<T>,
+    point: &'a Point<T>,
+    damping: f64,
+    preconditioner: Preconditioner<T>,
+    exact: Option<ExactProducts<'a, T>>,
+}
+
+impl<T: Scalar> DampedModel<'_, T> {
+    fn matrix(&self, x: &[f64]) -> Matrix<T> {
+        let p = self.point.b.rows();
+        Matrix::from_rows(p, p, scalars(x).to_vec())
+    }
+}
+
+impl<T: Scalar> QuadraticModel for DampedModel<'_, T> {
+    fn gradient(&self) -> &[f64] {
+        reals(self.model.gradient.as_slice())
+    }
+
+    fn precondition(&mut self, r: &[f64], out: &mut [f64]) {
+        let solution = self.preconditioner.solve(&self.matrix(r));
+        out.copy_from_slice(reals(solution.as_slice()));
+    }
+
+    fn product(&mut self, x: &[f64], out: &mut [f64]) -> Result<(), Error> {
+        let e = self.matrix(x);
+        let mut product = match &mut self.exact {
+            None => self.model.product(&e),
+            Some(exact) => {
+                let (b, change) = (self.point.b.clone(), Change::new(self.fit, &e));
+                let request = Request::HessianProduct { b, e: e.clone() };
+                exact.backend.evaluate(&request, &mut exact.sums)?;
+                let (moments, response) = (&self.point.statistics.gamma, &exact.sums.moments);
+                let weighted = &mut *exact.weighted;
+                self.fit
+                    .hessian_product(&change, moments, weighted, response)
+            }
+        };
+        project(&self.model.a, &mut product);
+        for k in 0..e.rows() {
+            let row = product.row_mut(k).iter_mut().zip(e.row(k));
+            row.zip(&self.model.energies)
+                .for_each(|((x, e), energy)| *x += *e * (self.damping * energy));
+        }
+        out.copy_from_slice(reals(product.as_slice()));
+        Ok(())
     }
 }

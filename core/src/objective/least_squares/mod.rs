@@ -13,16 +13,17 @@
 //! Columns of A have unit norm: the loss does not depend on it, but the stopping measure does.
 
 pub(crate) mod acdc;
-mod fit;
-pub(crate) mod gauss_newton;
+mod gauss_newton;
 mod levenberg;
 pub(crate) mod wedge;
 
-pub(crate) use fit::{Change, Fit};
-pub(crate) use levenberg::{FIT_PASSES, Levenberg, Point};
+pub(crate) use levenberg::LeastSquares;
 
+use crate::backend::Statistics;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::statistics::Statistics;
+
+/// A fit is a pass of 2p³ flops per matrix, a transform one of 3p³.
+pub(crate) const FIT_PASSES: f64 = 2.0 / 3.0;
 
 /// Two columns of A whose cosine is nearer to ±1 than this are collinear: an angle of 10⁻⁵.
 const COLLINEAR: f64 = 5e-11;

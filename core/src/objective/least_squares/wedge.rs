@@ -12,9 +12,9 @@
 //! U-WEDGE takes B ← (I − E)⁻¹ B, FFDIAG B ← (I + E) B. Both stop where y_ab = 0 for all a ≠ b: on exact
 //! sets that is the minimum of least squares, on others near it.
 
+use crate::backend::{Statistics, moved};
 use crate::linalg::kernels::MomentSums;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::statistics::Statistics;
 
 /// Determinants are kept above this share of z_aa z_bb.
 const FLOOR: f64 = 1e-10;
@@ -38,7 +38,7 @@ pub(crate) fn sums<T: Scalar>(moments: &MomentSums<T>) -> Statistics<T> {
     }
 }
 
-/// The same in units in which Σ_a z_aa is the set's energy: their residual is then measured as the
+/// y and z in units in which Σ_a z_aa is the set's energy: their residual is then measured as the
 /// gradient of least squares is.
 pub(crate) fn in_units_of<T: Scalar>(energy: f64, mut sums: Statistics<T>) -> Statistics<T> {
     let total: f64 = (0..sums.gamma.rows()).map(|a| sums.gamma[(a, a)]).sum();
@@ -85,5 +85,5 @@ pub(crate) fn uwedge<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>) -> Option<Matrix<T
 /// FFDIAG's (I + E) B, and how much of E was taken.
 pub(crate) fn ffdiag<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>) -> (Matrix<T>, f64) {
     let length = (LONGEST / e.norm()).min(1.0);
-    (crate::update::step(b, e, length), length)
+    (moved(b, e, length), length)
 }

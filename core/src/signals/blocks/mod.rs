@@ -14,12 +14,12 @@ use super::cospectra::SpectraEstimator;
 use super::cumulants::FourthMoments;
 use super::lags::{add_products, symmetrize};
 use super::{Covariances, Shrinkage, cumulants};
+use crate::data::needs;
 use crate::error::MemoryRemedy;
+use crate::init::SplitMix;
 use crate::linalg::{self, Matrix, Triangle};
-use crate::matrices::needs;
 use crate::report::Observer;
 use crate::stability::{Outputs, Resample, add_trials, settings_from, solve_all};
-use crate::start::SplitMix;
 use crate::{
     Criterion, Diagonalization, Error, MatrixSet, Memory, SetOptions, Settings, diagonalize_with,
 };

@@ -1,7 +1,7 @@
 //! Gradient and Hessian against finite differences along complex directions.
 
+use codiag::backend::{Backend, InMemory};
 use codiag::synthetic::{hermitian, indefinite_complex};
-use codiag::working::{InMemory, WorkingSet};
 use codiag::{Criterion, Evaluation, Hessian, Matrix, MatrixSet, SetOptions, c64};
 
 use super::{antihermitian, exponential, near_identity, number};

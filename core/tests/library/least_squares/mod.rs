@@ -10,9 +10,9 @@ mod scales;
 
 use std::ops::ControlFlow;
 
+use codiag::backend::Backend;
 use codiag::cluster::{ClusterSet, Part};
 use codiag::synthetic::{mixed, mixed_complex};
-use codiag::working::{WorkingSet, diagonalize_working};
 use codiag::{
     Criterion, Diagonalization, Matrix, MatrixSet, Memory, Method, OnDisk, Record, Reduction,
     Scalar, SetOptions, Settings, c64, diagonalize,
@@ -69,7 +69,7 @@ macro_rules! number {
                 settings: &Settings,
             ) -> Diagonalization<Self> {
                 let mut disk = OnDisk::$set(npy.open(), Memory(40_000_000), options).unwrap();
-                diagonalize_working(&mut disk, settings, &mut silent).unwrap()
+                diagonalize_with_backend(&mut disk, settings, &mut silent).unwrap()
             }
 
             fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self> {
@@ -86,7 +86,7 @@ macro_rules! number {
                 let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
                 let ask = |question: &[u8]| parts.iter().map(|p| p.answer(question)).collect();
                 let mut cluster = ClusterSet::$set(&ask, &described, reduction).unwrap();
-                diagonalize_working(&mut cluster, settings, &mut silent).unwrap()
+                diagonalize_with_backend(&mut cluster, settings, &mut silent).unwrap()
             }
         }
     };

@@ -1,8 +1,8 @@
 //! The same answers wherever the matrices are, and what is asked that has none.
 
+use codiag::backend::{Chunk, InMemory, WorkingSet};
 use codiag::cluster::Part;
 use codiag::error::Conflict;
-use codiag::working::{Chunk, InMemory, WorkingSet};
 use codiag::{Error, Hessian, Matrix, MatrixSet, Method, Settings, Start, diagonalize};
 
 use super::{

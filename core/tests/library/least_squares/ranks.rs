@@ -1,8 +1,8 @@
 //! Fewer sources than channels.
 
+use codiag::backend::Chunk;
 use codiag::cluster::Part;
 use codiag::synthetic::amari_distance;
-use codiag::working::Chunk;
 use codiag::{
     Criterion, Matrix, MatrixSet, Method, Rank, Reduction, Scalar, SetOptions, Settings, Start,
     diagonalize,

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use codiag::diagonalize_with_backend;
 use codiag::synthetic::{self, Synthetic};
-use codiag::working::diagonalize_working;
 use codiag::{
     Diagonalization, Error, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank, Reading,
     Record, SetOptions, Settings, Start, Status, c64, diagonalize,
@@ -75,7 +75,7 @@ fn smallest(file: MatrixFile, options: &SetOptions) -> Memory {
 
 fn solve(npy: &Npy, memory: Memory, options: &SetOptions, settings: &Settings) -> Diagonalization {
     let mut set = OnDisk::new(npy.open(), memory, options).unwrap();
-    diagonalize_working(&mut set, settings, &mut silent).unwrap()
+    diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
 fn assert_same(left: &Matrix, right: &Matrix, tolerance: f64, what: &str) {

@@ -1,11 +1,12 @@
 //! A sample of the set: its matrices are brought here if they are not too many, or stay with the parts.
 
-use super::super::question::Question;
+use super::super::message::Message;
 use super::super::wire;
-use super::{Ask, ClusterSet, Here, split};
+use super::{Ask, ClusterSet, split};
 use crate::Error;
+use crate::backend::{Backend, InMemory, Summary};
+use crate::data::{MatrixSet, packed_len};
 use crate::linalg::{Matrix, Scalar, Triangle, scalars};
-use crate::matrices::{InMemory, Summary, WorkingSet, packed_len};
 
 /// The numbers of a sample's matrices up to which they are brought here, where a question costs nothing:
 /// 32 MB.
@@ -18,24 +19,27 @@ impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
     pub(super) fn sampled_by(
         &self,
         step: usize,
-    ) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
+    ) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
         let (n, p) = (self.summary.len, self.summary.dimension());
         let most = MOST_BROUGHT / packed_len::<T>(p);
         let thinned = step * (n / step).div_ceil(most.max(1)).max(1);
         if thinned == step || n / thinned >= ENOUGH * p {
             let sample = self.brought_sample(thinned)?;
-            Ok(sample.map(|sample| Box::new(sample) as Box<dyn WorkingSet<T>>))
+            Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
         } else {
             let sample = self.remote_sample(step)?;
-            Ok(sample.map(|sample| Box::new(sample) as Box<dyn WorkingSet<T>>))
+            Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
         }
     }
 
     /// A sample that the parts keep.
-    pub(in crate::cluster) fn remote_sample(&self, step: usize) -> Result<Option<Self>, Error> {
+    pub(in crate::backend::cluster) fn remote_sample(
+        &self,
+        step: usize,
+    ) -> Result<Option<Self>, Error> {
         let p = self.summary.dimension();
         let mut parts = Vec::new();
-        let answers = self.answers(&Question::Sample, Some(step))?;
+        let answers = self.answers(&Message::Sample, Some(step))?;
         for (answer, share) in answers.iter().zip(&self.shares) {
             let (weight, len, mean) = if answer.is_empty() {
                 (0.0, 0, Matrix::zeros(p, p))
@@ -66,8 +70,6 @@ impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
             runs: Vec::new(),
             step: Some(step),
             threads: self.threads,
-            hessians: false,
-            here: Here::default(),
         }))
     }
 
@@ -78,7 +80,7 @@ impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
         let len = packed_len::<T>(p);
         // Number, weight and lower triangle of each.
         let mut matrices: Vec<(usize, f64, Vec<f64>)> = Vec::new();
-        let answers = self.answers(&Question::Matrices, Some(step))?;
+        let answers = self.answers(&Message::Matrices, Some(step))?;
         for ((answer, share), runs) in answers.iter().zip(&self.shares).zip(&self.runs) {
             if answer.is_empty() {
                 continue;
@@ -109,6 +111,7 @@ impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
             }
         }
         let criterion = self.summary.criterion;
-        InMemory::of_sample(criterion, p, &data, &weights, self.threads).map(Some)
+        let sample = MatrixSet::of_sample(criterion, p, &data, &weights, self.threads)?;
+        Ok(Some(InMemory::new(&sample)))
     }
 }

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use crate::backend::Hessian;
 use crate::cluster::question::Question;
 use crate::cluster::{ClusterSet, Part, is_complex};
-use crate::matrices::{Chunk, InMemory, WorkingSet};
+use crate::data::{Chunk, InMemory, WorkingSet};
 use crate::report::Record;
 use crate::solver::diagonalize_working;
-use crate::statistics::Hessian;
 use crate::synthetic::Synthetic;
 use crate::{
     Criterion, Error, Matrix, MatrixSet, Method, Rank, Reduction, SetOptions, Settings, c64,

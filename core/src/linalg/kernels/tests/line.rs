@@ -1,7 +1,7 @@
 //! Sums over diagonals.
 
-use crate::linalg::kernels::DiagonalFunction;
 use crate::linalg::Triangle;
+use crate::linalg::kernels::DiagonalFunction;
 use crate::linalg::kernels::{LANES, diagonal_sum, line_point};
 
 /// Groups of equal weights, weights that are equal in part, none, and all different.

@@ -2,33 +2,20 @@
 //! diagonalization", SIAM J. Matrix Anal. Appl. 17 (1996).
 //!
 //! For a pair (a, b) with h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab, a rotation by θ turns every (h, g) by 2θ,
-//! and Σ w_i g² is least where 4θ is the angle of the vector (Σ w_i (h² − g²), Σ w_i 2hg). If g is complex,
-//! the rotation of cosine cos θ and sine e^{iφ} sin θ makes h the inner product of (h, Re g, Im g) with
-//! (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is most for the leading eigenvector of the real 3×3
-//! matrix Σ w_i (h, Re g, Im g)ᵀ(h, Re g, Im g).
+//! and Σ w_i g² is least where 4θ is the angle of the vector (Σ w_i (h² − g²), Σ w_i 2hg). If g is
+//! complex, the rotation of cosine cos θ and sine e^{iφ} sin θ makes h the inner product of
+//! (h, Re g, Im g) with (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is largest for the leading
+//! eigenvector of the real 3×3 matrix Σ w_i (h, Re g, Im g)ᵀ(h, Re g, Im g).
 
-use crate::linalg::{Matrix, Scalar};
-use crate::matrices::{PairStep, Pairs, RotationSums};
-
-/// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation`
-/// with it. Returns the largest sine of the angles, 0 if no pair was rotated.
-pub(crate) fn sweep<T: Scalar>(
-    set: &mut dyn Pairs<T>,
-    rotation: &mut Matrix<T>,
-    smallest: f64,
-) -> f64 {
-    let mut largest = 0.0_f64;
-    super::sweep(set, rotation, |set, [a, b], _| {
-        let (step, sine) = step(set.rotation_sums(a, b), smallest)?;
-        largest = largest.max(sine);
-        Some(step)
-    });
-    largest
-}
+use crate::backend::{PairStep, RotationSums};
+use crate::linalg::Scalar;
 
 /// The rotation that minimizes the energy off the diagonal of a pair, and the size of its sine, unless it
 /// is too small.
-pub(crate) fn step<T: Scalar>(sums: RotationSums<T>, smallest: f64) -> Option<(PairStep<T>, f64)> {
+pub(crate) fn rotation<T: Scalar>(
+    sums: RotationSums<T>,
+    smallest: f64,
+) -> Option<(PairStep<T>, f64)> {
     // A vector along (cos 2θ, e^{iφ} sin 2θ).
     let (x, y) = if T::PLANES == 1 {
         // Four times the angle is that of the vector (on, off): halved once here, once more below.
@@ -125,7 +112,7 @@ mod tests {
             off,
             square: 0.0,
         };
-        let Some((PairStep::Rotation { cosine, sine }, _)) = step(sums(on, off), 0.0) else {
+        let Some((PairStep::Rotation { cosine, sine }, _)) = rotation(sums(on, off), 0.0) else {
             panic!("there is something to rotate");
         };
         assert!((cosine * cosine + sine * sine - 1.0).abs() < 1e-15);
@@ -135,9 +122,9 @@ mod tests {
             assert!(found <= energy(theta) + 1e-12);
         }
         // All energy is off the diagonal, and not even a small angle says in which sense to turn.
-        let (_, sine) = step(sums(-1.0, 0.0), 0.01).expect("a maximum is no answer");
+        let (_, sine) = rotation(sums(-1.0, 0.0), 0.01).expect("a maximum is no answer");
         assert!((sine - std::f64::consts::FRAC_1_SQRT_2).abs() < 1e-15);
-        assert_eq!(step(sums(1.0, 1e-3), 0.01), None);
+        assert_eq!(rotation(sums(1.0, 1e-3), 0.01), None);
     }
 
     #[test]
@@ -162,7 +149,7 @@ mod tests {
             };
             pairs.into_iter().map(|pair| turned(pair).powi(2)).sum()
         };
-        let Some((PairStep::Rotation { cosine, sine }, _)) = step(sums, 0.0) else {
+        let Some((PairStep::Rotation { cosine, sine }, _)) = rotation(sums, 0.0) else {
             panic!("there is something to rotate");
         };
         assert!((cosine * cosine + sine.norm_sqr() - 1.0).abs() < 1e-15);
@@ -174,7 +161,7 @@ mod tests {
         }
         // Real numbers given as complex are rotated as real ones.
         let (on, off) = (0.3, -0.8);
-        let real = step(
+        let real = rotation(
             RotationSums {
                 on,
                 off,
@@ -182,7 +169,7 @@ mod tests {
             },
             0.0,
         );
-        let complex = step(
+        let complex = rotation(
             RotationSums {
                 on,
                 off: c64::new(off, 0.0),
@@ -198,6 +185,6 @@ mod tests {
             panic!("there is something to rotate");
         };
         assert!((c - cosine).abs() < 1e-15 && (sine - s).norm() < 1e-15);
-        assert_eq!(step(RotationSums::<c64>::default(), 0.0), None);
+        assert_eq!(rotation(RotationSums::<c64>::default(), 0.0), None);
     }
 }

@@ -1,47 +1,53 @@
-//! From the last B to the answer: canonical form, patterns, diagnostics.
+//! From the last B to the result: canonical form, patterns, diagnostics.
 
-use super::{Outcome, iteration, least_squares};
+use super::state::Outcome;
 use crate::Error;
+use crate::backend::{Backend, Request, Summary, Sums, Tables};
 use crate::linalg::{self, Matrix, Scalar};
-use crate::matrices::{Summary, Tables, WorkingSet};
+use crate::objective::{Point, identifiability, in_gauge, singular};
 use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
 
-/// Assembles the answer.
+/// Assembles the result.
 pub(super) fn assemble<T: Scalar>(
-    set: &mut dyn WorkingSet<T>,
+    backend: &mut dyn Backend<T>,
     settings: &Settings,
     outcome: Outcome<T>,
     start_losses: Vec<f64>,
 ) -> Result<Diagonalization<T>, Error> {
     let Outcome {
         b,
-        statistics,
+        point,
         status,
         history,
     } = outcome;
     let p = b.rows();
     let last = history.last().expect("a solve records its start");
-    let is_last_point = statistics.is_some();
-    let (b, statistics) = if is_last_point {
-        (b, statistics)
+    let is_last_point = point.is_some();
+    let mut sums = Sums::default();
+    let (b, point) = if is_last_point {
+        (b, point)
     } else {
-        // Sweeps over pairs leave the gauge, in which ĝ is measured.
-        let b = iteration::in_gauge(set.summary(), settings, b);
-        let moved = set.reset(&b);
-        let measured = moved.and_then(|_| least_squares::statistics(set, settings));
-        (b, unless_interrupted(measured)?)
+        // Sweeps over pairs do not scale rows as ĝ has them.
+        let b = in_gauge(backend.summary(), settings, b);
+        let point = Point::at(backend, settings, b.clone(), &mut sums, false);
+        (b, unless_interrupted(point)?)
     };
-    let criterion = set.summary().criterion;
-    // The matrices are in the gauge of B, whichever that is.
-    let normalizing = criterion.gauge(&b, &set.summary().mean);
+    let criterion = backend.summary().criterion;
+    let normalizing = criterion.gauge(&b, &backend.summary().mean);
     let mean_powers: Vec<f64> = normalizing.iter().map(|s| 1.0 / (s * s)).collect();
     let log_det = linalg::log_abs_det(&b);
     // Without another pass, the loss is that of the last record, and the order as it was.
-    let (loss, variations, tables) = match unless_interrupted(set.final_sums(&mean_powers))? {
-        Some(sums) => (
-            criterion.loss(set.summary(), sums.diagonal_sum, log_det),
-            sums.variations,
+    let request = Request::Components {
+        b: b.clone(),
+        mean_powers,
+        tables: true,
+    };
+    let evaluated = backend.evaluate(&request, &mut sums);
+    let (loss, variations, tables) = match unless_interrupted(evaluated)? {
+        Some(()) => (
+            criterion.loss(backend.summary(), sums.numbers[0], log_det),
+            sums.numbers[1..].to_vec(),
             sums.tables,
         ),
         None => (last.loss, vec![0.0; p], None),
@@ -58,13 +64,13 @@ pub(super) fn assemble<T: Scalar>(
     };
     let residuals = tables
         .as_ref()
-        .map_or(Vec::new(), |t| residuals(set.summary(), t, log_det));
+        .map_or(Vec::new(), |t| residuals(backend.summary(), t, log_det));
     let powers = tables.map_or(Matrix::zeros(0, p), |tables| {
         arranged(tables, &order, &scale)
     });
     let mut b = Matrix::from_fn(p, p, |a, c| b[(order[a], c)] * scale[order[a]]);
     let mut a = linalg::inverse(&b);
-    let summary = set.summary();
+    let summary = backend.summary();
     if let Some(reduction) = &summary.reduction {
         b = linalg::product(&b, reduction.filters());
         a = linalg::product(reduction.patterns(), &a);
@@ -74,7 +80,7 @@ pub(super) fn assemble<T: Scalar>(
     }
     // Powers that rounding has made negative leave no answer.
     if !(b.is_finite() && a.is_finite() && residuals.iter().all(|x| x.is_finite())) {
-        return Err(iteration::singular(summary));
+        return Err(singular(summary));
     }
     let place = |component: usize| {
         order
@@ -83,9 +89,9 @@ pub(super) fn assemble<T: Scalar>(
             .unwrap_or(component)
     };
     Ok(Diagonalization {
-        identifiability: statistics
+        identifiability: point
             .as_ref()
-            .and_then(|statistics| statistics.identifiability(criterion))
+            .and_then(|point| identifiability(criterion, &point.statistics.gamma))
             .map(|(margin, (x, y))| {
                 let (x, y) = (place(x), place(y));
                 Identifiability {
@@ -97,10 +103,10 @@ pub(super) fn assemble<T: Scalar>(
         status,
         iterations: last.iteration,
         loss,
-        gradient_norm: statistics
+        gradient_norm: point
             .filter(|_| !is_last_point)
-            .map_or(last.gradient_norm, |s| {
-                criterion.stopping_measure(&s, settings.orthogonal, summary)
+            .map_or(last.gradient_norm, |point| {
+                point.gradient_norm(summary, settings)
             }),
         history,
         residuals,
@@ -112,7 +118,7 @@ pub(super) fn assemble<T: Scalar>(
     })
 }
 
-/// Whoever asks to stop is not kept waiting for another pass, and keeps the point that was reached.
+/// A solve that is interrupted takes no further pass, and keeps the point that was reached.
 fn unless_interrupted<T>(asked: Result<T, Error>) -> Result<Option<T>, Error> {
     match asked {
         Err(Error::Interrupted) => Ok(None),

@@ -1,12 +1,11 @@
-//! What the spectral start asks of a block.
+//! Sums over a block that the spectral start is made of.
 
-use super::groups::packed_len;
-use super::{Balanced, Block};
+use crate::data::{Block, packed_len};
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Recycled, Scalar, Triangle, unpacked};
+use crate::linalg::{Matrix, Recycled, Scalar, Triangle};
 
-/// How many matrices a start correlates a set with at once, at most: budgets of memory count on it.
-pub const AT_ONCE: usize = 16;
+/// Maximum number of matrices that a start correlates a set with at once; memory budgets rely on it.
+pub const COMBINATIONS_AT_ONCE: usize = 16;
 
 /// The packed entries of a symmetric matrix as weights, such that their product with another packed
 /// matrix is the two's inner product: entries off the diagonal count twice.
@@ -23,7 +22,7 @@ pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
     weights
 }
 
-/// The same for many matrices side by side, one row each.
+/// The entries of many symmetric matrices, side by side, as such weights: one row each.
 pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> Recycled {
     let len = packed_len::<T>(p);
     let count = matrices.len() / len;
@@ -56,21 +55,12 @@ pub fn add_scaled<T: Scalar>(block: &Block<T>, factors: &[f64], sums: &mut [f64]
     kernels::combine(block.entries(), &coefficients, sums);
 }
 
-/// Adds a block's part of the two sums of [`Balanced`], packed one after the other.
+/// Adds a block to the two packed sums of `Request::Balance`.
 pub fn add_balanced<T: Scalar>(block: &Block<T>, inverse_sizes: &[f64], sums: &mut [f64]) {
     let (mean, spread) = sums.split_at_mut(sums.len() / 2);
     add_scaled(block, inverse_sizes, mean);
     let factors: Vec<f64> = inverse_sizes.iter().map(|x| (1.0 - x).powi(2)).collect();
     add_scaled(block, &factors, spread);
-}
-
-/// The two sums of [`Balanced`] from their packed entries.
-pub fn balanced<T: Scalar>(p: usize, sums: &[f64]) -> Balanced<T> {
-    let (mean, spread) = sums.split_at(sums.len() / 2);
-    Balanced {
-        mean: unpacked(p, mean),
-        spread: unpacked(p, spread),
-    }
 }
 
 /// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for a multiple of eight S as rows of weights; without factors, f_i = 1.

@@ -1,9 +1,9 @@
 //! The quasi-Newton direction: the approximate Hessian falls apart into a 2×2 block for each pair,
 //! \[\[Γ_ab, 1\], \[1, Γ_ba\]\] acting on E_ab and the conjugate of E_ba, and is solved pair by pair.
 
-use crate::criterion::Criterion;
+use crate::backend::Statistics;
+use crate::data::Criterion;
 use crate::linalg::{Matrix, Scalar};
-use crate::statistics::Statistics;
 
 /// −H̃⁻¹ G (equation 8 of the paper), with determinants Γ_ab Γ_ba − 1 lifted to `floor`.
 pub(crate) fn direction<T: Scalar>(statistics: &Statistics<T>, floor: f64) -> Matrix<T> {
@@ -20,7 +20,7 @@ pub(crate) fn direction<T: Scalar>(statistics: &Statistics<T>, floor: f64) -> Ma
     e
 }
 
-/// The same over rotations: E antihermitian, −(G_ab − conj G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
+/// Over rotations: the antihermitian E of entries −(G_ab − conj G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
 pub(crate) fn rotation<T: Scalar>(
     criterion: Criterion,
     statistics: &Statistics<T>,

@@ -1,0 +1,688 @@
+//! One block of matrices: evaluates a request, and keeps what the next requests may reuse.
+
+use std::marker::PhantomData;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+
+use super::fit::{Change, Fit};
+use super::hessian::RowPrecision;
+use super::request::{Request, Sums};
+use super::start_sums;
+use crate::Error;
+use crate::data::build::block_energy;
+use crate::data::{Block, Criterion};
+use crate::linalg::kernels::{self, DiagonalFunction, LinePoint, MomentSums, Real};
+use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle};
+
+/// The matrices Cⁱ of a block, with their weights.
+pub(crate) struct View<'a, T, R = f64> {
+    /// The size of the matrices.
+    pub p: usize,
+    /// Packed, row after row.
+    pub entries: &'a [R],
+    /// One per lane, zero for the padding.
+    pub weights: &'a [f64],
+    /// How many lanes are matrices of the set.
+    pub matrices: usize,
+    /// The block itself, if it is in double precision.
+    pub block: Option<&'a Block<T>>,
+}
+
+impl<'a, T: Scalar> View<'a, T> {
+    pub fn of(block: &'a Block<T>) -> Self {
+        Self {
+            p: block.size(),
+            entries: block.entries(),
+            weights: &block.weights,
+            matrices: block.matrices,
+            block: Some(block),
+        }
+    }
+}
+
+/// What all block states of a set keep, and for which points.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<T> {
+    metric: Option<Matrix<T>>,
+    /// The B of the transformed matrices, and whether they were computed from B, not updated.
+    point: Option<(Matrix<T>, bool)>,
+    /// The direction of the tables, which begin at that B.
+    direction: Option<Matrix<T>>,
+    /// The B of the fitted diagonals, and whether the products Cⁱ A are kept too.
+    fit: Option<(Matrix<T>, bool)>,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self {
+            metric: None,
+            point: None,
+            direction: None,
+            fit: None,
+        }
+    }
+}
+
+/// Which of the kept tables a request can use.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Reuse {
+    sizes: bool,
+    transformed: bool,
+    /// Whether the transformed matrices can be updated along the kept direction.
+    update: bool,
+    line: bool,
+    fit: bool,
+    products: bool,
+}
+
+impl Reuse {
+    /// Whether the transformed matrices are those of the request's point.
+    pub fn is_at_point(self) -> bool {
+        self.transformed
+    }
+}
+
+impl<T: Scalar> Kept<T> {
+    /// Which of the tables a request can use.
+    pub fn reuse(&self, request: &Request<T>) -> Reuse {
+        let is = |kept: &Option<Matrix<T>>, wanted: &Matrix<T>| kept.as_ref() == Some(wanted);
+        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(kept, _)| kept == b);
+        let mut reuse = Reuse::default();
+        if let Request::Correlate {
+            metric: Some(metric),
+            ..
+        } = request
+        {
+            reuse.sizes = is(&self.metric, metric);
+        }
+        let Some(b) = request.point() else {
+            return reuse;
+        };
+        let fit = self.fit.as_ref().filter(|(kept, _)| kept == b);
+        reuse.fit = fit.is_some();
+        reuse.products = fit.is_some_and(|(_, products)| *products);
+        reuse.transformed = at(b).is_some();
+        match request {
+            // Recomputed, unless what is kept was computed from B.
+            Request::Point { update: None, .. } => {
+                reuse.transformed = at(b).is_some_and(|(_, fresh)| *fresh);
+            }
+            Request::Point {
+                update: Some(update),
+                ..
+            } => {
+                reuse.update = !reuse.transformed
+                    && at(&update.from).is_some()
+                    && is(&self.direction, &update.e);
+            }
+            Request::Line { e, .. } | Request::LinePoint { e, .. } => {
+                reuse.line = reuse.transformed && is(&self.direction, e);
+            }
+            _ => {}
+        }
+        reuse
+    }
+
+    /// What is kept once the request has been evaluated.
+    pub fn set(&mut self, request: &Request<T>, criterion: Criterion, reuse: Reuse) {
+        if let Request::Balance { metric }
+        | Request::Correlate {
+            metric: Some(metric),
+            ..
+        } = request
+        {
+            self.metric = Some(metric.clone());
+        }
+        let Some(b) = request.point() else { return };
+        if criterion.is_least_squares() && !matches!(request, Request::Wedge { .. }) {
+            let products = matches!(request, Request::HessianProduct { .. });
+            self.fit = Some((b.clone(), products || reuse.products));
+            return;
+        }
+        if !reuse.transformed {
+            self.point = Some((b.clone(), !reuse.update));
+            self.direction = None;
+        }
+        if let Request::Line { e, .. } | Request::LinePoint { e, .. } = request {
+            self.direction = Some(e.clone());
+        }
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.metric.is_none() && self.point.is_none() && self.fit.is_none()
+    }
+
+    /// The transformed matrices have been moved to B by other means.
+    pub fn move_to(&mut self, b: Matrix<T>) {
+        self.point = Some((b, false));
+        self.direction = None;
+    }
+}
+
+/// A request, and what follows from it for all blocks.
+pub(crate) struct Task<'a, T> {
+    pub request: &'a Request<T>,
+    pub criterion: Criterion,
+    pub reuse: Reuse,
+    /// Whether row blocks of Hessians are summed along with everything else.
+    pub with_hessian: bool,
+    /// Whether lines are computed from Cⁱ, without transforming all matrices. Diagonals cost less
+    /// then, but no update can follow.
+    pub lines_from_originals: bool,
+    /// The metric of a balance, or the matrices of correlations, as rows of weights.
+    metric: Vec<f64>,
+    matrices: Recycled,
+    fit: Option<Fit<T>>,
+    change: Option<Change<T>>,
+    /// E B.
+    f: Option<Matrix<T>>,
+}
+
+impl<'a, T: Scalar> Task<'a, T> {
+    pub fn new(request: &'a Request<T>, criterion: Criterion, reuse: Reuse) -> Self {
+        let metric = match request {
+            Request::Balance { metric } => start_sums::inner_product_weights(metric),
+            Request::Correlate {
+                metric: Some(metric),
+                ..
+            } if !reuse.sizes => start_sums::inner_product_weights(metric),
+            _ => Vec::new(),
+        };
+        let fitted = criterion.is_least_squares() && !matches!(request, Request::Wedge { .. });
+        let fit = request.point().filter(|_| fitted).map(Fit::at);
+        let change = match (request, &fit) {
+            (Request::HessianProduct { e, .. }, Some(fit)) => Some(Change::new(fit, e)),
+            _ => None,
+        };
+        Self {
+            request,
+            criterion,
+            reuse,
+            with_hessian: request.counts(0).2,
+            lines_from_originals: false,
+            metric,
+            matrices: Recycled::default(),
+            fit,
+            change,
+            f: None,
+        }
+    }
+
+    /// Prepares what depends on the size of the matrices.
+    pub fn for_size(mut self, p: usize) -> Self {
+        if let Request::Correlate { matrices, .. } = self.request {
+            self.matrices = start_sums::inner_product_rows::<T>(matrices, p);
+        }
+        self
+    }
+
+    /// Has lines computed from the Cⁱ.
+    pub fn with_lines_from_originals(mut self) -> Self {
+        if let Request::Line { b, e } | Request::LinePoint { b, e, .. } = self.request {
+            self.f = Some(linalg::product(e, b));
+            self.lines_from_originals = true;
+        }
+        self
+    }
+
+    /// Whether every matrix is multiplied by p×p matrices.
+    pub fn transforms(&self) -> bool {
+        let reuse = self.reuse;
+        match self.request {
+            Request::Balance { .. } | Request::Correlate { .. } => false,
+            Request::Line { .. } => !reuse.line,
+            Request::LinePoint { .. } => !reuse.line,
+            Request::HessianProduct { .. } => !reuse.products,
+            Request::SecondMoment | Request::Weighted { .. } => true,
+            Request::Components { .. } if self.fit.is_some() => true,
+            _ => !(reuse.transformed || reuse.update),
+        }
+    }
+
+    /// Whether every entry of every matrix is read.
+    pub fn reads_all_entries(&self) -> bool {
+        let diagonals = [
+            matches!(self.request, Request::LinePoint { .. }),
+            matches!(self.request, Request::Components { .. }),
+            matches!(self.request, Request::Hessian { .. }),
+        ];
+        !diagonals.contains(&true)
+    }
+
+    fn function(&self) -> DiagonalFunction {
+        self.criterion.function()
+    }
+}
+
+/// Numbers of either precision, with those of the padding lanes written once.
+#[derive(Debug)]
+struct Table<R> {
+    memory: Recycled,
+    /// Lanes, and how many of them are matrices.
+    shape: (usize, usize),
+    number: PhantomData<R>,
+}
+
+impl<R> Default for Table<R> {
+    fn default() -> Self {
+        Self {
+            memory: Recycled::default(),
+            shape: (0, 0),
+            number: PhantomData,
+        }
+    }
+}
+
+impl<R: Real> Table<R> {
+    fn numbers(&self) -> &[R] {
+        cast_slice(&self.memory)
+    }
+
+    fn numbers_mut(&mut self) -> &mut [R] {
+        cast_slice_mut(&mut self.memory)
+    }
+
+    /// Room for the entries of a block, with multiples of the identity in the padding lanes.
+    fn room<T: Scalar>(&mut self, view: &View<'_, T, R>, identity: f64) -> &mut [R] {
+        let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
+        let len = T::PLANES * triangle.len() * lanes;
+        let doubles = len * size_of::<R>() / size_of::<f64>();
+        if self.memory.len() != doubles || self.shape != (lanes, view.matrices) {
+            if self.memory.len() != doubles {
+                self.memory = Recycled::of_len(doubles);
+            }
+            self.shape = (lanes, view.matrices);
+            let rows = self.numbers_mut().chunks_exact_mut(lanes);
+            rows.for_each(|row| row[view.matrices..].fill(R::rounded(0.0)));
+            for a in 0..view.p {
+                let row = &mut self.numbers_mut()[triangle.diagonal(a) * lanes..][..lanes];
+                row[view.matrices..].fill(R::rounded(identity));
+            }
+        }
+        self.numbers_mut()
+    }
+}
+
+/// What one block keeps between requests: room for every table that a solve asks for.
+#[derive(Debug)]
+pub(crate) struct BlockState<R = f64> {
+    /// 1 / s_i.
+    inverse_sizes: Vec<f64>,
+    /// Dⁱ.
+    transformed: Table<R>,
+    /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ.
+    cross: Table<R>,
+    square: Table<R>,
+    /// For least squares λⁱ, p rows of lanes; for weighted sums 1 / Dⁱ_aa; for lines from the Cⁱ their
+    /// diagonals.
+    diagonals: Vec<f64>,
+    /// Cⁱ A.
+    products: Vec<f64>,
+}
+
+impl<R> Default for BlockState<R> {
+    fn default() -> Self {
+        Self {
+            inverse_sizes: Vec::new(),
+            transformed: Table::default(),
+            cross: Table::default(),
+            square: Table::default(),
+            diagonals: Vec::new(),
+            products: Vec::new(),
+        }
+    }
+}
+
+impl<R: RowPrecision> BlockState<R> {
+    /// Adds the block to the sums of a request.
+    pub fn evaluate<T: Scalar>(
+        &mut self,
+        view: &View<'_, T, R>,
+        task: &Task<'_, T>,
+        sums: &mut Sums<T>,
+    ) -> Result<(), Error> {
+        let (p, weights) = (view.p, view.weights);
+        match task.request {
+            Request::Balance { .. } | Request::SecondMoment | Request::Correlate { .. } => {
+                self.add_start_sums(view.block.ok_or(Error::Question)?, task, sums);
+            }
+            _ if task.fit.is_some() => {
+                self.add_fit(view.block.ok_or(Error::Question)?, task, sums);
+            }
+            Request::Point { .. } => {
+                self.bring(view, task);
+                let (function, d) = (task.function(), self.transformed.numbers());
+                sums.numbers[0] += kernels::diagonal_sum(function, p, d, weights);
+                kernels::accumulate_moments(function, p, d, weights, &mut sums.moments);
+                self.add_hessian(view, task, sums)?;
+            }
+            Request::Hessian { .. } => {
+                self.bring(view, task);
+                self.add_hessian(view, task, sums)?;
+            }
+            Request::HessianProduct { e, .. } => {
+                self.bring(view, task);
+                let (d, product) = (self.double()?, &mut sums.moments.gradient);
+                kernels::accumulate_product(task.function(), e, d, weights, product);
+            }
+            Request::Mean { .. } => {
+                self.bring(view, task);
+                kernels::combine(self.double()?, weights, &mut sums.numbers);
+            }
+            Request::Line { .. } | Request::LinePoint { .. } if task.lines_from_originals => {
+                self.add_line_from_originals(view.block.ok_or(Error::Question)?, task, sums);
+            }
+            Request::Line { e, .. } => {
+                self.bring(view, task);
+                self.probe(view, task, e);
+                self.add_power_changes(view, sums);
+                for (at, alpha) in [(2 * p, 0.0), (2 * p + 3, 1.0)] {
+                    sums.add_line_point(at, self.line_point(view, task, alpha));
+                }
+            }
+            Request::LinePoint { e, alpha, .. } => {
+                self.bring(view, task);
+                self.probe(view, task, e);
+                sums.add_line_point(0, self.line_point(view, task, *alpha));
+            }
+            Request::Weighted { .. } => {
+                self.bring(view, task);
+                let lanes = weights.len();
+                let mut inverses = std::mem::take(&mut self.diagonals);
+                inverses.clear();
+                let (d, triangle) = (self.double()?, Triangle::new(p));
+                for a in 0..p {
+                    let row = &d[triangle.diagonal(a) * lanes..][..lanes];
+                    inverses.extend(row.iter().map(|x| 1.0 / x));
+                }
+                let rows = sums.hessian.double_mut();
+                kernels::accumulate_weighted(p, d, weights, &inverses, rows);
+                self.diagonals = inverses;
+            }
+            Request::Wedge { .. } => {
+                self.bring(view, task);
+                let (function, d) = (task.function(), self.transformed.numbers());
+                kernels::accumulate_moments(function, p, d, weights, &mut sums.moments);
+            }
+            Request::Components { mean_powers, .. } => {
+                self.bring(view, task);
+                let (function, d) = (task.function(), self.transformed.numbers());
+                sums.numbers[0] += kernels::diagonal_sum(function, p, d, weights);
+                let (lanes, triangle) = (weights.len(), Triangle::new(p));
+                let powers = sums.numbers[1..].iter_mut().zip(mean_powers);
+                for (a, (sum, mean)) in powers.enumerate() {
+                    let row = &d[triangle.diagonal(a) * lanes..][..lanes];
+                    let terms = row.iter().zip(weights);
+                    *sum += terms
+                        .map(|(x, w)| w * task.variation(x.widened(), *mean))
+                        .sum::<f64>();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the row blocks of the Hessian, if they are summed along with everything else.
+    fn add_hessian<T: Scalar>(
+        &self,
+        view: &View<'_, T, R>,
+        task: &Task<'_, T>,
+        sums: &mut Sums<T>,
+    ) -> Result<(), Error> {
+        if task.with_hessian {
+            let (d, rows) = (self.double()?, sums.hessian.double_mut());
+            kernels::accumulate_hessian(task.function(), view.p, d, view.weights, rows, false);
+        }
+        Ok(())
+    }
+
+    /// The transformed matrices in double precision.
+    fn double(&self) -> Result<&[f64], Error> {
+        R::as_double(self.transformed.numbers()).ok_or(Error::Question)
+    }
+
+    /// The transformed matrices.
+    pub fn transformed(&self) -> &[R] {
+        self.transformed.numbers()
+    }
+
+    /// The transformed matrices, to be changed in place.
+    pub fn transformed_mut(&mut self) -> &mut [R] {
+        self.transformed.numbers_mut()
+    }
+
+    /// Brings the transformed matrices to the point of the request.
+    pub fn bring<T: Scalar>(&mut self, view: &View<'_, T, R>, task: &Task<'_, T>) {
+        if task.reuse.transformed {
+            return;
+        }
+        if let (true, Request::Point { update, .. }) = (task.reuse.update, task.request)
+            && let Some(update) = update
+        {
+            let (cross, square) = (self.cross.numbers(), self.square.numbers());
+            let (d, lanes) = (self.transformed.numbers_mut(), view.weights.len());
+            kernels::advance(d, cross, square, lanes, update.alpha, &update.scale);
+            return;
+        }
+        let b = task.request.point().expect("a request with a point");
+        let d = self.transformed.room(view, 1.0);
+        if *b == Matrix::identity(view.p) {
+            return d.copy_from_slice(view.entries);
+        }
+        kernels::congruence(kernels::Congruence {
+            transform: b,
+            input: view.entries,
+            lanes: view.weights.len(),
+            matrices: view.matrices,
+            square: d,
+            cross: None,
+        });
+    }
+
+    /// Computes the tables along a direction.
+    fn probe<T: Scalar>(&mut self, view: &View<'_, T, R>, task: &Task<'_, T>, e: &Matrix<T>) {
+        if task.reuse.line {
+            return;
+        }
+        let square = self.square.room(view, 0.0);
+        kernels::congruence(kernels::Congruence {
+            transform: e,
+            input: self.transformed.numbers(),
+            lanes: view.weights.len(),
+            matrices: view.matrices,
+            square,
+            cross: Some(self.cross.room(view, 0.0)),
+        });
+    }
+
+    /// Adds how the powers change along the direction.
+    fn add_power_changes<T: Scalar>(&self, view: &View<'_, T, R>, sums: &mut Sums<T>) {
+        let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
+        let (linear, rest) = sums.numbers.split_at_mut(view.p);
+        for (table, totals) in [(&self.cross, linear), (&self.square, &mut rest[..view.p])] {
+            for (a, total) in totals.iter_mut().enumerate() {
+                let row = &table.numbers()[triangle.diagonal(a) * lanes..][..lanes];
+                let terms = row.iter().zip(view.weights);
+                *total += terms.map(|(x, w)| w * x.widened()).sum::<f64>();
+            }
+        }
+    }
+
+    fn line_point<T: Scalar>(
+        &self,
+        view: &View<'_, T, R>,
+        task: &Task<'_, T>,
+        alpha: f64,
+    ) -> LinePoint {
+        let (d, cross, square) = (&self.transformed, &self.cross, &self.square);
+        let (d, cross, square) = (d.numbers(), cross.numbers(), square.numbers());
+        kernels::line_point(
+            task.function(),
+            view.p,
+            d,
+            cross,
+            square,
+            view.weights,
+            alpha,
+        )
+    }
+
+    fn add_start_sums<T: Scalar>(
+        &mut self,
+        block: &Block<T>,
+        task: &Task<'_, T>,
+        sums: &mut Sums<T>,
+    ) {
+        let sizes = |metric: &[f64]| start_sums::inverse_sizes(block.size(), block, metric);
+        match task.request {
+            Request::Balance { .. } => {
+                self.inverse_sizes = sizes(&task.metric);
+                start_sums::add_balanced(block, &self.inverse_sizes, &mut sums.numbers);
+            }
+            Request::Correlate { metric, .. } => {
+                if metric.is_some() && !task.reuse.sizes {
+                    self.inverse_sizes = sizes(&task.metric);
+                }
+                let sizes = match metric {
+                    Some(_) => &self.inverse_sizes[..],
+                    None => &[],
+                };
+                start_sums::add_correlations(block, sizes, &task.matrices, &mut sums.numbers);
+            }
+            _ => {
+                let energy = block_energy(block);
+                let total = sums.moments.gradient.as_mut_slice();
+                linalg::add_multiple(total, 1.0, energy.as_slice());
+            }
+        }
+    }
+
+    /// The requests of least squares.
+    fn add_fit<T: Scalar>(&mut self, block: &Block<T>, task: &Task<'_, T>, sums: &mut Sums<T>) {
+        let (p, lanes, weights) = (block.size(), block.lanes(), &block.weights);
+        let fit = task.fit.as_ref().expect("a request of least squares");
+        let mut fitted = std::mem::take(&mut self.diagonals);
+        fitted.resize(p * lanes, 0.0);
+        let mut energy = 0.0;
+        match task.request {
+            Request::Point { .. } => {
+                let task = fit.task(block, &mut fitted);
+                energy = kernels::accumulate_fit(task, &mut sums.moments);
+                sums.numbers[0] += energy;
+            }
+            _ if task.reuse.fit && !matches!(task.request, Request::Components { .. }) => {}
+            _ => {
+                let task = fit.task(block, &mut fitted);
+                energy = kernels::accumulate_fit(task, &mut MomentSums::new(p));
+            }
+        }
+        if task.with_hessian {
+            let (entries, rows) = (block.entries(), sums.hessian.double_mut());
+            kernels::accumulate_weighted(p, entries, weights, &fitted, rows);
+        }
+        match task.request {
+            Request::HessianProduct { .. } => {
+                if !task.reuse.products {
+                    self.products.resize(T::PLANES * p * p * lanes, 0.0);
+                    let (entries, products) = (block.entries(), &mut self.products);
+                    kernels::fit_products(&fit.components, entries, lanes, products);
+                }
+                let change = task.change.as_ref().expect("a change of A");
+                let response = fit.response(change, &self.products, weights, &fitted);
+                kernels::accumulate_response(&response, &mut sums.moments);
+            }
+            Request::Components { mean_powers, .. } => {
+                sums.numbers[0] += energy;
+                let rows = fitted.chunks_exact(lanes).zip(mean_powers);
+                for (sum, (row, mean)) in sums.numbers[1..].iter_mut().zip(rows) {
+                    let terms = row.iter().zip(weights);
+                    *sum += terms.map(|(x, w)| w * (x / mean).powi(2)).sum::<f64>();
+                }
+            }
+            _ => {}
+        }
+        self.diagonals = fitted;
+    }
+
+    /// After a request for the components: the powers, one row per matrix, and the constants, which
+    /// are those of the set before.
+    pub fn write_tables<T: Scalar>(
+        &self,
+        view: &View<'_, T, R>,
+        task: &Task<'_, T>,
+        powers: &mut [f64],
+        constants: &mut [f64],
+    ) {
+        let (p, lanes, triangle) = (view.p, view.weights.len(), Triangle::new(view.p));
+        let power = |a: usize, lane: usize| match &task.fit {
+            Some(_) => self.diagonals[a * lanes + lane],
+            None => self.transformed.numbers()[triangle.diagonal(a) * lanes + lane].widened(),
+        };
+        let rows = powers.chunks_exact_mut(p).zip(constants).enumerate();
+        for (lane, (row, constant)) in rows {
+            row.iter_mut()
+                .enumerate()
+                .for_each(|(a, x)| *x = power(a, lane));
+            if let Some(fit) = &task.fit {
+                *constant -= fit.energy(row);
+            }
+        }
+    }
+
+    /// The requests along a line, from the diagonals of B Cⁱ Bᴴ, of E B Cⁱ Bᴴ plus its adjoint, and of
+    /// E B Cⁱ (E B)ᴴ. What [`line_point_of_table`] needs is left in the state.
+    fn add_line_from_originals<T: Scalar>(
+        &mut self,
+        block: &Block<T>,
+        task: &Task<'_, T>,
+        sums: &mut Sums<T>,
+    ) {
+        let (p, lanes, weights) = (block.size(), block.lanes(), &block.weights);
+        let b = task.request.point().expect("a request along a line");
+        let f = task.f.as_ref().expect("a request along a line");
+        self.diagonals.resize(3 * p * lanes, 0.0);
+        kernels::line_diagonals(b, f, block.entries(), lanes, &mut self.diagonals);
+        let table = &self.diagonals[..];
+        let point = |alpha| line_point_of_table(task, p, table, weights, alpha);
+        match task.request {
+            Request::Line { .. } => {
+                let rows = table[p * lanes..].chunks_exact(lanes);
+                let totals = sums.numbers[..2 * p].iter_mut().zip(rows);
+                totals.for_each(|(total, row)| *total += linalg::dot(row, weights));
+                sums.add_line_point(2 * p, point(0.0));
+                sums.add_line_point(2 * p + 3, point(1.0));
+            }
+            Request::LinePoint { alpha, .. } => sums.add_line_point(0, point(*alpha)),
+            _ => {}
+        }
+    }
+
+    /// The table that a line from the Cⁱ has left.
+    pub fn line_table(&self) -> &[f64] {
+        &self.diagonals
+    }
+}
+
+impl<T> Task<'_, T> {
+    /// How a power x counts in the order of the components: by its variation for the likelihood, by its
+    /// energy otherwise.
+    fn variation(&self, x: f64, mean: f64) -> f64 {
+        match self.criterion {
+            Criterion::Likelihood => (x / mean - 1.0).powi(2),
+            Criterion::Frobenius | Criterion::LeastSquares => x * x,
+        }
+    }
+}
+
+/// A block's part of a line point, from the table of its diagonals.
+pub(crate) fn line_point_of_table<T>(
+    task: &Task<'_, T>,
+    p: usize,
+    table: &[f64],
+    weights: &[f64],
+    alpha: f64,
+) -> LinePoint {
+    let function = task.criterion.function();
+    kernels::line_point_of_diagonals(function, p, table, weights, alpha)
+}

@@ -1,0 +1,111 @@
+//! Access to the transformed matrices pair by pair, for Pham's algorithm and Jacobi rotations.
+
+use super::memory::InMemory;
+use crate::linalg::kernels::{self, PairSums, RotationSums};
+use crate::linalg::{Matrix, Scalar};
+
+/// Sums over one pair of components, and transformations of that pair, of the matrices Dⁱ.
+///
+/// ```
+/// use codiag::backend::{Backend, InMemory, PairStep};
+/// use codiag::{Matrix, MatrixSet};
+/// // Rotated by 45°, this matrix is diagonal: 3 and 1.
+/// let mut set = InMemory::new(&MatrixSet::new(&[2.0, 1.0, 1.0, 2.0], 1, 2)?);
+/// let pairs = set.pairs(&Matrix::identity(2))?.expect("matrices in memory");
+/// let half = 0.5_f64.sqrt();
+/// pairs.apply(1, 0, PairStep::Rotation { cosine: half, sine: half });
+/// assert!(pairs.rotation_sums(1, 0).off.abs() < 1e-12);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+pub trait Pairs<T: Scalar = f64> {
+    /// The sums that decide the step of Pham's algorithm, for components a > b.
+    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T>;
+
+    /// The sums that decide the angle of a Jacobi rotation, for components a > b.
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T>;
+
+    /// Applies a step to components a > b.
+    fn apply(&mut self, a: usize, b: usize, step: PairStep<T>);
+
+    /// The steps have led to this B, at which the matrices are from now on.
+    fn finish(&mut self, b: Matrix<T>);
+}
+
+/// A transformation of two components a and b.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PairStep<T = f64> {
+    /// (a, b) ← (a + `ab`·b, b + `ba`·a).
+    Shear {
+        /// The multiple of b that is added to a.
+        ab: T,
+        /// The multiple of a that is added to b.
+        ba: T,
+    },
+    /// (a, b) ← (c·a + s·b, c·b − s̄·a).
+    Rotation {
+        /// c, which is not 0.
+        cosine: f64,
+        /// s.
+        sine: T,
+    },
+}
+
+impl<T: Scalar> PairStep<T> {
+    /// Applies the step to rows a > b of a matrix.
+    #[inline(always)]
+    pub(crate) fn apply_to_rows(self, m: &mut Matrix<T>, a: usize, b: usize) {
+        let columns = m.columns();
+        let (head, tail) = m.as_mut_slice().split_at_mut(a * columns);
+        let rows = tail[..columns]
+            .iter_mut()
+            .zip(&mut head[b * columns..][..columns]);
+        match self {
+            Self::Shear { ab, ba } => {
+                rows.for_each(|(x, y)| (*x, *y) = (*x + ab * *y, *y + ba * *x));
+            }
+            Self::Rotation { cosine, sine } => {
+                rows.for_each(|(x, y)| {
+                    (*x, *y) = (*x * cosine + sine * *y, *y * cosine - sine.conj() * *x);
+                });
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Pairs<T> for InMemory<T> {
+    fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T> {
+        let (p, function) = (self.dimension(), self.summary.criterion.function());
+        let work = |entries: &mut [f64], weights: &[f64], _: usize| {
+            kernels::pair_sums(function, p, entries, weights, (a, b))
+        };
+        self.sum_transformed(8 * p, work, |total, sums| *total += *sums)
+    }
+
+    fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T> {
+        let p = self.dimension();
+        let work = |entries: &mut [f64], weights: &[f64], _: usize| {
+            kernels::rotation_sums(p, entries, weights, (a, b))
+        };
+        self.sum_transformed(8 * p, work, |total, sums| *total += *sums)
+    }
+
+    fn apply(&mut self, a: usize, b: usize, step: PairStep<T>) {
+        let p = self.dimension();
+        let work = |entries: &mut [f64], weights: &[f64], _: usize| {
+            let lanes = weights.len();
+            match step {
+                PairStep::Shear { ab, ba } => {
+                    kernels::shear_pair(p, entries, lanes, (a, b), (ab, ba));
+                }
+                PairStep::Rotation { cosine, sine } => {
+                    kernels::rotate_pair(p, entries, lanes, (a, b), (cosine, sine));
+                }
+            }
+        };
+        self.sum_transformed(8 * p, work, |(), ()| {});
+    }
+
+    fn finish(&mut self, b: Matrix<T>) {
+        self.move_to(b);
+    }
+}

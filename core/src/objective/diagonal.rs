@@ -1,0 +1,383 @@
+//! The likelihood and the Frobenius criterion: functions of the diagonal entries of Dⁱ = B Cⁱ Bᴴ.
+//!
+//! The Hessian looks like a p²×p² matrix, but it is p row blocks M^a and a transposition, so its
+//! product with E costs 2p³ flops, whatever n is. The preconditioner consists of the 2×2 blocks of the
+//! quasi-Newton method.
+//!
+//! The step is taken as exp(E)B rather than (I + E)B. Components that are hard to separate may be
+//! rotated by large angles at little cost, and along such rotations the valley of the loss is straight
+//! for the exponential, but curved for I + E. To second order exp(E) = I + E + E²/2, so the loss gains
+//! the term ½⟨G, E²⟩, and the Hessian's product the term ½(G Eᴴ + Eᴴ G), which vanishes with G.
+
+use super::line_search::Line;
+use super::{CgLimits, Context, Direction, Objective, Point, QuadraticModel, StepResult};
+use crate::Error;
+use crate::backend::{Backend, Hessian, HessianRows, Request, Sums, Update, add_determinant};
+use crate::data::Criterion;
+use crate::linalg::{self, Matrix, Scalar, reals, scalars};
+use crate::settings::Settings;
+use crate::tuning::TUNING;
+
+/// The likelihood or the Frobenius criterion.
+pub(crate) struct DiagonalCriterion {
+    /// Whether the Hessian is stored, or each product with it is a pass over the set.
+    stores_hessian: bool,
+}
+
+impl DiagonalCriterion {
+    pub fn new<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Self {
+        let (n, p) = (backend.summary().len, backend.summary().dimension());
+        let fits = Hessian::<T>::bytes(p) <= settings.hessian_memory;
+        // A pass over very few large matrices reads less than the Hessian has.
+        let passes_are_cheaper =
+            n <= TUNING.unstored_hessian_max_n && p >= TUNING.unstored_hessian_min_p;
+        Self {
+            stores_hessian: fits && !passes_are_cheaper && backend.capabilities().stores_hessian,
+        }
+    }
+
+    /// Whether the Hessian is stored.
+    pub fn stores_hessian(&self) -> bool {
+        self.stores_hessian
+    }
+}
+
+impl<T: Scalar> Objective<T> for DiagonalCriterion {
+    fn model<'a>(
+        &'a mut self,
+        context: &'a mut Context<'_, T>,
+        point: &'a Point<T>,
+    ) -> Result<Box<dyn QuadraticModel + 'a>, Error> {
+        if self.stores_hessian && !point.has_hessian {
+            let request = Request::Hessian { b: point.b.clone() };
+            context.backend.evaluate(&request, context.sums)?;
+        }
+        let summary = context.backend.summary();
+        let (p, criterion) = (summary.dimension(), summary.criterion);
+        let gradient_norm = point.gradient_norm(summary, context.settings);
+        // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
+        // the term of the exponential remains.
+        let orthogonal = context.settings.orthogonal;
+        let has_retraction_term = orthogonal || gradient_norm > TUNING.retraction_term_above;
+        let gradient = project(orthogonal, point.statistics.gradient.clone());
+        let Sums { hessian, .. } = &mut *context.sums;
+        let hessian = match self.stores_hessian {
+            true => HessianSource::Stored(hessian),
+            false => HessianSource::Passes {
+                backend: &mut *context.backend,
+                sums: Sums::default(),
+            },
+        };
+        Ok(Box::new(Model {
+            criterion,
+            orthogonal,
+            gradient,
+            point,
+            retraction: has_retraction_term.then_some(&point.statistics.gradient),
+            preconditioner: Preconditioner::new(criterion, &point.statistics.gamma, orthogonal),
+            hessian,
+            p,
+        }))
+    }
+
+    fn cg_limits(&self, context: &Context<'_, T>, gradient_norm: f64) -> CgLimits {
+        let sufficient = TUNING.forcing_floor * context.settings.tolerance / gradient_norm;
+        let n = context.backend.summary().len;
+        let max_iterations = if gradient_norm <= TUNING.full_cg_below {
+            TUNING.max_cg_iterations
+        } else {
+            (3 * n / 10).clamp(TUNING.min_cg_limit, TUNING.max_cg_iterations)
+        };
+        CgLimits {
+            forcing_term: gradient_norm.max(sufficient).min(TUNING.max_forcing_term),
+            max_iterations,
+        }
+    }
+
+    fn try_step(
+        &mut self,
+        context: &mut Context<'_, T>,
+        point: &Point<T>,
+        direction: &Direction,
+        fraction: f64,
+    ) -> Result<Option<StepResult<T>>, Error> {
+        let p = point.b.rows();
+        let e = Matrix::from_rows(p, p, scalars(&direction.x).to_vec()).scaled(fraction);
+        if context.settings.orthogonal {
+            return rotate(context, point, &e, fraction);
+        }
+        let mut trial_fraction = 1.0;
+        for _ in 0..MAX_HALVINGS {
+            let f = retract(&e.scaled(trial_fraction));
+            if f.dot(&point.statistics.gradient) < 0.0 {
+                *context.passes += 1.0;
+                let mut line = Line::new(context.backend, &point.b, &f, context.sums)?;
+                let noise = line.noise;
+                if let Some(trial) = line.minimize(1.0, TUNING.line_search_slope)?
+                    && trial.alpha >= TUNING.min_step
+                {
+                    let scale = line.scale(trial.alpha);
+                    let point = advance(context, point, f, trial.alpha, scale)?;
+                    return Ok(Some(StepResult {
+                        point,
+                        trial_fraction: fraction * trial_fraction,
+                        accepted_fraction: fraction * trial_fraction * trial.alpha,
+                        loss_change: trial.change,
+                        rounding: noise,
+                    }));
+                }
+            }
+            trial_fraction *= 0.5;
+        }
+        Ok(None)
+    }
+
+    fn passes(&self, _: usize, iterations: usize) -> f64 {
+        if self.stores_hessian {
+            HESSIAN_PASSES
+        } else {
+            iterations as f64 * HESSIAN_PASSES
+        }
+    }
+}
+
+/// How often half the direction is tried.
+const MAX_HALVINGS: usize = 40;
+/// A Hessian takes 2p³ flops per matrix, a transform 3p³.
+const HESSIAN_PASSES: f64 = 2.0 / 3.0;
+
+/// The point S (I + αE) B, with S = diag(`scale`) unless rows keep their scale.
+pub(crate) fn advance<T: Scalar>(
+    context: &mut Context<'_, T>,
+    point: &Point<T>,
+    e: Matrix<T>,
+    alpha: f64,
+    scale: Vec<f64>,
+) -> Result<Point<T>, Error> {
+    let settings = context.settings;
+    let keeps_scale = !settings.rescale || settings.orthogonal;
+    let update = Update {
+        from: point.b.clone(),
+        alpha,
+        scale: if keeps_scale {
+            vec![1.0; e.rows()]
+        } else {
+            scale
+        },
+        e,
+    };
+    let mut b = update.point();
+    if settings.orthogonal {
+        b = linalg::reorthogonalize(&b);
+    }
+    let joint_hessian = context.joint_hessian;
+    point.updated(
+        context.backend,
+        settings,
+        b,
+        update,
+        context.sums,
+        joint_hessian,
+    )
+}
+
+/// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; None if it never does.
+pub(crate) fn rotate<T: Scalar>(
+    context: &mut Context<'_, T>,
+    point: &Point<T>,
+    e: &Matrix<T>,
+    fraction: f64,
+) -> Result<Option<StepResult<T>>, Error> {
+    let p = e.rows();
+    let mut alpha = 1.0;
+    for _ in 0..context.settings.max_halvings.max(1) {
+        let mut change = linalg::unitary_exponential(&e.scaled(alpha));
+        (0..p).for_each(|a| change[(a, a)] -= T::ONE);
+        // I + change is the rotation: one full step along `change` makes it.
+        *context.passes += 1.0;
+        let mut line = Line::new(context.backend, &point.b, &change, context.sums)?;
+        let noise = line.noise;
+        let trial = line.at(1.0)?;
+        // Only I + change is a rotation: the slope along the line says nothing. Where rounding hides
+        // the change of the loss, the gradient at the new point decides.
+        if trial.change <= noise {
+            let point = advance(context, point, change, 1.0, Vec::new())?;
+            return Ok(Some(StepResult {
+                point,
+                trial_fraction: fraction * alpha,
+                accepted_fraction: fraction * alpha,
+                loss_change: trial.change,
+                rounding: noise,
+            }));
+        }
+        alpha *= 0.5;
+    }
+    Ok(None)
+}
+
+/// F with I + F = exp(E) to second order.
+pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
+    let mut f = linalg::product(e, e);
+    for (f, e) in f.as_mut_slice().iter_mut().zip(e.as_slice()) {
+        *f = *e + *f * 0.5;
+    }
+    f
+}
+
+/// Over rotations the antisymmetric (antihermitian) part of X, else X.
+fn project<T: Scalar>(orthogonal: bool, x: Matrix<T>) -> Matrix<T> {
+    let p = x.rows();
+    if orthogonal {
+        Matrix::from_fn(p, p, |a, b| (x[(a, b)] - x[(b, a)].conj()) * 0.5)
+    } else {
+        x
+    }
+}
+
+/// Where products with the Hessian come from.
+enum HessianSource<'a, T: Scalar> {
+    Stored(&'a mut HessianRows),
+    Passes {
+        backend: &'a mut dyn Backend<T>,
+        sums: Sums<T>,
+    },
+}
+
+/// The second-order model of the loss along exp(E)B.
+struct Model<'a, T: Scalar> {
+    criterion: Criterion,
+    orthogonal: bool,
+    p: usize,
+    point: &'a Point<T>,
+    gradient: Matrix<T>,
+    /// The gradient, if the second-order term of the exponential counts.
+    retraction: Option<&'a Matrix<T>>,
+    preconditioner: Preconditioner<T>,
+    hessian: HessianSource<'a, T>,
+}
+
+impl<T: Scalar> QuadraticModel for Model<'_, T> {
+    fn gradient(&self) -> &[f64] {
+        reals(self.gradient.as_slice())
+    }
+
+    fn precondition(&mut self, r: &[f64], out: &mut [f64]) {
+        self.preconditioner
+            .solve(scalars(r), linalg::scalars_mut(out));
+    }
+
+    fn product(&mut self, x: &[f64], out: &mut [f64]) -> Result<(), Error> {
+        let e = Matrix::from_rows(self.p, self.p, scalars(x).to_vec());
+        let mut product = match &mut self.hessian {
+            HessianSource::Stored(rows) => rows.product(&e),
+            HessianSource::Passes { backend, sums } => {
+                let request = Request::HessianProduct {
+                    b: self.point.b.clone(),
+                    e: e.clone(),
+                };
+                backend.evaluate(&request, sums)?;
+                sums.moments.gradient.clone()
+            }
+        };
+        add_determinant(self.criterion, &mut product, &e);
+        if let Some(gradient) = self.retraction {
+            // ½(G Eᴴ + Eᴴ G), off the diagonal.
+            linalg::add_symmetric_product(&mut product, 0.5, gradient, &e);
+            (0..self.p).for_each(|a| product[(a, a)] = T::ZERO);
+        }
+        let product = project(self.orthogonal, product);
+        out.copy_from_slice(reals(product.as_slice()));
+        Ok(())
+    }
+
+    fn bounded_shape(&self) -> Option<(usize, usize)> {
+        Some((self.p, T::PLANES))
+    }
+}
+
+/// The inverses of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of
+/// E_ba, kept well conditioned: E = W∘R + V∘Rᴴ.
+struct Preconditioner<T> {
+    /// W, one number for each entry.
+    own: Vec<f64>,
+    /// V.
+    other: Vec<f64>,
+    /// Room for Rᴴ.
+    adjoint: Matrix<T>,
+}
+
+/// The inverse of one of the blocks.
+struct InverseBlock {
+    /// The weight of R_ab in E_ab, and of R_ba in E_ba.
+    ab: f64,
+    ba: f64,
+    /// The weight of the conjugate of the other one in each.
+    other: f64,
+}
+
+impl<T: Scalar> Preconditioner<T> {
+    fn new(criterion: Criterion, gamma: &Matrix, orthogonal: bool) -> Self {
+        let p = gamma.rows();
+        let (mut own, mut other) = (vec![0.0; p * p], vec![0.0; p * p]);
+        let floor = TUNING.preconditioner_floor;
+        for (a, b) in (1..p).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let inverse = if orthogonal {
+                // Only antisymmetric matrices are met.
+                let curvature = 0.5 * criterion.rotation_curvature(gamma, a, b);
+                let unit = 0.5 * criterion.curvature_unit(gamma, a, b);
+                let own = 1.0 / curvature.max((floor * unit).max(f64::MIN_POSITIVE));
+                InverseBlock {
+                    ab: own,
+                    ba: own,
+                    other: 0.0,
+                }
+            } else {
+                inverse_block(gamma[(a, b)], gamma[(b, a)])
+            };
+            (own[a * p + b], own[b * p + a]) = (inverse.ab, inverse.ba);
+            (other[a * p + b], other[b * p + a]) = (inverse.other, inverse.other);
+        }
+        Self {
+            own,
+            other,
+            adjoint: Matrix::zeros(p, p),
+        }
+    }
+
+    /// Writes a solution, whose diagonal is zero.
+    fn solve(&mut self, residual: &[T], solution: &mut [T]) {
+        let p = self.adjoint.rows();
+        let residual = Matrix::from_rows(p, p, residual.to_vec());
+        residual.write_adjoint(&mut self.adjoint);
+        let weights = self.own.iter().zip(&self.other);
+        let entries = residual.as_slice().iter().zip(self.adjoint.as_slice());
+        let places = solution.iter_mut().zip(entries.zip(weights));
+        places.for_each(|(z, ((r, adjoint), (own, other)))| *z = *r * *own + *adjoint * *other);
+    }
+}
+
+/// The inverse of \[\[x, 1\], \[1, y\]\] with its smaller eigenvalue raised to a fraction of the larger.
+fn inverse_block(x: f64, y: f64) -> InverseBlock {
+    let floor = TUNING.preconditioner_floor;
+    let (trace, determinant) = (x + y, x * y - 1.0);
+    // The determinant over the square of the trace is q/(1 + q)² for eigenvalues whose ratio is q.
+    if determinant >= floor / (1.0 + floor).powi(2) * trace * trace {
+        let inverse = 1.0 / determinant;
+        return InverseBlock {
+            ab: y * inverse,
+            ba: x * inverse,
+            other: -inverse,
+        };
+    }
+    let (mean, half) = (0.5 * trace, 0.5 * (x - y));
+    let radius = (half * half + 1.0).sqrt();
+    let large = mean + radius;
+    let small = (mean - radius).max(floor * large);
+    let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
+    let middle = 0.5 * (1.0 / large + 1.0 / small);
+    InverseBlock {
+        ab: middle + slant * half,
+        ba: middle - slant * half,
+        other: slant,
+    }
+}

@@ -1,0 +1,127 @@
+//! A box constraint: no entry of a step exceeds a bound, beyond which the loss is not quadratic.
+//!
+//! A few entries tend to be much larger than the others, those between components that are hard to
+//! separate. If the whole step were scaled for their sake, the others would make no progress. So a step
+//! ends where the first entry meets its bound, entries close to theirs become active (they are fixed),
+//! and the others go on without them.
+
+use crate::linalg::kernels;
+use crate::tuning::TUNING;
+
+/// The entries of a step that are fixed.
+pub(super) struct BoxConstraint {
+    p: usize,
+    /// Real numbers per entry: 1, or 2 for complex entries.
+    parts: usize,
+    /// 0 for numbers of active entries, 1 for others; empty as long as none is active.
+    free: Vec<f64>,
+}
+
+impl BoxConstraint {
+    pub fn new(p: usize, parts: usize) -> Self {
+        let free = Vec::new();
+        Self { p, parts, free }
+    }
+
+    /// How far x may go along q, if that is less than `step`.
+    pub fn max_step(x: &[f64], q: &[f64], step: f64) -> Option<f64> {
+        let bound = TUNING.max_entry;
+        let mut max_step = None;
+        kernels::dispatch(
+            #[inline(always)]
+            || {
+                // Test the full step first; divide only if a bound is violated. Ignore q = 0.
+                let moves = |q: f64, of: f64| if q == 0.0 { f64::INFINITY } else { of };
+                let farthest = -least(x, q, |x, q| moves(q, -(x + step * q).abs()));
+                if farthest > bound {
+                    let own = |x: f64, q: f64| moves(q, (bound.copysign(q) - x) / q);
+                    max_step = Some(least(x, q, own).min(step).max(0.0));
+                }
+            },
+        );
+        max_step
+    }
+
+    /// Activates all entries that are close to their bounds, each with the entry across the diagonal,
+    /// to which it is coupled most; whether there were any that had been free.
+    pub fn activate(&mut self, x: &[f64]) -> bool {
+        let (p, parts) = (self.p, self.parts);
+        let mut any = false;
+        for (entry, numbers) in x.chunks_exact(parts).enumerate() {
+            let squared: f64 = numbers.iter().map(|x| x * x).sum();
+            if squared.sqrt() < TUNING.active_fraction * TUNING.max_entry {
+                continue;
+            }
+            if self.free.is_empty() {
+                self.free = vec![1.0; x.len()];
+            }
+            any |= self.free[entry * parts] > 0.0;
+            for entry in [entry, entry % p * p + entry / p] {
+                self.free[entry * parts..(entry + 1) * parts].fill(0.0);
+            }
+        }
+        any
+    }
+
+    /// Sets the numbers of active entries to zero.
+    pub fn clear_active(&self, x: &mut [f64]) {
+        let numbers = x.iter_mut().zip(&self.free);
+        numbers.for_each(|(x, free)| *x *= free);
+    }
+}
+
+/// The smallest value of a function of pairs; NaN is ignored.
+#[inline(always)]
+fn least(x: &[f64], y: &[f64], of: impl Fn(f64, f64) -> f64) -> f64 {
+    // As many at a time as the widest vectors hold.
+    const LANES: usize = 8;
+    let lower = |own: f64, least: f64| if own < least { own } else { least };
+    let mut all = [f64::INFINITY; LANES];
+    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
+    let rest = xs.remainder().iter().zip(ys.remainder());
+    let rest = rest.fold(f64::INFINITY, |least, (x, y)| lower(of(*x, *y), least));
+    for (x, y) in xs.zip(ys) {
+        for lane in 0..LANES {
+            all[lane] = lower(of(x[lane], y[lane]), all[lane]);
+        }
+    }
+    all.into_iter().fold(rest, |least, own| lower(own, least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_ends_at_the_first_bound() {
+        let bound = TUNING.max_entry;
+        let (x, q) = ([0.0, 0.1, -0.15, 0.0], [0.0, 1.0, -2.0, -0.0]);
+        assert_eq!(BoxConstraint::max_step(&x, &q, 0.02), None);
+        let step = BoxConstraint::max_step(&x, &q, 1.0).unwrap();
+        assert!((step - 0.025).abs() < 1e-15);
+        // An entry at its bound ends every step, unless it does not move.
+        let at = [0.0, bound, 0.0, 0.3];
+        assert_eq!(BoxConstraint::max_step(&at, &q, 1.0), Some(0.0));
+        let other = [0.0, 0.0, 1.0, 0.0];
+        assert_eq!(BoxConstraint::max_step(&at, &other, 1.0), Some(bound));
+        assert_eq!(BoxConstraint::max_step(&at, &other, 0.1), None);
+    }
+
+    #[test]
+    fn entries_are_activated_in_pairs_and_once() {
+        for parts in [1, 2] {
+            let mut bounds = BoxConstraint::new(3, parts);
+            let mut x = vec![0.0; 9 * parts];
+            assert!(!bounds.activate(&x) && bounds.free.is_empty());
+            x[6 * parts] = -0.9 * TUNING.max_entry;
+            x[5 * parts] = 0.4 * TUNING.max_entry;
+            assert!(bounds.activate(&x) && !bounds.activate(&x));
+            let mut y = vec![7.0; 9 * parts];
+            bounds.clear_active(&mut y);
+            for (entry, numbers) in y.chunks_exact(parts).enumerate() {
+                let expected = if [2, 6].contains(&entry) { 0.0 } else { 7.0 };
+                assert!(numbers.iter().all(|x| *x == expected));
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A truncated Newton method (Newton-CG; Nocedal & Wright, Numerical Optimization, section 7.1).
+//!
+//! Each iteration minimizes a quadratic model by preconditioned conjugate gradients, to a residual set
+//! by a forcing term (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), within a box for the entries
+//! of the step. The step is scaled to a trust region, and a line search takes it.
+
+mod box_constraint;
+mod cg;
+mod trust_region;
+
+use super::state::{Iteration, State, Step};
+use super::{Stepper, stages};
+use crate::Error;
+use crate::linalg::Scalar;
+use crate::objective::{Direction, Objective, StepResult};
+use crate::report::{Status, StepKind};
+use crate::tuning::TUNING;
+use trust_region::TrustRegion;
+
+/// The truncated Newton method.
+pub(super) struct TruncatedNewton<T: Scalar> {
+    objective: Box<dyn Objective<T>>,
+    trust_region: TrustRegion,
+    /// Whether the backend gives Hessians most cheaply together with gradients.
+    joint_requests: bool,
+    /// The gradient norm before the last step.
+    before: Option<f64>,
+    /// How many stages in single precision there have been.
+    single_stages: usize,
+}
+
+impl<T: Scalar> TruncatedNewton<T> {
+    pub fn new(objective: Box<dyn Objective<T>>, joint_requests: bool) -> Self {
+        Self {
+            objective,
+            trust_region: TrustRegion::default(),
+            joint_requests,
+            before: None,
+            single_stages: 0,
+        }
+    }
+
+    /// Whether the Hessian at the next point will be used: unless the gradient there, shrinking
+    /// quadratically as it did in the last step, is expected to be below any tolerance.
+    fn expects_hessian(&self, gradient_norm: f64) -> bool {
+        let expected = self
+            .before
+            .map(|before| gradient_norm * (gradient_norm / before).powi(2));
+        self.joint_requests && expected.is_none_or(|expected| expected > TUNING.last_step_gradient)
+    }
+
+    fn update_trust_region(
+        &mut self,
+        loss_unit: f64,
+        direction: &Direction,
+        result: &StepResult<T>,
+    ) {
+        let predicted = loss_unit * direction.predicted_change(result.accepted_fraction);
+        let is_significant = predicted.abs() > TUNING.min_signal_to_rounding * result.rounding;
+        if self.objective.has_trust_region() && is_significant {
+            let length = result.trial_fraction * direction.norm();
+            let is_full = result.trial_fraction == 1.0;
+            self.trust_region
+                .update(length, is_full, result.loss_change, predicted);
+        }
+    }
+}
+
+impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
+    fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
+        if self.single_stages < TUNING.max_single_stages {
+            self.single_stages += 1;
+            if let Some(outcome) = stages::in_single_precision(state)? {
+                if state.is_sample() && outcome.status == Status::Converged {
+                    // The whole set starts from there: a double-precision loss is not needed.
+                    state.history = outcome.history;
+                    state.unevaluated = Some(outcome.b);
+                    return Ok(Iteration::Ended(Status::Converged));
+                }
+                return state.resume(outcome).map(Iteration::Moved);
+            }
+            self.single_stages = TUNING.max_single_stages;
+        }
+        let gradient_norm = state.gradient_norm();
+        state.joint_hessian = self.expects_hessian(gradient_norm);
+        let p = state.point.b.rows();
+        let mut cg_iterations = 0;
+        loop {
+            let (mut context, point) = state.context();
+            let limits = self.objective.cg_limits(&context, gradient_norm);
+            let mut model = self.objective.model(&mut context, point)?;
+            let direction = cg::minimize(&mut *model, limits)?;
+            drop(model);
+            cg_iterations += direction.iterations;
+            *context.passes += self.objective.passes(p, direction.iterations);
+            let fraction = match self.objective.has_trust_region() {
+                true => self.trust_region.fraction(direction.norm()),
+                false => 1.0,
+            };
+            let summary = context.backend.summary();
+            let loss_unit = summary.criterion.loss_unit(summary);
+            let found = self
+                .objective
+                .try_step(&mut context, point, &direction, fraction)?;
+            if let Some(result) = found {
+                self.update_trust_region(loss_unit, &direction, &result);
+                self.before = Some(gradient_norm);
+                let length = result.accepted_fraction;
+                state.move_to(result.point, result.loss_change, result.rounding);
+                return Ok(Iteration::Moved(Step {
+                    cg_iterations,
+                    ..Step::new(StepKind::Newton, length)
+                }));
+            }
+            if !self.objective.retry() {
+                return Ok(Iteration::Stalled);
+            }
+        }
+    }
+}

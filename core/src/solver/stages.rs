@@ -1,0 +1,161 @@
+//! Stages before the solve of the whole set in double precision: solve something cheaper, and start
+//! from there.
+//!
+//! - On a sample of a large set. A minimizer of every k-th matrix is within the reach of Newton's
+//!   method from that of all of them, and a pass costs 1/k.
+//! - On principal combinations of the matrices, for the Frobenius criterion and least squares, where a
+//!   few of them hold most of the energy, as they do for lagged covariances.
+//! - In single precision, where vectors hold twice as many numbers.
+
+use super::progress::Progress;
+use super::solve;
+use super::state::{Beginning, Outcome, State};
+use crate::backend::{Backend, InMemory};
+use crate::init::{self, SmallSet};
+use crate::linalg::{self, Matrix, Scalar};
+use crate::report::{Stage, Status};
+use crate::settings::{Method, Settings, Start};
+use crate::tuning::TUNING;
+use crate::{Criterion, Error};
+
+/// The beginning of the solve of the whole set, and whether the observer asked to stop on the way.
+pub(super) type Begun<T> = (Beginning<T>, bool);
+
+/// The start asked for; the spectral start of Newton's method is improved on a small set, if the set
+/// allows for one.
+pub(super) fn start<T: Scalar>(
+    backend: &mut dyn Backend<T>,
+    settings: &Settings,
+    progress: &mut Progress<'_, T>,
+) -> Result<Begun<T>, Error> {
+    let criterion = backend.summary().criterion;
+    if settings.start == Start::Spectral && criterion != Criterion::Likelihood {
+        let k = progress.start as u64;
+        let (b, small) = init::principal_start(backend, k, settings.method == Method::Newton)?;
+        return improved_on_combinations(backend, small, b, settings, progress);
+    }
+    let b = init::start(backend, &settings.start, settings.orthogonal)?;
+    let newton = settings.method == Method::Newton && settings.start == Start::Spectral;
+    let applies = newton
+        && !settings.orthogonal
+        && criterion == Criterion::Likelihood
+        && settings.tolerance < TUNING.sample_tolerance;
+    let (n, p) = (backend.summary().len, backend.summary().dimension());
+    let step = n / TUNING.min_sample.max(2 * p);
+    if !applies || step < TUNING.min_sample_step {
+        return Ok((Beginning::at(b), false));
+    }
+    let most = TUNING
+        .max_sample_step
+        .max(n / TUNING.full_sample.max(60 * p));
+    let step = step.min(most);
+    let Some(mut sample) = backend.sample(step)? else {
+        return Ok((Beginning::at(b), false));
+    };
+    let tolerance = TUNING.sample_tolerance;
+    improved(
+        &mut *sample,
+        1.0 / step as f64,
+        b,
+        settings,
+        tolerance,
+        progress,
+    )
+}
+
+/// A further start. It begins at the best point so far with some components mixed, or, for other
+/// criteria and over rotations, anew.
+pub(super) fn restart<T: Scalar>(
+    backend: &mut dyn Backend<T>,
+    settings: &Settings,
+    best: &Matrix<T>,
+    progress: &mut Progress<'_, T>,
+) -> Result<Begun<T>, Error> {
+    if backend.summary().criterion != Criterion::Likelihood {
+        let k = progress.start as u64;
+        let (b, small) = init::principal_start(backend, k, settings.method == Method::Newton)?;
+        return improved_on_combinations(backend, small, b, settings, progress);
+    }
+    let b = init::restart(backend, progress.start, settings.orthogonal, best)?;
+    Ok((Beginning::at(b), false))
+}
+
+fn improved_on_combinations<T: Scalar>(
+    backend: &mut dyn Backend<T>,
+    small: Option<SmallSet<T>>,
+    b: Matrix<T>,
+    settings: &Settings,
+    progress: &mut Progress<'_, T>,
+) -> Result<Begun<T>, Error> {
+    let tolerance = TUNING.combinations_tolerance;
+    let Some(small) = small.filter(|_| settings.tolerance < tolerance) else {
+        return Ok((Beginning::at(b), false));
+    };
+    let fraction = small.set.len() as f64 / backend.summary().len as f64;
+    let limited = settings.clone().method(Method::Newton);
+    let limit = TUNING
+        .max_combination_iterations
+        .min(settings.max_iterations);
+    let limited = limited.max_iterations(limit);
+    let mut set = InMemory::new(&small.set);
+    improved(&mut set, fraction, b, &limited, tolerance, progress)
+}
+
+/// A start improved on a small set, a pass over which costs that fraction of one over the whole set.
+fn improved<T: Scalar>(
+    small: &mut dyn Backend<T>,
+    fraction: f64,
+    b: Matrix<T>,
+    settings: &Settings,
+    tolerance: f64,
+    progress: &mut Progress<'_, T>,
+) -> Result<Begun<T>, Error> {
+    let loose = settings.clone().tolerance(tolerance);
+    let sample = &mut progress.for_stage(Stage::Sample, None);
+    // The frame of the whole set holds for its sample.
+    let outcome = solve(small, &loose, Beginning::at(b), sample)?;
+    let passes = outcome.history.last().map_or(0.0, |record| record.passes);
+    let stopped = outcome.status == Status::Stopped;
+    let beginning = Beginning {
+        passes: fraction * passes,
+        ..Beginning::at(outcome.b)
+    };
+    Ok((beginning, stopped))
+}
+
+/// The stage in single precision, from the point at which a solve is: as far as single precision
+/// reaches, or until it makes no progress. None if there is none.
+pub(super) fn in_single_precision<T: Scalar>(
+    state: &mut State<'_, '_, T>,
+) -> Result<Option<Outcome<T>>, Error> {
+    let settings = state.settings;
+    let tolerance = TUNING.single_tolerance.max(settings.tolerance);
+    let newton = settings.method == Method::Newton;
+    if !newton || state.is_single() || state.gradient_norm() <= TUNING.single_above.max(tolerance) {
+        return Ok(None);
+    }
+    let (b, history, passes) = (state.point.b.clone(), state.history.clone(), state.passes());
+    let (backend, progress) = state.progress();
+    let is_sample = progress.stage == Stage::Sample;
+    let Some(mut single) = backend.in_single_precision(&b)? else {
+        return Ok(None);
+    };
+    let stage = if is_sample {
+        Stage::Sample
+    } else {
+        Stage::Single
+    };
+    let mut progress = progress.for_stage(stage, Some(&b));
+    let settings = &settings.clone().tolerance(tolerance);
+    let p = b.rows();
+    let beginning = Beginning {
+        b: Matrix::identity(p),
+        passes: passes - 1.0,
+        earlier: history,
+        record_again: false,
+    };
+    let mut outcome = solve(&mut *single, settings, beginning, &mut progress)?;
+    outcome.b = linalg::product(&outcome.b, &b);
+    outcome.point = None;
+    Ok(Some(outcome))
+}

@@ -1,0 +1,547 @@
+//! The state that all methods share: the current point, the history, and when a solve ends.
+
+use super::progress::Progress;
+use crate::Error;
+use crate::backend::{Backend, Request, Sums};
+use crate::data::Criterion;
+use crate::init::SplitMix;
+use crate::linalg::{self, Matrix, Scalar};
+use crate::objective::least_squares::{is_cancelled, is_collinear, wedge};
+use crate::objective::{
+    Context, Drift, Point, in_gauge, mean_gradient_change, quasi_newton, singular,
+};
+use crate::report::{Record, Stage, Status, StepKind};
+use crate::settings::Settings;
+use crate::tuning::TUNING;
+
+/// How often a gradient is evaluated again where its rounding errors are as large as the tolerance.
+const MAX_CONFIRMATIONS: usize = 3;
+
+/// Where a solve begins.
+pub(super) struct Beginning<T> {
+    pub b: Matrix<T>,
+    /// Work so far, in transforms of the set.
+    pub passes: f64,
+    /// The records so far, the last one being that of B.
+    pub earlier: Vec<Record>,
+    /// Whether B is recorded again, as it is measured now.
+    pub record_again: bool,
+}
+
+impl<T> Beginning<T> {
+    pub fn at(b: Matrix<T>) -> Self {
+        Self {
+            b,
+            passes: 0.0,
+            earlier: Vec::new(),
+            record_again: true,
+        }
+    }
+}
+
+/// What a method has done in one iteration.
+pub(super) enum Iteration {
+    /// Moved to another point.
+    Moved(Step),
+    /// Found no lower loss.
+    Stalled,
+    /// Ended the solve, at a point that need not have been evaluated.
+    Ended(Status),
+}
+
+/// The step that led to a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub kind: StepKind,
+    /// The fraction of the direction that was taken.
+    pub length: f64,
+    pub cg_iterations: usize,
+    /// The decrease that the step itself predicted, if the method knows better than the quadratic
+    /// model at the point reached.
+    pub decrement: Option<f64>,
+}
+
+impl Step {
+    /// No step: the point is the start.
+    pub const START: Self = Self::new(StepKind::Start, 0.0);
+
+    pub const fn new(kind: StepKind, length: f64) -> Self {
+        Self {
+            kind,
+            length,
+            cg_iterations: 0,
+            decrement: None,
+        }
+    }
+
+    /// The step that led to a recorded point.
+    fn to(record: &Record) -> Self {
+        Self {
+            cg_iterations: record.cg_iterations,
+            ..Self::new(record.kind, record.step)
+        }
+    }
+}
+
+/// How one solve ended.
+pub(super) struct Outcome<T> {
+    pub b: Matrix<T>,
+    /// The point, if B is the last one that was evaluated.
+    pub point: Option<Point<T>>,
+    pub status: Status,
+    pub history: Vec<Record>,
+}
+
+impl<T> Outcome<T> {
+    pub fn loss(&self) -> f64 {
+        self.history.last().map_or(f64::INFINITY, |r| r.loss)
+    }
+
+    /// Whether it is better than another, by more than rounding.
+    pub fn is_lower(&self, other: &Self) -> bool {
+        self.loss() < other.loss() - super::SAME_LOSS * (1.0 + other.loss().abs())
+    }
+}
+
+/// A solve under way.
+pub(super) struct State<'a, 'o, T: Scalar> {
+    pub backend: &'a mut dyn Backend<T>,
+    pub settings: &'a Settings,
+    pub point: Point<T>,
+    pub history: Vec<Record>,
+    pub sums: Sums<T>,
+    /// Whether the Hessian at the next point is wanted together with its gradient.
+    pub joint_hessian: bool,
+    /// Whether a step has led to an A without an inverse.
+    pub is_dependent: bool,
+    /// Where the solve ends, if that point was not evaluated.
+    pub unevaluated: Option<Matrix<T>>,
+    progress: &'a mut Progress<'o, T>,
+    passes: f64,
+    /// The point of smallest gradient since changes of the loss became rounding.
+    best: Option<(f64, Matrix<T>)>,
+    /// Number of iterations without a smaller gradient since then.
+    stalled: usize,
+    /// How often the gradient turned out to be above the tolerance once it was recomputed.
+    failed_confirmations: usize,
+    /// The measured rounding error of the gradient; zero if it was not measured, or does not matter.
+    gradient_rounding: f64,
+    /// How many of the last points were fits with components that cancel each other.
+    cancelled: usize,
+    is_stopped: bool,
+}
+
+impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
+    /// Evaluates the start; also returns the step that led there if it is still to be recorded.
+    pub fn begin(
+        backend: &'a mut dyn Backend<T>,
+        settings: &'a Settings,
+        beginning: Beginning<T>,
+        joint_hessian: bool,
+        progress: &'a mut Progress<'o, T>,
+    ) -> Result<(Self, Option<Step>), Error> {
+        let Beginning {
+            b,
+            passes,
+            earlier: mut history,
+            record_again,
+        } = beginning;
+        let step = record_again.then(|| history.pop().map_or(Step::START, |last| Step::to(&last)));
+        let b = in_gauge(backend.summary(), settings, b);
+        let mut sums = Sums::default();
+        let point = Point::at(backend, settings, b, &mut sums, joint_hessian)?;
+        if !point.loss.is_finite() {
+            return Err(singular(backend.summary()));
+        }
+        let state = Self {
+            backend,
+            settings,
+            point,
+            history,
+            sums,
+            joint_hessian,
+            is_dependent: false,
+            unevaluated: None,
+            progress,
+            passes: 1.0 + passes,
+            best: None,
+            stalled: 0,
+            failed_confirmations: 0,
+            gradient_rounding: 0.0,
+            cancelled: 0,
+            is_stopped: false,
+        };
+        Ok((state, step))
+    }
+
+    /// The gradient norm; no smaller than what rounding is known to change in it.
+    pub fn gradient_norm(&self) -> f64 {
+        let computed = self
+            .point
+            .gradient_norm(self.backend.summary(), self.settings);
+        // `max` would lose NaN.
+        if computed < self.gradient_rounding {
+            self.gradient_rounding
+        } else {
+            computed
+        }
+    }
+
+    /// What a step needs besides the point.
+    pub fn context(&mut self) -> (Context<'_, T>, &Point<T>) {
+        let context = Context {
+            backend: &mut *self.backend,
+            settings: self.settings,
+            sums: &mut self.sums,
+            passes: &mut self.passes,
+            joint_hessian: self.joint_hessian,
+        };
+        (context, &self.point)
+    }
+
+    /// Counts work, in transforms of the set.
+    pub fn count(&mut self, passes: f64) {
+        self.passes += passes;
+    }
+
+    /// Records the point that a step has led to, shows it to the observer, and returns why the solve
+    /// ends here, if it does.
+    pub fn record(&mut self, step: Step) -> Option<Status> {
+        if self.gradient_is_not_finite() {
+            return Some(self.final_status(Status::NoFurtherDecrease));
+        }
+        let criterion = self.backend.summary().criterion;
+        self.history.push(Record {
+            start: self.progress.start,
+            stage: self.progress.stage,
+            iteration: self.history.len(),
+            seconds: self.progress.seconds(),
+            loss: criterion.without_negative_rounding(self.point.loss),
+            gradient_norm: self.gradient_norm(),
+            decrement: step.decrement.unwrap_or_else(|| self.decrement()),
+            kind: step.kind,
+            step: step.length,
+            cg_iterations: step.cg_iterations,
+            passes: self.passes,
+        });
+        self.cancelled = if self.is_cancelled() {
+            self.cancelled + 1
+        } else {
+            0
+        };
+        let mut status = self.status();
+        // The last point of the stage in single precision is recorded again in double precision.
+        if !self.is_stopped && (status.is_none() || self.progress.stage != Stage::Single) {
+            self.is_stopped = self.show().is_break();
+            status = self.status();
+        }
+        status.map(|status| self.final_status(status))
+    }
+
+    fn show(&mut self) -> std::ops::ControlFlow<()> {
+        let record = self.history.last().expect("a point is recorded first");
+        self.progress.show(record, &self.point.b)
+    }
+
+    /// ½ ⟨G, H̃⁻¹ G⟩, which does not depend on the scale of rows.
+    fn decrement(&self) -> f64 {
+        let floor = self.settings.lambda_min;
+        let (summary, statistics) = (self.backend.summary(), &self.point.statistics);
+        let criterion = summary.criterion;
+        if criterion.is_least_squares() {
+            let e = wedge::direction(statistics);
+            return -0.5 * e.dot(&statistics.gradient) * criterion.loss_unit(summary);
+        }
+        if self.settings.orthogonal {
+            let e = quasi_newton::rotation(criterion, statistics, floor);
+            let decrement = -0.25 * e.dot(&statistics.rotation_gradient());
+            decrement * criterion.loss_unit(summary)
+        } else {
+            let e = quasi_newton::direction(statistics, floor);
+            -0.5 * e.dot(&statistics.gradient)
+        }
+    }
+
+    /// Why the solve ends at the last record, if it does.
+    fn status(&self) -> Option<Status> {
+        let last = self.history.last().expect("a point is recorded first");
+        let is_single = self.is_single();
+        let patience = if is_single { 1 } else { TUNING.patience };
+        if last.gradient_norm <= self.settings.tolerance {
+            Some(Status::Converged)
+        } else if self.is_stopped {
+            Some(Status::Stopped)
+        } else if self.progress.cannot_win(last)
+            || self.stalled.max(self.failed_confirmations) >= patience
+            || (is_single && self.errors_have_grown())
+        {
+            Some(Status::NoFurtherDecrease)
+        } else if last.iteration >= self.settings.max_iterations {
+            Some(Status::IterationLimit)
+        } else if self.cancelled >= TUNING.max_cancelled_iterations
+            || (self.is_least_squares() && is_collinear(&self.point.b))
+        {
+            Some(Status::Collinear)
+        } else if has_stalled(&self.history) {
+            Some(Status::NoFurtherDecrease)
+        } else {
+            None
+        }
+    }
+
+    /// The status in view of where a fit has ended: a degenerate fit is never called converged.
+    pub fn final_status(&self, status: Status) -> Status {
+        let is_degenerate = self.is_dependent || self.is_cancelled();
+        if self.is_least_squares() && status != Status::Stopped && is_degenerate {
+            return Status::Collinear;
+        }
+        status
+    }
+
+    fn is_least_squares(&self) -> bool {
+        self.backend.summary().criterion.is_least_squares()
+    }
+
+    /// Whether components of a fit cancel each other.
+    fn is_cancelled(&self) -> bool {
+        let summary = self.backend.summary();
+        self.is_least_squares() && is_cancelled(&self.point.statistics.gamma, summary.constant)
+    }
+
+    /// Whether rounding errors of matrices in single precision have grown too much. Rotations do not
+    /// change them.
+    fn errors_have_grown(&self) -> bool {
+        let likelihood = self.backend.summary().criterion == Criterion::Likelihood;
+        likelihood
+            && !self.settings.orthogonal
+            && self.point.error_variance() > TUNING.single_max_error_variance
+    }
+
+    /// Moves to another point, at which the loss has changed by `change`. Where that is not more than
+    /// `rounding`, the loss cannot tell which point is better, and the gradient decides.
+    pub fn move_to(&mut self, point: Point<T>, change: f64, rounding: f64) {
+        let here = self.gradient_norm();
+        let before = std::mem::replace(&mut self.point, point);
+        self.gradient_rounding = 0.0;
+        if here.is_finite() && !self.gradient_norm().is_finite() {
+            self.best = Some((here, before.b));
+            return;
+        }
+        if change.abs() > rounding {
+            self.best = None;
+            self.stalled = 0;
+            return;
+        }
+        if self.best.as_ref().is_none_or(|(best, _)| here < *best) {
+            self.best = Some((here, before.b));
+        }
+        let best = self.best.as_ref();
+        let improved = best.is_some_and(|(best, _)| self.gradient_norm() < *best);
+        self.stalled = if improved { 0 } else { self.stalled + 1 };
+    }
+
+    /// Moves to another fit.
+    pub fn move_to_fit(&mut self, point: Point<T>) {
+        let criterion = self.backend.summary().criterion;
+        let change = point.loss - self.point.loss;
+        self.move_to(point, change, criterion.rounding(self.point.b.rows(), 0.0));
+    }
+
+    /// Whether the last step produced NaN or infinity, as it may where the loss has no minimum.
+    fn gradient_is_not_finite(&self) -> bool {
+        self.best.is_some() && !self.gradient_norm().is_finite()
+    }
+
+    /// The outcome: the last point, unless an earlier one was better.
+    pub fn end(self, status: Status) -> Outcome<T> {
+        let here = self.gradient_norm();
+        let (b, point) = match self.best {
+            _ if self.unevaluated.is_some() => (self.unevaluated.expect("a point"), None),
+            Some((best, b)) if best < here || here.is_nan() => (b, None),
+            _ => (self.point.b.clone(), Some(self.point)),
+        };
+        Outcome {
+            b,
+            point,
+            status,
+            history: self.history,
+        }
+    }
+
+    /// Recomputes the transformed matrices where updates have made their rounding errors too large, and
+    /// makes sure that a gradient below the tolerance is that of B.
+    pub fn check_precision(&mut self) -> Result<(), Error> {
+        let is_exact = self.backend.capabilities().epsilon <= f64::EPSILON;
+        // A fit is always evaluated on the original matrices. Single precision is a stage on the way.
+        if self.is_least_squares() || !is_exact {
+            return Ok(());
+        }
+        self.recompute_if_drifted()?;
+        if self.gradient_norm() <= self.settings.tolerance {
+            self.verify_convergence()?;
+        }
+        Ok(())
+    }
+
+    fn recompute_if_drifted(&mut self) -> Result<(), Error> {
+        // Rounding errors of the Frobenius criterion are all relative to the energy of the whole set.
+        if self.point.is_fresh || self.backend.summary().criterion != Criterion::Likelihood {
+            return Ok(());
+        }
+        let drifted = match self.point.drift(self.backend.summary()) {
+            Drift::None => false,
+            Drift::Doubtful => self.mean_has_drifted(TUNING.max_mean_drift)?,
+            Drift::Large => true,
+        };
+        if drifted { self.recompute() } else { Ok(()) }
+    }
+
+    /// The matrices were updated from step to step, and their rounding errors with them. Unless both a
+    /// bound of these errors and the drift of the mean are negligible beside the tolerance, the
+    /// matrices are recomputed. If the bound says that even then rounding may decide, its effect is
+    /// measured, as the difference between two evaluations that are rounded independently. The gradient
+    /// norm is then reported as no smaller than that.
+    fn verify_convergence(&mut self) -> Result<(), Error> {
+        let negligible = 0.1 * self.settings.tolerance;
+        let summary = self.backend.summary();
+        let may_be_wrong = summary.criterion == Criterion::Likelihood
+            && self.point.gradient_error(summary) > negligible;
+        if !may_be_wrong {
+            if !self.point.is_fresh && self.mean_has_drifted(negligible)? {
+                self.recompute()?;
+                self.count_failed_confirmation();
+            }
+            return Ok(());
+        }
+        for trial in 0..MAX_CONFIRMATIONS {
+            let before = self.point.statistics.clone();
+            if self.point.is_fresh {
+                self.perturb_b(trial);
+            }
+            self.recompute()?;
+            let (summary, after) = (self.backend.summary(), &self.point.statistics);
+            let noise = mean_gradient_change(summary, self.settings, &before, after);
+            // False for NaN.
+            let is_negligible = noise <= negligible;
+            if !is_negligible {
+                self.gradient_rounding = self.gradient_rounding.max(noise);
+            }
+            if is_negligible || self.gradient_norm() > self.settings.tolerance {
+                break;
+            }
+        }
+        self.count_failed_confirmation();
+        Ok(())
+    }
+
+    fn count_failed_confirmation(&mut self) {
+        if self.gradient_norm() > self.settings.tolerance {
+            self.failed_confirmations += 1;
+        }
+    }
+
+    /// Changes the entries of B in their last digit, so that a new evaluation is rounded independently.
+    fn perturb_b(&mut self, seed: usize) {
+        let mut random = SplitMix::new(seed as u64);
+        for x in self.point.b.as_mut_slice() {
+            *x = *x * (1.0 + 2.0 * f64::EPSILON * random.next());
+        }
+    }
+
+    /// Whether the mean of the updated matrices is farther from B C̄ Bᴴ than that fraction of its size.
+    /// Where all components count alike, however weak, it is measured in units of their powers; over
+    /// rotations, an entry of the gradient in units of the weaker one.
+    fn mean_has_drifted(&mut self, fraction: f64) -> Result<bool, Error> {
+        let b = &self.point.b;
+        let half = linalg::product(b, &self.backend.summary().mean);
+        let expected = linalg::product_adjoint(&half, b);
+        let p = expected.rows();
+        let mut sums = Sums::default();
+        self.backend
+            .evaluate(&Request::Mean { b: b.clone() }, &mut sums)?;
+        let actual: Matrix<T> = sums.packed_matrix(0, p);
+        let unit = |a: usize| match self.backend.summary().criterion {
+            Criterion::Likelihood => expected[(a, a)].real().sqrt(),
+            _ => 1.0,
+        };
+        let units: Vec<f64> = (0..p).map(unit).collect();
+        let (mut apart, mut size) = (0.0, 0.0);
+        for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
+            let (x, y) = (expected[(a, b)], actual[(a, b)]);
+            let unit = if self.settings.orthogonal {
+                units[a].min(units[b]).powi(2)
+            } else {
+                units[a] * units[b]
+            };
+            apart += ((x - y) / unit).norm_sqr();
+            size += (x / (units[a] * units[b])).norm_sqr();
+        }
+        // NaN counts as drifted.
+        let is_small = apart <= fraction * fraction * size;
+        Ok(!is_small)
+    }
+
+    /// Recomputes the transformed matrices from B.
+    pub fn recompute(&mut self) -> Result<(), Error> {
+        let b = in_gauge(self.backend.summary(), self.settings, self.point.b.clone());
+        self.count(1.0);
+        let hessian = self.joint_hessian;
+        self.point = Point::at(self.backend, self.settings, b, &mut self.sums, hessian)?;
+        Ok(())
+    }
+
+    /// The stage in single precision has led here: its last record is measured again.
+    pub fn resume(&mut self, outcome: Outcome<T>) -> Result<Step, Error> {
+        self.is_stopped = outcome.status == Status::Stopped;
+        self.point.b = outcome.b;
+        self.history = outcome.history;
+        self.passes = self.history.last().map_or(0.0, |record| record.passes);
+        let step = self
+            .history
+            .pop()
+            .map_or(Step::START, |last| Step::to(&last));
+        (self.best, self.stalled, self.gradient_rounding) = (None, 0, 0.0);
+        self.recompute()?;
+        Ok(step)
+    }
+
+    /// The observer, and what it is told besides the records.
+    pub fn progress(&mut self) -> (&mut dyn Backend<T>, &mut Progress<'o, T>) {
+        (&mut *self.backend, &mut *self.progress)
+    }
+
+    pub fn passes(&self) -> f64 {
+        self.passes
+    }
+
+    /// Whether the matrices are in single precision.
+    pub fn is_single(&self) -> bool {
+        self.backend.capabilities().epsilon > f64::EPSILON
+    }
+
+    /// Whether the solve is on a sample.
+    pub fn is_sample(&self) -> bool {
+        self.progress.stage == Stage::Sample
+    }
+}
+
+/// Whether the last iterations have decreased neither the smallest gradient nor the loss. Slow linear
+/// convergence does not count: it decreases the gradient by more than that within that number of
+/// iterations, unless a digit takes ten thousand.
+fn has_stalled(history: &[Record]) -> bool {
+    let Some(middle) = history.len().checked_sub(TUNING.stall_iterations) else {
+        return false;
+    };
+    let (earlier, recent) = history.split_at(middle);
+    let Some(before) = earlier.last() else {
+        return false;
+    };
+    let smallest = |records: &[Record]| {
+        let norms = records.iter().map(|record| record.gradient_norm);
+        norms.fold(f64::INFINITY, f64::min)
+    };
+    let lowest = recent.iter().map(|record| record.loss);
+    let lowest = lowest.fold(f64::INFINITY, f64::min);
+    smallest(recent) > (1.0 - TUNING.stall_gradient_decrease) * smallest(earlier)
+        && before.loss - lowest <= TUNING.stall_loss_decrease * (1.0 + before.loss.abs())
+}
