@@ -87,7 +87,7 @@ mod tests {
     fn record(start: usize, seconds: f64, loss: f64) -> Record {
         Record {
             start,
-            sample: false,
+            stage: crate::Stage::Full,
             iteration: 0,
             seconds,
             loss,
@@ -154,7 +154,7 @@ mod tests {
     fn samples_and_losses_that_are_no_numbers_are_ignored() {
         let mut checkpoint = Checkpoint::new(Duration::ZERO);
         let of_sample = Record {
-            sample: true,
+            stage: crate::Stage::Sample,
             ..record(0, 1.0, -7.0)
         };
         assert_eq!(checkpoint.offer(&of_sample, &b(1.0)), None);

@@ -115,7 +115,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A, c64> {
 }
 
 impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
-    fn of_described(
+    pub(super) fn of_described(
         ask: &'a A,
         parts: &[impl AsRef<[u8]>],
         reduction: Option<Reduction<T>>,
