@@ -11,6 +11,7 @@
 //! multiplied by the fraction of the weight that it holds, added up: this is how a cluster works.
 
 mod block_state;
+mod chunks;
 pub mod cluster;
 pub(crate) mod disk;
 mod fit;

@@ -220,7 +220,10 @@ fn sample_has_every_seventh_matrix_of_the_set() {
         }
     }
     let mut set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
-    assert!(set.sample(1000).unwrap().is_none(), "matrix 0 has weight zero");
+    assert!(
+        set.sample(1000).unwrap().is_none(),
+        "matrix 0 has weight zero"
+    );
     let single = set.sample(299).unwrap().unwrap();
     assert_eq!(single.summary().mean, whole(&made()).matrix(299));
 }
@@ -277,7 +280,12 @@ fn reduced_set_is_solved_in_the_channels() {
     };
     let parts = [part(0, 100), part(100, N)];
     let ask = |message: &[u8]| parts.iter().map(|part| part.answer(message)).collect();
-    let found = solved(&ask, &described(&parts), Some(reduction), &Settings::default());
+    let found = solved(
+        &ask,
+        &described(&parts),
+        Some(reduction),
+        &Settings::default(),
+    );
     assert_eq!((found.b.rows(), found.b.columns()), (3, P));
     assert_near(found.b.as_slice(), expected.b.as_slice(), 1e-6);
 }
