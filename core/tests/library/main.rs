@@ -6,6 +6,7 @@ mod convergence;
 mod equivariance;
 mod frobenius;
 mod hermitian;
+mod inspect;
 mod invariance;
 mod least_squares;
 mod observers;
@@ -15,6 +16,7 @@ mod properties;
 mod reference;
 mod rotations;
 mod signals;
+mod synthetic;
 mod tracker;
 
 #[path = "../../examples/cross_spectra.rs"]
