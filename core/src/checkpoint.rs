@@ -8,8 +8,8 @@ use crate::report::Record;
 /// Losses that differ by less are equal up to rounding.
 const LOSS_TOLERANCE: f64 = 1e-9;
 
-/// Tells an observer when to save which B: every few seconds the best one so far over all starts. Pass it
-/// as [`Start::Given`](crate::Start::Given) to continue the solve.
+/// Tells an observer when to save which B: every few seconds the best one so far over all starts.
+/// Pass it as [`Start::Given`](crate::Start::Given) to continue the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -54,8 +54,8 @@ impl<T: Scalar> Checkpoint<T> {
         }
     }
 
-    /// Receives a point of the solve, like an [`Observer`](crate::Observer), and returns the B to save now,
-    /// if any. Points of a sample are ignored.
+    /// Receives a point of the solve, like an [`Observer`](crate::Observer), and returns the B to
+    /// save now, if any. Points of a sample are ignored.
     pub fn offer(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
         if record.sample {
             return None;

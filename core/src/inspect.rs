@@ -1,5 +1,5 @@
-//! Inspection of matrices: everything that a constructor of [`MatrixSet`] would reject, by its rules, and
-//! properties such as ranks and condition numbers.
+//! Inspection of matrices: everything that a constructor of [`MatrixSet`] would reject, by its
+//! rules, and properties such as ranks and condition numbers.
 //!
 //! [`MatrixSet`]: crate::MatrixSet
 
@@ -96,8 +96,8 @@ impl Inspection {
 /// ```
 ///
 /// # Errors
-/// If there are no matrices, or `data` has another length than n·p·p. Invalid matrices are listed in
-/// the [`Inspection`] instead.
+/// If there are no matrices, or `data` has another length than n·p·p. Invalid matrices are listed
+/// in the [`Inspection`] instead.
 pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, Error> {
     matrices::check_shape(data, n, p)?;
     let mut inspector = Inspector::new(p)?;
@@ -279,8 +279,8 @@ impl<T: Scalar> Inspector<T> {
     }
 }
 
-/// The remedy for two matrices: none if there is none for one of them, and reduction before shrinkage,
-/// which would hide a shared null space.
+/// The remedy for two matrices: none if there is none for one of them, and reduction before
+/// shrinkage, which would hide a shared null space.
 fn stronger(x: Remedy, y: Remedy) -> Remedy {
     match (x, y) {
         (Remedy::None, _) | (_, Remedy::None) => Remedy::None,

@@ -86,7 +86,8 @@ impl Memory {
     /// An amount that overflows.
     pub(crate) const UNCOUNTABLE: Self = Self(u64::MAX);
 
-    /// The memory of an array of `f64` with these dimensions, [`UNCOUNTABLE`](Self::UNCOUNTABLE) on overflow.
+    /// The memory of an array of `f64` with these dimensions, [`UNCOUNTABLE`](Self::UNCOUNTABLE) on
+    /// overflow.
     pub(crate) fn of_numbers(dimensions: &[usize]) -> Self {
         let bytes = dimensions.iter().try_fold(8_u64, |bytes, size| {
             bytes.checked_mul(u64::try_from(*size).ok()?)
@@ -108,11 +109,12 @@ impl Memory {
         Self(self.0.saturating_mul(count as u64))
     }
 
-    /// Fails if this amount of memory is not available. `what` describes its use, and `remedy` what fits
-    /// into a given amount.
+    /// Fails if this amount of memory is not available. `what` describes its use, and `remedy` what
+    /// fits into a given amount.
     ///
-    /// The amount is compared with the free memory of the machine and its limits, and one allocation of
-    /// that size is tried, whose pages are never touched. Small amounts are not checked.
+    /// The amount is compared with the free memory of the machine and its limits, and one
+    /// allocation of that size is tried, whose pages are never touched. Small amounts are not
+    /// checked.
     pub(crate) fn check(
         self,
         what: impl FnOnce() -> String,

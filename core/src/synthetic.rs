@@ -77,8 +77,8 @@ impl Synthetic {
 }
 
 impl Synthetic<c64> {
-    /// Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ, with A and Rⁱ of independent complex normal entries,
-    /// whose real and imaginary parts have variance ½.
+    /// Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ, with A and Rⁱ of independent complex normal
+    /// entries, whose real and imaginary parts have variance ½.
     ///
     /// ```
     /// use codiag::synthetic::{Synthetic, amari_distance};
@@ -179,8 +179,8 @@ pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matri
     rotated(n, p, sigma, seed)
 }
 
-/// Like [`indefinite`] with complex entries: Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2 and their
-/// unitary Q.
+/// Like [`indefinite`] with complex entries: Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2 and
+/// their unitary Q.
 pub fn indefinite_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
     rotated(n, p, sigma, seed)
 }
@@ -193,8 +193,8 @@ fn rotated<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<T>, Mat
     (symmetric(n, &q, sigma, &mut rng), q)
 }
 
-/// Like [`indefinite`] with a mixing A of independent standard normal entries in place of a rotation:
-/// Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2, and A, whose inverse diagonalizes the noiseless set.
+/// Like [`indefinite`] with a mixing A of independent standard normal entries in place of a
+/// rotation: Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2, and A, whose inverse diagonalizes the noiseless set.
 ///
 /// ```
 /// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};

@@ -28,8 +28,8 @@ use crate::{Error, diagonalize_with};
 pub struct TrackerSettings {
     /// Number of matrices that are kept.
     pub window: usize,
-    /// The forgetting factor λ, above 0 and at most 1: the weight of a matrix is multiplied by λ for
-    /// each later one. The effective number of matrices is about 1/(1 − λ).
+    /// The forgetting factor λ, above 0 and at most 1: the weight of a matrix is multiplied by λ
+    /// for each later one. The effective number of matrices is about 1/(1 − λ).
     pub forgetting: f64,
     /// The criterion, see [`SetOptions`].
     pub criterion: Criterion,
@@ -90,22 +90,22 @@ impl TrackerSettings {
 
 /// Tracks the diagonalizer of matrices that arrive over time, real or complex Hermitian.
 ///
-/// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B to
-/// the minimizer of
+/// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B
+/// to the minimizer of
 ///
 /// ```text
 /// L_t(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ],   Dⁱ = B Cⁱ Bᴴ,   w_i ∝ u_i λ^(t−i),   t−m < i ≤ t
 /// ```
 ///
-/// the criterion of the window under weights that decay with age: λ ([`TrackerSettings::forgetting`])
-/// for each later matrix, times the matrix's own u_i (default: 1). The matrices are kept, since the
-/// logarithms of the diagonals of all Dⁱ cannot be computed from sums. The criterion does not depend
-/// on how the matrices were grouped when they were pushed.
+/// the criterion of the window under weights that decay with age: λ
+/// ([`TrackerSettings::forgetting`]) for each later matrix, times the matrix's own u_i (default:
+/// 1). The matrices are kept, since the logarithms of the diagonals of all Dⁱ cannot be computed
+/// from sums. The criterion does not depend on how the matrices were grouped when they were pushed.
 ///
 /// Each update starts at the previous B. One matrix among many moves the minimizer little, so that
-/// Newton's method needs two or three iterations, more if components are hardly separable. The cost of an
-/// update in time and memory depends on the window and on [`Settings::max_iterations`], not on the number
-/// of matrices pushed before.
+/// Newton's method needs two or three iterations, more if components are hardly separable. The cost
+/// of an update in time and memory depends on the window and on [`Settings::max_iterations`], not
+/// on the number of matrices pushed before.
 ///
 /// Components keep their rows and signs (if complex, their phases): each is the one whose output
 /// correlates most with that of its row before the update. Their mean power in the window is 1.
@@ -162,8 +162,8 @@ impl<T: Scalar> Tracker<T> {
     /// recording, is used as the start.
     ///
     /// # Errors
-    /// If a setting is out of its range, or the matrices or weights are invalid. B is checked by the next
-    /// push.
+    /// If a setting is out of its range, or the matrices or weights are invalid. B is checked by
+    /// the next push.
     #[inline(never)] // see instances.rs
     pub fn resume(
         p: usize,
@@ -180,8 +180,8 @@ impl<T: Scalar> Tracker<T> {
         Ok(tracker)
     }
 
-    /// Adds one matrix or several, p·p numbers each, the oldest first, and updates B once. Returns the
-    /// result for the window, whose matrices are counted from the oldest.
+    /// Adds one matrix or several, p·p numbers each, the oldest first, and updates B once. Returns
+    /// the result for the window, whose matrices are counted from the oldest.
     ///
     /// # Errors
     /// If the matrices are invalid; the tracker is then unchanged.
@@ -190,8 +190,8 @@ impl<T: Scalar> Tracker<T> {
         self.push_with(matrices, None, &mut unobserved)
     }
 
-    /// Like [`push`](Self::push), with one weight u_i per matrix and an observer. If the observer stops the
-    /// solve, the matrices have been added, and B is the best so far.
+    /// Like [`push`](Self::push), with one weight u_i per matrix and an observer. If the observer
+    /// stops the solve, the matrices have been added, and B is the best so far.
     ///
     /// # Errors
     /// If the matrices or weights are invalid; the tracker is then unchanged.
@@ -219,8 +219,8 @@ impl<T: Scalar> Tracker<T> {
         Ok(answer)
     }
 
-    /// Checks all given matrices, and keeps those that fit into the window. Errors count matrices from
-    /// the first given one.
+    /// Checks all given matrices, and keeps those that fit into the window. Errors count matrices
+    /// from the first given one.
     fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
@@ -314,9 +314,9 @@ impl<T: Scalar> Tracker<T> {
     }
 }
 
-/// Gives each component the row and the sign or phase of the previous one with whose output it correlates
-/// most over the window, by a greedy assignment. If the mean of the window need not be positive definite,
-/// filters are compared with the previous patterns.
+/// Gives each component the row and the sign or phase of the previous one with whose output it
+/// correlates most over the window, by a greedy assignment. If the mean of the window need not be
+/// positive definite, filters are compared with the previous patterns.
 fn keep_identity<T: Scalar>(
     answer: &mut Diagonalization<T>,
     before: &Matrix<T>,

@@ -88,8 +88,8 @@ impl ArrayFile {
         Ok(bytes.saturating_sub(self.offset) / self.numbers.width() as u64)
     }
 
-    /// Fills `out` from number `first` on, and returns the count of numbers, which is smaller at the end
-    /// of the file. `bytes` is a buffer for numbers that are converted.
+    /// Fills `out` from number `first` on, and returns the count of numbers, which is smaller at
+    /// the end of the file. `bytes` is a buffer for numbers that are converted.
     ///
     /// # Errors
     /// If the file cannot be read, or the numbers are complex and `out` is not.

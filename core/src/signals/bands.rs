@@ -1,4 +1,4 @@
-//! Spectra by Welch's method: frequency bands, and Fourier transforms of overlapping, tapered windows.
+//! Spectra by Welch's method: frequency bands, and transforms of overlapping, tapered windows.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use realfft::num_complex::Complex;
 use realfft::{RealFftPlanner, RealToComplex};
 
-use super::segments::usable_spans;
+use super::segments::{step, usable_spans};
 use super::{Cut, Piece, Segments, invalid};
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
@@ -26,8 +26,7 @@ use crate::{Error, linalg};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bands {
-    /// Pairs of frequencies in hertz, the first included and the second excluded. Each band gives one
-    /// matrix.
+    /// Pairs of frequencies in hertz, the first included, the second excluded: one matrix each.
     pub bands: Vec<(f64, f64)>,
     /// Samples per second.
     pub rate: f64,
@@ -105,10 +104,8 @@ impl Bands {
             let further = (windows - 1).saturating_mul(step(length, self.overlap));
             cut = Cut::Length(length.saturating_add(further).min(samples));
         }
-        let segments = Segments::default().cut(cut).rate(self.rate);
-        segments
-            .exclude(self.exclude.clone())
-            .pieces(samples, components)
+        let segments = Segments::default().cut(cut).exclude(self.exclude.clone());
+        segments.rate(self.rate).pieces(samples, components)
     }
 
     /// The length of a window.
@@ -226,11 +223,6 @@ pub(super) struct Welch {
     center: bool,
 }
 
-/// Samples from the start of a window to that of the next.
-fn step(length: usize, overlap: f64) -> usize {
-    ((length as f64 * (1.0 - overlap)).round() as usize).max(1)
-}
-
 /// Memory for the transforms of one thread.
 pub(super) struct Scratch {
     time: Vec<f64>,
@@ -266,8 +258,7 @@ impl Welch {
         (span.start..end.max(span.start)).step_by(self.step)
     }
 
-    /// The coefficients of one window, scaled such that |·|² is the power at a frequency and its
-    /// negative.
+    /// The coefficients of one window: |·|² is the power at a frequency and its negative.
     pub fn transform(&self, samples: &[f64], scratch: &mut Scratch) {
         let mean = if self.center {
             linalg::sum(samples) / samples.len() as f64
@@ -303,8 +294,8 @@ pub struct Spectrum {
     pub density: Vec<f64>,
 }
 
-/// The spectrum of one signal by Welch's method: Hann windows of `window_length` samples (or of all,
-/// if there are fewer), which overlap by half, each minus its mean.
+/// The spectrum of one signal by Welch's method: Hann windows of `window_length` samples (or of
+/// all, if there are fewer), which overlap by half, each minus its mean.
 ///
 /// ```
 /// // 10 Hz at 100 samples per second.

@@ -11,8 +11,8 @@ use crate::{Error, Rank, Reduction};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Components {
-    /// All channels, or the rank of the recording if that is less, as after an average reference or a
-    /// projection.
+    /// All channels, or the rank of the recording if that is less, as after an average reference or
+    /// a projection.
     #[default]
     All,
     /// This many.
@@ -43,7 +43,7 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// The coordinates for a recording of this covariance: whitened ones, to be rotated, if `whitened`.
+    /// The coordinates for a recording of this covariance; if `whitened`, white ones to be rotated.
     pub fn new(
         mean: Matrix,
         scale: &Scale,
@@ -78,8 +78,7 @@ impl Basis {
         }
     }
 
-    /// ‖S a‖² times the mean power of each source, divided by tr(S C S), for the factors S of the
-    /// channels.
+    /// ‖S a‖² times the mean power of each source, divided by tr(S C S), for the factors S.
     pub fn variance_shares(&self, patterns: &Matrix, mean_powers: &[f64]) -> Vec<f64> {
         let factor = |c: usize| self.scale.as_ref().map_or(1.0, |s| s[c]);
         let p = self.mean.rows();

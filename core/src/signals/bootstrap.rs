@@ -1,10 +1,10 @@
-//! Bayesian bootstrap over blocks of time (Rubin 1981): how reproducible sources are whose matrices are
-//! all estimated from the whole recording.
+//! Bayesian bootstrap over blocks of time (Rubin 1981): how reproducible sources are whose matrices
+//! are all estimated from the whole recording.
 //!
-//! Lagged covariances, cumulants and cospectra are means over time. The sums behind them are kept for
-//! each block of time, and a resample weights the blocks by independent exponential random numbers.
-//! No block has weight zero, so that positive definite matrices remain so. A whitened recording is
-//! whitened again by the covariance of the resample.
+//! Lagged covariances, cumulants and cospectra are means over time. The sums behind them are kept
+//! for each block of time, and a resample weights the blocks by independent exponential random
+//! numbers. No block has weight zero, so that positive definite matrices remain so. A whitened
+//! recording is whitened again by the covariance of the resample.
 
 use super::cospectra::SpectraEstimator;
 use super::covariance::Covariances;
@@ -38,14 +38,16 @@ fn number_of_blocks(numbers: usize) -> usize {
 pub(super) enum Blocks {
     /// The blocks of each set of pieces, and the number of lags.
     Lags(Vec<Vec<LagSums>>, usize),
-    /// Fourth moments, second moments, and the number of samples.
-    Cumulants(Vec<(FourthMoments, Matrix, f64)>),
-    /// The cospectra of all blocks, their numbers of windows, and the amounts of shrinkage of the bands.
+    /// The blocks of the whole recording.
+    Cumulants(Vec<MomentSums>),
+    /// The cospectra of all blocks, their numbers of windows, and the amounts of shrinkage.
     Spectra(Covariances, Vec<usize>, Vec<f64>),
 }
 
-/// Sums of products of one block at lag 0 and at all others, as lower triangles, and the numbers of
-/// products.
+/// Fourth moments, second moments, and the number of samples of one block.
+type MomentSums = (FourthMoments, Matrix, f64);
+
+/// Sums and numbers of products of one block at lag 0 and all others, as lower triangles.
 pub(super) struct LagSums {
     sums: Vec<f64>,
     products: Vec<f64>,
@@ -110,16 +112,16 @@ impl Blocks {
         Ok(Self::Cumulants(all))
     }
 
-    /// Blocks of cospectra of the whole recording, in the reader's coordinates, with these amounts of
-    /// shrinkage. Regroups the windows of the estimator.
+    /// Blocks of cospectra of the whole recording, in the reader's coordinates, with these amounts
+    /// of shrinkage. Regroups the windows of the estimator.
     pub fn of_spectra(
         estimator: &mut SpectraEstimator<'_>,
-        shrinkages: Vec<f64>,
+        amounts: &[f64],
     ) -> Result<Self, Error> {
         let p = estimator.reader.dimension();
-        let windows = estimator.regroup(number_of_blocks(shrinkages.len() * p * p));
+        let windows = estimator.regroup(number_of_blocks(amounts.len() * p * p));
         let spectra = estimator.estimate(Shrinkage::default())?;
-        Ok(Self::Spectra(spectra, windows, shrinkages))
+        Ok(Self::Spectra(spectra, windows, amounts.to_vec()))
     }
 
     /// Number of blocks that are weighted against each other, of every set.
@@ -136,12 +138,9 @@ impl Blocks {
         match self {
             Self::Lags(sets, lags) => Resampled::lagged(sets, *lags, weights),
             Self::Cumulants(blocks) => Resampled::fourth_order(blocks, &weights[0]),
-            Self::Spectra(spectra, windows, shrinkages) => Ok(Resampled::spectral(
-                spectra,
-                windows,
-                shrinkages,
-                &weights[0],
-            )),
+            Self::Spectra(spectra, windows, amounts) => {
+                Ok(Resampled::spectral(spectra, windows, amounts, &weights[0]))
+            }
         }
     }
 
@@ -251,17 +250,12 @@ impl Resampled {
             let half = linalg::product(&whitener.w, &full(mean));
             data.extend_from_slice(linalg::product(&half, &whitener.w).as_slice());
         }
-        Ok(Self::whitened(
-            Covariances::without_shrinkage(data, p),
-            whitener,
-        ))
+        let matrices = Covariances::without_shrinkage(data, p);
+        Ok(Self::whitened(matrices, whitener))
     }
 
     /// The fourth-order cumulants.
-    fn fourth_order(
-        blocks: &[(FourthMoments, Matrix, f64)],
-        weights: &[f64],
-    ) -> Result<Self, Error> {
+    fn fourth_order(blocks: &[MomentSums], weights: &[f64]) -> Result<Self, Error> {
         let samples: f64 = blocks.iter().zip(weights).map(|(own, w)| own.2 * w).sum();
         let mut fourth = blocks[0].0.clone();
         fourth.scale(weights[0] / samples);
@@ -306,17 +300,10 @@ impl Resampled {
             linalg::add_multiple(&mut data, share / total, block);
         }
         for (matrix, amount) in data.chunks_exact_mut(p * p).zip(shrinkages) {
-            let mean = (0..p).map(|a| matrix[a * p + a]).sum::<f64>() / p as f64;
-            matrix.iter_mut().for_each(|x| *x *= 1.0 - amount);
-            (0..p).for_each(|a| matrix[a * p + a] += amount * mean);
+            Shrinkage::Fixed(*amount).apply(matrix, p, 0, 0.0);
         }
         Self {
-            matrices: Covariances {
-                data,
-                n: bands,
-                p,
-                shrinkages: shrinkages.to_vec(),
-            },
+            matrices: Covariances::without_shrinkage(data, p),
             whitener: None,
         }
     }

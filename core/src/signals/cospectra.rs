@@ -11,9 +11,9 @@ use crate::linalg::{self, Matrix, Scalar, c64, scalars};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, averaged over all
-/// windows and scaled such that the diagonal is each channel's power in the band. The cospectra of
-/// bands that cover all frequencies sum to the covariance of the tapered windows. With
+/// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, averaged over
+/// all windows and scaled such that the diagonal is each channel's power in the band. The cospectra
+/// of bands that cover all frequencies sum to the covariance of the tapered windows. With
 /// [segments](Bands#structfield.cut) there is one for each segment and band, segment after segment.
 ///
 /// ```
@@ -38,10 +38,10 @@ pub fn cospectra(
     spectra(recording, bands, options)
 }
 
-/// The cross-spectrum of each band: the Hermitian matrix Σ_f x̂_f x̂_fᴴ over its frequencies, averaged
-/// over all windows and scaled such that the diagonal is each channel's power in the band. Its real
-/// part is the [cospectrum](cospectra); its imaginary part shows delays between channels: a delay by τ
-/// is a phase of −2πfτ.
+/// The cross-spectrum of each band: the Hermitian matrix Σ_f x̂_f x̂_fᴴ over its frequencies,
+/// averaged over all windows and scaled such that the diagonal is each channel's power in the band.
+/// Its real part is the [cospectrum](cospectra); its imaginary part shows delays between channels:
+/// a delay by τ is a phase of −2πfτ.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, View, cross_spectra};
@@ -94,15 +94,9 @@ pub(super) struct SpectraEstimator<'a> {
     bands: &'a Bands,
     bins: Vec<Range<usize>>,
     welch: Welch,
-    segments: Vec<Windows>,
+    /// The first samples of the windows of each segment, one list for each span without a gap.
+    segments: Vec<Vec<Vec<usize>>>,
     workers: Workers,
-}
-
-/// The windows of a segment.
-struct Windows {
-    /// First samples: one list for each span without a gap.
-    starts: Vec<Vec<usize>>,
-    count: usize,
 }
 
 impl<'a> SpectraEstimator<'a> {
@@ -116,16 +110,12 @@ impl<'a> SpectraEstimator<'a> {
         let bins = bands.bins()?;
         check_length(bands.length(), pieces)?;
         let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
-        let segments: Vec<Windows> = pieces
-            .iter()
-            .map(|spans| {
-                let starts = spans.iter().map(|span| welch.starts(span).collect());
-                let starts: Vec<Vec<usize>> = starts.collect();
-                let count = starts.iter().map(Vec::len).sum();
-                Windows { starts, count }
-            })
-            .collect();
-        let windows: usize = segments.iter().map(|own| own.count).sum();
+        let starts = |spans: &Piece| -> Vec<Vec<usize>> {
+            let starts = spans.iter().map(|span| welch.starts(span).collect());
+            starts.collect()
+        };
+        let segments: Vec<_> = pieces.iter().map(starts).collect();
+        let windows: usize = segments.iter().flatten().map(Vec::len).sum();
         let columns = 2 * bins.iter().map(Range::len).sum::<usize>();
         let p = recording.channels();
         let work = (windows * p).saturating_mul(p * columns / 2 + welch.length * 20);
@@ -139,6 +129,12 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
+    /// The number of windows of each segment.
+    fn windows(&self) -> impl Iterator<Item = usize> {
+        let segments = self.segments.iter();
+        segments.map(|starts| starts.iter().map(Vec::len).sum())
+    }
+
     /// Fails if a band has fewer Fourier coefficients than it needs to be positive definite.
     pub fn check_samples<T: Scalar>(
         &self,
@@ -148,7 +144,7 @@ impl<'a> SpectraEstimator<'a> {
         if !shrinkage.is_none() {
             return Ok(());
         }
-        let windows = self.segments.iter().map(|own| own.count).min().unwrap_or(0);
+        let windows = self.windows().min().unwrap_or(0);
         for (bins, &(low, high)) in self.bins.iter().zip(&self.bands.bands) {
             let coefficients = windows * columns::<T>(bins, self.welch.length);
             if coefficients < dimension {
@@ -167,14 +163,13 @@ impl<'a> SpectraEstimator<'a> {
     pub fn estimate<T: Scalar>(&self, shrinkage: Shrinkage) -> Result<Covariances<T>, Error> {
         let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
-        let of_matrix = self
-            .segments
-            .iter()
-            .flat_map(|own| self.bins.iter().map(|bins| (own.count, bins)));
+        let of_segment = |windows| self.bins.iter().map(move |bins| (windows, bins));
+        let of_matrix = self.windows().flat_map(of_segment);
         let matrices = data.chunks_exact_mut(p * p).zip(of_matrix.zip(fourths));
         let shrinkages = matrices.map(|(matrix, ((windows, bins), fourth))| {
-            // A spectrum is the mean of m x̂ x̂ᴴ over the windows and their m columns x̂, so that √m x̂
-            // are its samples: one column per frequency, or two if real and imaginary parts are apart.
+            // A spectrum is the mean of m x̂ x̂ᴴ over the windows and their m columns x̂, so that
+            // √m x̂ are its samples: one column per frequency, or two if real and imaginary parts
+            // are apart.
             let width = 2 * bins.len() / T::PLANES;
             let samples = windows * width;
             shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
@@ -187,30 +182,22 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// Replaces the segments by `groups` groups of consecutive windows, and returns the number of
-    /// windows of each.
+    /// Replaces the segments by groups of consecutive windows; returns the sizes of the groups.
     pub fn regroup(&mut self, groups: usize) -> Vec<usize> {
-        let all: Vec<(usize, usize)> = self
-            .segments
-            .iter()
-            .flat_map(|own| own.starts.iter())
-            .enumerate()
+        let spans = self.segments.iter().flatten().enumerate();
+        let all: Vec<(usize, usize)> = spans
             .flat_map(|(span, starts)| starts.iter().map(move |start| (span, *start)))
             .collect();
         let groups = groups.clamp(1, all.len());
         let group = |k: usize| {
             let own = &all[k * all.len() / groups..(k + 1) * all.len() / groups];
             // The windows of one span are read together.
-            let starts = own.chunk_by(|x, y| x.0 == y.0);
-            Windows {
-                starts: starts
-                    .map(|own| own.iter().map(|(_, start)| *start).collect())
-                    .collect(),
-                count: own.len(),
-            }
+            let spans = own.chunk_by(|x, y| x.0 == y.0);
+            let starts = spans.map(|own| own.iter().map(|(_, start)| *start).collect());
+            starts.collect()
         };
         self.segments = (0..groups).map(group).collect();
-        self.segments.iter().map(|own| own.count).collect()
+        self.windows().collect()
     }
 
     /// The mean of all spectra.
@@ -219,8 +206,8 @@ impl<'a> SpectraEstimator<'a> {
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The spectra of all bands, segment after segment, or their mean if `merged`; and Σ ‖x̂‖⁴ of each
-    /// if `fourth`.
+    /// The spectra of all bands, segment after segment, or their mean if `merged`; and Σ ‖x̂‖⁴ of
+    /// each if `fourth`.
     fn sum<T: Scalar>(&self, merged: bool, fourth: bool) -> Result<(Vec<T>, Vec<f64>), Error> {
         let p = self.reader.dimension();
         // A coefficient is one complex column, or two real ones.
@@ -237,18 +224,19 @@ impl<'a> SpectraEstimator<'a> {
         let mut sums = vec![T::ZERO; outputs * p * p];
         let mut fourths = vec![0.0; outputs];
         let (mut buffers, mut coefficients) = (Buffers::default(), Vec::new());
-        let batches = self.segments.iter().enumerate().flat_map(|(number, own)| {
-            let batches = own.starts.iter().flat_map(|s| s.chunks(self.batch()));
-            batches.map(move |starts| (number, own.count, starts))
+        let segments = self.segments.iter().zip(self.windows()).enumerate();
+        let batches = segments.flat_map(|(segment, (starts, windows))| {
+            let batches = starts.iter().flat_map(|s| s.chunks(self.batch()));
+            batches.map(move |starts| (segment, windows, starts))
         });
-        for (number, windows, starts) in batches {
+        for (segment, windows, starts) in batches {
             let (first_matrix, factor) = if merged {
                 (0, 1.0 / (windows * matrices) as f64)
             } else {
-                (number * bands, 1.0 / windows as f64)
+                (segment * bands, 1.0 / windows as f64)
             };
-            let (count, first) = (starts.len(), starts[0]);
-            let span = first..starts[count - 1] + self.welch.length;
+            let count = starts.len();
+            let span = starts[0]..starts[count - 1] + self.welch.length;
             let x = self.reader.read_span(&span, None, &mut buffers)?;
             coefficients.resize(p * T::PLANES * width * count, 0.0);
             let mut rows: Vec<(&[f64], &mut [f64])> = x
@@ -288,8 +276,7 @@ impl<'a> SpectraEstimator<'a> {
     /// Fails if this number of matrices and the coefficients of one batch do not fit into memory.
     fn check_memory<T: Scalar>(&self, matrices: usize, width: usize) -> Result<(), Error> {
         let p = self.reader.dimension();
-        let windows = self.segments.iter().map(|own| own.count).max();
-        let at_once = self.batch().min(windows.unwrap_or(0));
+        let at_once = self.batch().min(self.windows().max().unwrap_or(0));
         let coefficients = Memory::of_numbers(&[p, T::PLANES, width, at_once]);
         let memory =
             |count: usize| coefficients.plus(Memory::of_numbers(&[T::PLANES, count, p, p]));
@@ -330,7 +317,7 @@ impl<'a> SpectraEstimator<'a> {
     }
 }
 
-/// Fails if a window is longer than all spans of a segment, or its transform does not fit into memory.
+/// Fails if a window does not fit into a span of every segment, or its transform into memory.
 fn check_length(length: usize, pieces: &[Piece]) -> Result<(), Error> {
     // The taper, a window, its transform, and the scratch of a transform of any length.
     const NUMBERS_PER_SAMPLE: usize = 16;

@@ -10,18 +10,6 @@ use crate::{Error, MatrixSet, Memory, SetOptions};
 
 /// Matrices estimated from signals, before they are a checked [`MatrixSet`]: real ones, or complex
 /// ones from [`cross_spectra`](super::cross_spectra).
-///
-/// ```
-/// use codiag::SetOptions;
-/// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances};
-///
-/// let data = [1.0, -1.0, 2.0, 0.0, 0.0, 3.0, 1.0, 1.0]; // two epochs of one channel
-/// let epochs = Epochs::new(&data, 2, 1, 4)?;
-/// let covariances = epoch_covariances(&epochs, None, &CovarianceOptions::default())?;
-/// assert_eq!(covariances.data, [1.25, 1.1875]);
-/// assert_eq!(covariances.set(&SetOptions::default())?.len(), 2);
-/// # Ok::<(), codiag::Error>(())
-/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Covariances<T = f64> {
@@ -304,8 +292,8 @@ impl<'a> CovarianceEstimator<'a> {
         }
     }
 
-    /// Writes some of the covariances, in the reader's coordinates, and returns the amounts of their
-    /// shrinkage.
+    /// Writes some of the covariances, in the reader's coordinates, and returns the amounts of
+    /// their shrinkage.
     fn estimate(&self, matrices: &[Vec<Piece>], out: &mut [f64]) -> Result<Vec<f64>, Error> {
         let size = self.reader.dimension().pow(2);
         let mut jobs: Vec<_> = matrices

@@ -1,5 +1,6 @@
 //! Fourth-order cumulants of whitened recordings.
 
+use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
 use super::basis::whiten;
@@ -36,8 +37,8 @@ use crate::{Error, MatrixSet, Memory, SetOptions};
 #[non_exhaustive]
 pub struct Cumulants {
     /// r(r+1)/2 matrices Q_ij, j ≤ i, row after row of the lower triangle. With the whitened z,
-    /// Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, times √2 if i ≠ j, so that they weigh as
-    /// much as all r² matrices.
+    /// Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, times √2 if i ≠ j, so that they
+    /// weigh as much as all r² matrices.
     pub matrices: Covariances,
     /// z = W x: principal components of unit variance, one per row.
     pub whitener: Matrix,
@@ -46,8 +47,8 @@ pub struct Cumulants {
 /// The fourth-order cumulants of a whitened recording without some spans of samples.
 ///
 /// # Errors
-/// If there are fewer components, a sample is not finite, or an option is out of its range. Shrinkage
-/// is not supported.
+/// If there are fewer components, a sample is not finite, or an option is out of its range.
+/// Shrinkage is not supported.
 pub fn cumulants(
     recording: &dyn Recording,
     components: Components,
@@ -94,8 +95,8 @@ fn of_sets(
     })
 }
 
-/// The set of the cumulants of samples that are white in the reader's coordinates, without another copy
-/// of the matrices.
+/// The set of the cumulants of samples that are white in the reader's coordinates, without another
+/// copy of the matrices.
 pub(super) fn set_of_white(
     centered: &Centered<'_>,
     threads: Option<usize>,
@@ -163,10 +164,12 @@ fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<It
     })
 }
 
-/// All of these matrices.
+/// All cumulant matrices of samples with these fourth moments and this covariance.
 pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
-    let data = matrices_of(moments, covariance).flatten().collect();
-    Covariances::without_shrinkage(data, covariance.rows())
+    let p = covariance.rows();
+    let mut data = Vec::with_capacity(Triangle::new(p).len() * p * p);
+    matrices_of(moments, covariance).for_each(|matrix| data.extend(matrix));
+    Covariances::without_shrinkage(data, p)
 }
 
 /// The cumulants of W z, from those of z.
@@ -186,8 +189,8 @@ pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
         let outer = both(&Matrix::from_fn(p, p, value));
         for (q, (i, j)) in triangle.pairs().enumerate() {
             let matrix = &mut out.data[q * p * p..][..p * p];
-            matrix[k * p + l] = factor(i, j) * outer[(i, j)];
-            matrix[l * p + k] = factor(i, j) * outer[(i, j)];
+            let x = factor(i, j) * outer[(i, j)];
+            (matrix[k * p + l], matrix[l * p + k]) = (x, x);
         }
     }
     out
@@ -195,18 +198,14 @@ pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
 
 /// The factor √2 of Q_ij with i ≠ j, which stands for Q_ji too.
 pub(super) fn factor(i: usize, j: usize) -> f64 {
-    if i == j {
-        1.0
-    } else {
-        std::f64::consts::SQRT_2
-    }
+    if i == j { 1.0 } else { SQRT_2 }
 }
 
 /// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l, or sums instead of means.
 ///
-/// For a few k at a time they are one matrix product: of the products z_j z_i with j ≤ k, and those of
-/// z_k with all z_l, l ≥ k. Most moments are then computed once, where a product of all pairs with all
-/// pairs would compute them up to six times.
+/// For a few k at a time they are one matrix product: of the products z_j z_i with j ≤ k, and those
+/// of z_k with all z_l, l ≥ k. Most moments are then computed once, where a product of all pairs
+/// with all pairs would compute them up to six times.
 #[derive(Clone)]
 pub(super) struct FourthMoments {
     triangle: Triangle,
@@ -227,8 +226,8 @@ struct Table {
 }
 
 impl FourthMoments {
-    /// Number of k in a table: with fewer, it has too few columns for a fast product; with more, more
-    /// entries are computed twice.
+    /// Number of k in a table: with fewer, it has too few columns for a fast product; with more,
+    /// more entries are computed twice.
     const K_PER_TABLE: usize = 4;
 
     /// Means over all sets.
@@ -310,17 +309,12 @@ impl FourthMoments {
 
     /// The cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this covariance.
     fn cumulant(&self, covariance: &Matrix, first: (usize, usize), second: (usize, usize)) -> f64 {
-        // A cumulant is symmetric in its pairs: in the larger one, i is the largest of all indices.
+        // A cumulant is symmetric in its pairs: sums are taken in one order of them.
         let ((i, j), (k, l)) = (first.max(second), first.min(second));
         let pairs = |a, b, c, d| covariance[(a, b)] * covariance[(c, d)];
         let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
-        let ascending = if j >= k {
-            [l, k, j, i]
-        } else if j >= l {
-            [l, j, k, i]
-        } else {
-            [j, l, k, i]
-        };
+        let mut ascending = [i, j, k, l];
+        ascending.sort_unstable();
         self.of(ascending) - gaussian
     }
 

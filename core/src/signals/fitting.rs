@@ -1,4 +1,4 @@
-//! The steps of a separation: coordinates, matrices in them, their diagonalizer, diagnostics of sources.
+//! The steps of a separation: coordinates, matrices, their diagonalizer, diagnostics.
 
 use std::cell::Cell;
 
@@ -23,7 +23,7 @@ use crate::{
 const MIN_AUTOMATIC_SEGMENTS: usize = 20;
 
 /// The units of the bootstrap that estimates the stability of the sources.
-enum Resampled {
+enum ResampledUnits {
     /// Segments, epochs or classes, each of `together` matrices.
     Matrices { together: usize },
     /// Blocks of time.
@@ -48,13 +48,10 @@ impl Separation {
                 Ok(one_each(pieces))
             };
             let fitted = self.fit_covariances(recording, &cut, Portion::Segment, observer);
-            let silent = matches!(
-                fitted,
-                Err(Error::NotPositiveDefinite {
-                    matrix: Some(_),
-                    ..
-                })
-            );
+            let silent = match &fitted {
+                Err(Error::NotPositiveDefinite { matrix, .. }) => matrix.is_some(),
+                _ => false,
+            };
             if !(automatic && silent && count.get() > MIN_AUTOMATIC_SEGMENTS) {
                 return fitted;
             }
@@ -62,7 +59,7 @@ impl Separation {
         }
     }
 
-    /// Separates by covariances: `cut` returns the pieces of every matrix for a number of components.
+    /// Separates by covariances: `cut` returns the pieces of the matrices for some components.
     pub(super) fn fit_covariances(
         &self,
         recording: &dyn Recording,
@@ -90,16 +87,9 @@ impl Separation {
         }
         estimator.reader.coordinates = basis.coordinates();
         estimator.check_samples(basis.components())?;
-        let (set, shrinkages) = estimator.set(&self.set_options())?;
-        let resampled = Resampled::Matrices { together: 1 };
-        self.solve(
-            set,
-            &basis,
-            shrinkages,
-            estimator.matrices,
-            &resampled,
-            observer,
-        )
+        let (set, amounts) = estimator.set(&self.set_options())?;
+        let units = ResampledUnits::Matrices { together: 1 };
+        self.solve(set, &basis, amounts, &estimator.matrices, &units, observer)
     }
 
     pub(super) fn fit_cospectra(
@@ -118,32 +108,25 @@ impl Separation {
         // Only the set is kept during the solve.
         let amounts = cospectra.shrinkages.clone();
         drop(cospectra);
-        let (segments, resampled) = if bands.cut.is_some() {
+        let (segments, units) = if bands.cut.is_some() {
             let together = bands.bands.len();
-            (pieces, Resampled::Matrices { together })
+            (pieces, ResampledUnits::Matrices { together })
         } else {
-            let blocks = self.blocks(|| Blocks::of_spectra(&mut estimator, amounts.clone()))?;
+            let blocks = self.blocks(|| Blocks::of_spectra(&mut estimator, &amounts))?;
             (Vec::new(), blocks)
         };
-        self.solve(
-            set,
-            &basis,
-            amounts,
-            one_each(segments),
-            &resampled,
-            observer,
-        )
+        self.solve(set, &basis, amounts, &one_each(segments), &units, observer)
     }
 
     /// Separates by lagged covariances or cumulants of the whitened recording.
     pub(super) fn fit_whitened(
         &self,
         recording: &dyn Recording,
-        sets: Vec<Vec<Piece>>,
+        sets: &[Vec<Piece>],
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         self.shrinkage.check_none()?;
-        let mut centered = Centered::new(Reader::new(recording, self.center), &sets)?;
+        let mut centered = Centered::new(Reader::new(recording, self.center), sets)?;
         let basis = self.basis(centered.covariance(self.threads)?)?;
         centered.reader.coordinates = basis.coordinates();
         let options = self.set_options();
@@ -154,19 +137,22 @@ impl Separation {
             }
             _ => cumulants::set_of_white(&centered, self.threads, &options)?,
         };
-        let resampled = self.blocks(|| match &self.contrast {
+        let units = self.blocks(|| match &self.contrast {
             Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.threads),
             _ => Blocks::of_cumulants(&centered, self.threads),
         })?;
-        self.solve(set, &basis, Vec::new(), sets, &resampled, observer)
+        self.solve(set, &basis, Vec::new(), sets, &units, observer)
     }
 
     /// The blocks of time of the bootstrap, if the settings ask for one.
-    fn blocks(&self, make: impl FnOnce() -> Result<Blocks, Error>) -> Result<Resampled, Error> {
+    fn blocks(
+        &self,
+        make: impl FnOnce() -> Result<Blocks, Error>,
+    ) -> Result<ResampledUnits, Error> {
         Ok(if self.solver.stability > 0 {
-            Resampled::Blocks(make()?)
+            ResampledUnits::Blocks(make()?)
         } else {
-            Resampled::Matrices { together: 1 }
+            ResampledUnits::Matrices { together: 1 }
         })
     }
 
@@ -192,8 +178,8 @@ impl Separation {
         set: MatrixSet,
         basis: &Basis,
         shrinkages: Vec<f64>,
-        matrices: Vec<Vec<Piece>>,
-        resampled: &Resampled,
+        matrices: &[Vec<Piece>],
+        units: &ResampledUnits,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         let set = set.with_reduction(basis.reduction.clone());
@@ -209,12 +195,12 @@ impl Separation {
         solver.check(set.criterion())?;
         stability::check_memory(solver.stability, set.len(), set.dimension())?;
         let mut result = diagonalize_with(&set, &by_contrast, observer)?;
-        match resampled {
-            Resampled::Matrices { together } => {
+        match units {
+            ResampledUnits::Matrices { together } => {
                 let draws = stability::draws(set.weights(), *together, solver.stability);
                 stability::add_draws(&set, solver, &mut result, &draws, observer)?;
             }
-            Resampled::Blocks(blocks) => blocks.assess(&set, solver, &mut result, observer)?,
+            ResampledUnits::Blocks(blocks) => blocks.assess(&set, solver, &mut result, observer)?,
         }
         if self.contrast.criterion() == Criterion::LeastSquares {
             let in_white = set.summary().to_reduced(&result.b);
@@ -223,7 +209,7 @@ impl Separation {
         let mut kurtosis = Vec::new();
         let ranks = match &self.contrast {
             Contrast::Lags(lags) if lags.lags.len() == 1 => means(&result.powers),
-            Contrast::Lags(lags) if !lags.orthogonal => energies(&result.powers),
+            Contrast::Lags(lags) if !lags.orthogonal => column_sums(&result.powers, |x| x.powi(2)),
             Contrast::Cumulants { .. } => {
                 let rotation = set.summary().to_reduced(&result.b);
                 kurtosis = excess_kurtosis(&rotation, &result.powers);
@@ -274,19 +260,16 @@ impl Separation {
     }
 }
 
+/// The sum of a function of the entries of every column.
+fn column_sums(powers: &Matrix, term: impl Fn(f64) -> f64) -> Vec<f64> {
+    let sum = |k: usize| (0..powers.rows()).map(|i| term(powers[(i, k)])).sum();
+    (0..powers.columns()).map(sum).collect()
+}
+
 /// The mean of every column.
 fn means(powers: &Matrix) -> Vec<f64> {
     let n = powers.rows() as f64;
-    (0..powers.columns())
-        .map(|k| (0..powers.rows()).map(|i| powers[(i, k)] / n).sum())
-        .collect()
-}
-
-/// The sum of squares of every column.
-fn energies(powers: &Matrix) -> Vec<f64> {
-    (0..powers.columns())
-        .map(|k| (0..powers.rows()).map(|i| powers[(i, k)].powi(2)).sum())
-        .collect()
+    column_sums(powers, |x| x / n)
 }
 
 /// Brings the sources to unit variance, from filters of whitened components.
@@ -312,8 +295,8 @@ fn nonstationarity(powers: &Matrix) -> Vec<f64> {
     (0..powers.columns()).map(|k| variance(k).sqrt()).collect()
 }
 
-/// The kurtosis of the sources V z of whitened components z, from the diagonals of V Q_ij Vᵀ for all
-/// cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
+/// The kurtosis of the sources V z of whitened components z, from the diagonals of V Q_ij Vᵀ for
+/// all cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
 fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
     let pairs = || Triangle::new(v.columns()).pairs();
     let one = |a: usize| {
@@ -326,7 +309,7 @@ fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
     (0..v.rows()).map(one).collect()
 }
 
-/// The least separable partners by the likelihood: margins Γ_ab Γ_ba − 1 with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
+/// The least separable partners: margins Γ_ab Γ_ba − 1 with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
 fn rivals_by_ratios(powers: &Matrix) -> Vec<Option<Rival>> {
     let (n, r) = (powers.rows(), powers.columns());
     let inverse = Matrix::from_fn(r, n, |a, i| 1.0 / (powers[(i, a)] * n as f64));

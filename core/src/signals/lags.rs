@@ -27,8 +27,9 @@ pub struct Lags {
     /// The segments, without excluded spans. Products do not cross their borders.
     pub segments: Segments,
     /// Whether a [`Separation`](super::Separation) is a rotation of the whitened recording, so that
-    /// sources are uncorrelated (default: true). Otherwise a fit A Λ Aᵀ to the lagged covariances finds
-    /// the sources ([`LeastSquares`](crate::Criterion::LeastSquares)), which may be correlated.
+    /// sources are uncorrelated (default: true). Otherwise a fit A Λ Aᵀ to the lagged covariances
+    /// finds the sources ([`LeastSquares`](crate::Criterion::LeastSquares)), which may be
+    /// correlated.
     pub orthogonal: bool,
 }
 
@@ -48,12 +49,12 @@ impl Lags {
     }
 }
 
-/// The lagged covariances of each segment: (R_τ + R_τᵀ) / 2 with R_τ = Σ_t x_{t+τ} x_tᵀ, divided by the
-/// number of products. Products do not cross the border of a segment or an excluded span. The matrices
-/// are sorted by segment, then in the order of the lags.
+/// The lagged covariances of each segment: (R_τ + R_τᵀ) / 2 with R_τ = Σ_t x_{t+τ} x_tᵀ, divided by
+/// the number of products. Products do not cross the border of a segment or an excluded span. The
+/// matrices are sorted by segment, then in the order of the lags.
 ///
-/// They need not be positive definite: diagonalize them by [`Frobenius`](crate::Criterion::Frobenius).
-/// Shrinkage is not supported.
+/// They need not be positive definite: diagonalize them by
+/// [`Frobenius`](crate::Criterion::Frobenius). Shrinkage is not supported.
 ///
 /// ```
 /// use codiag::signals::{CovarianceOptions, Lags, View, lagged_covariances};
@@ -79,21 +80,8 @@ pub fn lagged_covariances(
     of_sets(recording, &one_each(pieces), &lags.lags, options)
 }
 
-/// The lagged covariances of all epochs together or, with labels (numbers from 0 on), of each class.
-/// Products do not cross the borders of epochs; every epoch is centered by its own mean.
-///
-/// ```
-/// use codiag::signals::{CovarianceOptions, Epochs, epoch_lagged_covariances, simulate};
-///
-/// let made = simulate::nonstationary(2, 6, 50, 0);
-/// // The recording as 6 epochs of 2 channels and 50 samples, without a copy.
-/// let epochs = Epochs::with_strides(&made.data, [6, 2, 50], [50, 300, 1])?;
-/// let options = CovarianceOptions::default();
-/// assert_eq!(epoch_lagged_covariances(&epochs, None, &[1, 2, 3], &options)?.n, 3);
-/// let labels = [0, 1, 0, 1, 1, 0];
-/// assert_eq!(epoch_lagged_covariances(&epochs, Some(&labels), &[1, 2, 3], &options)?.n, 6);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// The lagged covariances of all epochs together or, with labels (numbers from 0 on), of each
+/// class. Products do not cross the borders of epochs; every epoch is centered by its own mean.
 ///
 /// # Errors
 /// Those of [`lagged_covariances`], or if the number of labels differs from that of the epochs.
@@ -153,7 +141,7 @@ pub(super) fn lagged(
     Ok(Covariances::without_shrinkage(data, p))
 }
 
-/// Fails if the matrices of this number of lags and the samples read at once do not fit into memory.
+/// Fails if the matrices and the samples that are read at once do not fit into memory.
 fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<(), Error> {
     let (p, sets) = (centered.dimension(), centered.sets.len());
     let at_once = centered.samples().min(at_once(centered, largest));

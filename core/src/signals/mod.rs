@@ -2,19 +2,19 @@
 //!
 //! A recording is channels × samples x_t = A s_t: sensors record mixtures of sources. If the powers
 //! of the sources change over time, differently for each source, the joint diagonalizer of the
-//! covariances of segments is B = A⁻¹, and s = B x. If their spectra differ, so is that of cospectra in
-//! frequency bands and of lagged covariances; if they are not Gaussian, that of cumulants.
-//! [`Separation`] performs all steps; each step is also a function:
+//! covariances of segments is B = A⁻¹, and s = B x. If their spectra differ, so is that of
+//! cospectra in frequency bands and of lagged covariances; if they are not Gaussian, that of
+//! cumulants. [`Separation`] performs all steps; each step is also a function:
 //!
 //! - [`Recording`] is the trait of recordings; [`View`] and [`Epochs`] are recordings in memory.
 //! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (complex),
 //!   [`lagged_covariances`] and [`cumulants`] estimate matrices.
-//! - [`artefacts`] lists which sources look like blinks, heartbeats, line noise or muscles, and why;
-//!   [`Detector`] computes all scores.
+//! - [`artefacts`] lists which sources look like blinks, heartbeats, line noise or muscles, and
+//!   why; [`Detector`] computes all scores.
 //! - [`Separated::sources`] and [`Separated::remove`] apply the result to any recording.
 //!
-//! Recordings are read a few thousand samples at a time and not copied as a whole, unless the result is
-//! a whole recording.
+//! Recordings are read a few thousand samples at a time and not copied as a whole, unless the
+//! result is a whole recording.
 //!
 //! ```
 //! use codiag::signals::{ArtefactKind, Separation, View, artefacts, simulate};

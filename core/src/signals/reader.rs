@@ -36,7 +36,6 @@ pub(super) fn samples_per_span(channels: usize) -> usize {
 pub(super) struct Buffers {
     samples: Vec<f64>,
     transformed: Vec<f64>,
-    means: Vec<f64>,
 }
 
 impl<'a> Reader<'a> {
@@ -65,29 +64,24 @@ impl<'a> Reader<'a> {
         buffers: &mut Buffers,
         mut work: impl FnMut(&mut [f64], usize),
     ) -> Result<(), Error> {
-        let Buffers {
-            samples,
-            transformed,
-            means,
-        } = buffers;
+        let (samples, transformed) = (&mut buffers.samples, &mut buffers.transformed);
         let channels = self.recording.channels();
         let spans = spans_of(piece, channels);
         // A single span is read once, and its mean taken from memory; several are read twice.
-        means.clear();
-        means.resize(channels, 0.0);
+        let mut means = vec![0.0; channels];
         let single = spans.len() == 1;
         if self.center && !single {
-            self.add_means(&spans, samples, means)?;
+            self.add_means(&spans, samples, &mut means)?;
         }
         for span in &spans {
             let length = span.len();
             self.read(span, samples)?;
             if self.center {
                 if single {
-                    add_sums(samples, length, means);
+                    add_sums(samples, length, &mut means);
                     means.iter_mut().for_each(|m| *m /= length as f64);
                 }
-                subtract(means, samples, length);
+                subtract(&means, samples, length);
             }
             work(self.transform(samples, transformed, length), length);
         }

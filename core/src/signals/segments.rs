@@ -26,8 +26,8 @@ pub type Piece = Vec<Range<usize>>;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Cut {
-    /// As short as the matrices allow, but at least a quarter of a second, since sources such as the
-    /// heart are active for short times: [`Segments::automatic_length`]. A
+    /// As short as the matrices allow, but at least a quarter of a second, since sources such as
+    /// the heart are active for short times: [`Segments::automatic_length`]. A
     /// [`Separation`](super::Separation) uses longer ones if a source is silent in one of them.
     #[default]
     Auto,
@@ -103,9 +103,9 @@ const SAMPLES_PER_COMPONENT_WITHOUT_RATE: usize = 10;
 const MAX_AUTOMATIC_NUMBERS: usize = 1 << 25;
 
 impl Segments {
-    /// The length of the segments of [`Cut::Auto`]: a quarter of a second, or two samples per component
-    /// if that is longer (ten if the rate is not known). In long recordings with many components they
-    /// are longer, so that the matrices need at most 256 megabytes.
+    /// The length of the segments of [`Cut::Auto`]: a quarter of a second, or two samples per
+    /// component if that is longer (ten if the rate is not known). In long recordings with many
+    /// components they are longer, so that the matrices need at most 256 megabytes.
     ///
     /// ```
     /// use codiag::signals::Segments;
@@ -148,8 +148,7 @@ impl Segments {
             Cut::Count(count) => self.evenly(count, total)?,
             Cut::Length(length) => self.consecutive(length, &length, total)?,
             Cut::Seconds(seconds) => {
-                let rate = self.rate.filter(|rate| rate.is_finite() && *rate > 0.0);
-                let Some(rate) = rate else {
+                let Some(rate) = self.rate.filter(|rate| rate.is_finite() && *rate > 0.0) else {
                     let expected =
                         "a number of samples where the rate, the samples per second, is not known";
                     let value = format!("{seconds} s");
@@ -162,10 +161,9 @@ impl Segments {
                 self.consecutive(length as usize, &format!("{seconds} s, {length}"), total)?
             }
         };
-        Ok(starts
-            .into_iter()
-            .map(|start| locate(&usable, start..start + length))
-            .collect())
+        let pieces = starts.into_iter();
+        let pieces = pieces.map(|start| locate(&usable, start..start + length));
+        Ok(pieces.collect())
     }
 
     /// The length of `count` segments of equal length, and their first samples.
@@ -198,9 +196,14 @@ impl Segments {
             let expected = "at least 1 sample and at most as many as there are";
             return Err(invalid(Setting::SegmentLength, expected, value));
         }
-        let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
-        Ok((length, (0..=total - length).step_by(step).collect()))
+        let starts = (0..=total - length).step_by(step(length, self.overlap));
+        Ok((length, starts.collect()))
     }
+}
+
+/// Samples from the start of a segment or window to that of the next.
+pub(super) fn step(length: usize, overlap: f64) -> usize {
+    ((length as f64 * (1.0 - overlap)).round() as usize).max(1)
 }
 
 /// The spans between those excluded.

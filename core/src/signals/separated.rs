@@ -21,8 +21,9 @@ pub struct Rival {
 
 /// The sources of a recording: filters B, patterns A, and how separable they are.
 ///
-/// They are sorted in descending order of how much their powers vary (segments, bands), of their summed
-/// squared autocorrelations or the single autocorrelation (lags), or of their kurtosis (cumulants).
+/// They are sorted in descending order of how much their powers vary (segments, bands), of their
+/// summed squared autocorrelations or the single autocorrelation (lags), or of their kurtosis
+/// (cumulants).
 ///
 /// ```
 /// use codiag::signals::{Separation, View, simulate};
@@ -32,9 +33,7 @@ pub struct Rival {
 /// let found = Separation::default().fit(&recording)?;
 /// assert_eq!((found.components(), found.channels()), (3, 3));
 /// assert!(found.rivals[0].is_some_and(|rival| rival.source != 0 && rival.margin > 0.0));
-/// let sources = found.sources(&recording)?;
-/// assert_eq!((sources.rows(), sources.columns()), (3, 10_000));
-///
+/// assert_eq!(found.sources(&recording)?.columns(), 10_000);
 /// // The recording without its first source, span by span.
 /// let mut samples = 0;
 /// found.remove_with(&recording, &[0], &mut |first, rows| {
@@ -48,16 +47,17 @@ pub struct Rival {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Separated {
-    /// The result of the solver. Its `powers` are those of each source in each segment or band (segment
-    /// after segment, if there are both), or its autocorrelations, one row per lag, segment after
-    /// segment; its `b` and `a` are the filters and patterns in the recording's units.
+    /// The result of the solver. Its `powers` are those of each source in each segment or band
+    /// (segment after segment, if there are both), or its autocorrelations, one row per lag,
+    /// segment after segment; its `b` and `a` are the filters and patterns in the recording's
+    /// units.
     pub diagonalization: Diagonalization,
     /// The fraction of the recording's variance due to each source, in the units of
     /// [`Scale`](super::Scale). They need not sum to 1, since patterns need not be orthogonal.
     pub variance_shares: Vec<f64>,
-    /// Variation of the power of each source over the segments or bands: standard deviation divided by
-    /// mean. Segments of L independent Gaussian samples of constant variance have √(2/L). Empty for
-    /// lags and cumulants.
+    /// Variation of the power of each source over the segments or bands: standard deviation divided
+    /// by mean. Segments of L independent Gaussian samples of constant variance have √(2/L). Empty
+    /// for lags and cumulants.
     pub nonstationarity: Vec<f64>,
     /// The excess kurtosis E\[s⁴\] − 3 of each source of unit variance: 0 for a Gaussian one. Empty
     /// except for cumulants.
@@ -107,8 +107,8 @@ impl Separated {
         })
     }
 
-    /// Like [`Separated::sources`], span by span and in order: the sink receives the number of the first
-    /// sample, and the sources as components x samples of the span.
+    /// Like [`Separated::sources`], span by span and in order: the sink receives the number of the
+    /// first sample, and the sources as components x samples of the span.
     ///
     /// # Errors
     /// Those of [`Separated::sources`] and of the sink.
@@ -116,8 +116,8 @@ impl Separated {
         apply(self.filters(), recording, self.threads, sink)
     }
 
-    /// The recording without the excluded sources, x − A_e B_e x: channels x samples. Signals outside
-    /// the components remain.
+    /// The recording without the excluded sources, x − A_e B_e x: channels x samples. Signals
+    /// outside the components remain.
     ///
     /// # Errors
     /// If there is no such source, the recording has other channels, or cannot be read.
@@ -142,12 +142,12 @@ impl Separated {
     }
 }
 
-/// A function that receives the number of a span's first sample, and the span: one row per source or
-/// channel. See [`apply`] for an example.
+/// A function that receives the number of a span's first sample, and the span: one row per source
+/// or channel. See [`apply`] for an example.
 pub type Sink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
 
-/// Passes M x to the sink, span by span and in order, for a matrix M of one column per channel. If its
-/// rows are filters, M x are sources.
+/// Passes M x to the sink, span by span and in order, for a matrix M of one column per channel. If
+/// its rows are filters, M x are sources.
 ///
 /// ```
 /// use codiag::Matrix;
@@ -180,26 +180,12 @@ pub fn apply(
     stream(matrix.columns(), work, recording, threads, sink, compute)
 }
 
-/// Passes x − A_e B_e x to the sink, span by span and in order, for the excluded sources of filters B and
-/// patterns A.
-///
-/// ```
-/// use codiag::Matrix;
-/// use codiag::signals::{View, remove};
-///
-/// let data = [1.0, 2.0, 3.0, 4.0]; // two channels of two samples
-/// let recording = View::new(&data, 2, 2)?;
-/// let unmixed = Matrix::identity(2); // the sources are the channels
-/// remove(&unmixed, &unmixed, &[1], &recording, None, &mut |_, rows| {
-///     assert_eq!(rows.as_slice(), [1.0, 2.0, 0.0, 0.0]);
-///     Ok(())
-/// })?;
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// Passes x − A_e B_e x to the sink, span by span and in order, for the excluded sources of filters
+/// B and patterns A.
 ///
 /// # Errors
-/// If there is no such source, the recording has not one channel per column of B or cannot be read, or
-/// the sink fails.
+/// If there is no such source, the recording has not one channel per column of B or cannot be read,
+/// or the sink fails.
 pub fn remove(
     filters: &Matrix,
     patterns: &Matrix,

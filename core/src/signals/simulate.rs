@@ -36,21 +36,8 @@ impl Simulation {
         }
     }
 
-    /// The signal-to-interference ratio of each source in B x, in decibels: its power relative to that
-    /// of all others, in the row of B A in which this is largest.
-    ///
-    /// ```
-    /// use codiag::Matrix;
-    /// use codiag::signals::{Separation, View, simulate};
-    ///
-    /// let made = simulate::voices(2, 5.0, 0);
-    /// let recording = View::new(&made.data, made.channels, made.samples)?;
-    /// let found = Separation::default().fit(&recording)?;
-    /// let before = made.interference_ratios(&Matrix::identity(2));
-    /// let after = made.interference_ratios(found.filters());
-    /// assert!(after[0] > before[0] && after[1] > before[1]);
-    /// # Ok::<(), codiag::Error>(())
-    /// ```
+    /// The signal-to-interference ratio of each source in B x, in decibels: its power relative to
+    /// that of all others, in the row of B A in which this is largest.
     pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
         let gain = linalg::product(b, &self.mixing);
         let k = self.sources.rows();
@@ -99,8 +86,8 @@ pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Si
     Simulation::mix(sources, mixing, 100.0)
 }
 
-/// Mixtures of `count` speech-like sounds to `count` microphones, at 8000 samples per second: about four
-/// syllables per second, voiced at a pitch of their own or unvoiced, with pauses.
+/// Mixtures of `count` speech-like sounds to `count` microphones, at 8000 samples per second: about
+/// four syllables per second, voiced at a pitch of their own or unvoiced, with pauses.
 ///
 /// ```
 /// let made = codiag::signals::simulate::voices(3, 2.0, 0);
@@ -153,9 +140,9 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
     }
 }
 
-/// An electroencephalogram in microvolts with blinks, at 250 samples per second. The first source is the
-/// blinks, strong in the first channels and weak in the last; the others are rhythms of changing
-/// amplitude. Each channel has independent noise.
+/// An electroencephalogram in microvolts with blinks, at 250 samples per second. The first source
+/// is the blinks, strong in the first channels and weak in the last; the others are rhythms of
+/// changing amplitude. Each channel has independent noise.
 ///
 /// ```
 /// let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);

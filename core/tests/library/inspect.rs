@@ -82,7 +82,8 @@ fn inspection_agrees_with_the_errors_of_a_set() {
 
 #[test]
 fn complex_matrices_are_inspected() {
-    // i off the diagonal: Hermitian, with the eigenvalues 1 and 3; then symmetric, which is not Hermitian.
+    // i off the diagonal: Hermitian, with the eigenvalues 1 and 3; then symmetric, which is not
+    // Hermitian.
     let (two, i) = (c64::new(2.0, 0.0), c64::I);
     let data = [two, i, -i, two, two, i, i, two];
     let found = inspect(&data, 2, 2).unwrap();

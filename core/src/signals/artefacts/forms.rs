@@ -1,33 +1,17 @@
-//! Scores by the form of a source: its distribution, spectrum and regularity.
+//! Scores by the form of a source, and their reasons: its distribution, spectrum and regularity.
 
 use realfft::num_complex::Complex;
 
-use super::thresholds::{DETECTION, DetectionParameters};
-use super::{Artefact, ArtefactKind, Evidence};
+use super::thresholds::DETECTION as P;
 use crate::linalg;
 use crate::signals::bands::{Spectrum, Welch, Window};
 
-const P: &DetectionParameters = &DETECTION;
-
 /// A number as a fraction of another, from 0 (also for NaN) to 1.
-fn fraction(number: f64, full: f64) -> f64 {
+pub(super) fn fraction(number: f64, full: f64) -> f64 {
     if number > 0.0 {
         (number / full).min(1.0)
     } else {
         0.0
-    }
-}
-
-fn by_form(kind: ArtefactKind, score: f64, reason: String) -> Artefact {
-    Artefact {
-        kind,
-        score: if score.is_finite() {
-            score.clamp(0.0, 1.0)
-        } else {
-            0.0
-        },
-        evidence: Evidence::Form,
-        reason,
     }
 }
 
@@ -54,37 +38,34 @@ impl Moments {
 fn band_power(spectrum: &Spectrum, from: f64, to: f64) -> f64 {
     let total: f64 = spectrum.density.iter().sum();
     let bins = spectrum.frequencies.iter().zip(&spectrum.density);
-    let within: f64 = bins
-        .filter(|(f, _)| (from..to).contains(*f))
-        .map(|(_, d)| d)
-        .sum();
-    within / total
+    let within = bins.filter(|(f, _)| (from..to).contains(*f));
+    within.map(|(_, density)| density).sum::<f64>() / total
 }
 
-pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> Artefact {
+pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> (f64, String) {
     let slow = band_power(spectrum, 0.0, P.max_blink_hz);
     let (kurtosis, skewness) = (moments.kurtosis, moments.skewness.abs());
-    by_form(
-        ArtefactKind::Blink,
-        slow * fraction(kurtosis, P.full_blink_kurtosis)
-            * fraction(skewness, P.full_blink_skewness),
+    let peaked = slow * fraction(kurtosis, P.full_blink_kurtosis);
+    (
+        peaked * fraction(skewness, P.full_blink_skewness),
         format!(
-            "rare one-sided bumps: kurtosis {kurtosis:.1}, skewness {skewness:.1}, {:.0} % of its power below \
-             {} Hz",
+            "rare one-sided bumps: kurtosis {kurtosis:.1}, skewness {skewness:.1}, {:.0} % of its \
+             power below {} Hz",
             100.0 * slow,
             P.max_blink_hz,
         ),
     )
 }
 
-pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> Artefact {
+pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> (f64, String) {
     let kurtosis = moments.kurtosis;
     let Some((regularity, period)) = energy_period(source, rate) else {
-        let reason = "its energy does not repeat itself as a heart's does".to_owned();
-        return by_form(ArtefactKind::Heartbeat, 0.0, reason);
+        return (
+            0.0,
+            "its energy does not repeat itself as a heart's does".to_owned(),
+        );
     };
-    by_form(
-        ArtefactKind::Heartbeat,
+    (
         regularity * fraction(kurtosis, P.full_beat_kurtosis),
         format!(
             "sharp peaks {:.0} times a minute: its energy repeats itself after {period:.2} s \
@@ -155,7 +136,7 @@ fn refined(values: &[f64], at: usize) -> f64 {
     at as f64 + shift.clamp(-0.5, 0.5)
 }
 
-pub(super) fn line_noise(spectrum: &Spectrum) -> Artefact {
+pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
     let half = P.line_half_width_hz;
     let below_nyquist = |f: &f64| f + half < nyquist;
@@ -181,11 +162,12 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> Artefact {
         (line, power, peak / median.max(peak / P.max_line_prominence))
     });
     let Some((line, power, prominence)) = found.max_by(|x, y| x.2.total_cmp(&y.2)) else {
-        let reason = "there is nothing as fast as the mains in it".to_owned();
-        return by_form(ArtefactKind::LineNoise, 0.0, reason);
+        return (
+            0.0,
+            "there is nothing as fast as the mains in it".to_owned(),
+        );
     };
-    by_form(
-        ArtefactKind::LineNoise,
+    (
         power * fraction(prominence, P.full_line_prominence),
         format!(
             "{:.0} % of its power lies at {line} Hz and its multiples, where the spectrum stands {} \
@@ -200,16 +182,14 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> Artefact {
     )
 }
 
-pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> Artefact {
+pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> (f64, String) {
     let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
     if nyquist < P.min_muscle_bandwidth * P.min_muscle_hz {
-        let reason = "there is nothing as fast as muscles in it".to_owned();
-        return by_form(ArtefactKind::Muscle, 0.0, reason);
+        return (0.0, "there is nothing as fast as muscles in it".to_owned());
     }
     let fast = band_power(spectrum, P.min_muscle_hz, f64::INFINITY);
     let variation = fast_variation(source, rate);
-    by_form(
-        ArtefactKind::Muscle,
+    (
         fast * fraction(variation, P.full_muscle_variation),
         format!(
             "bursts of high frequencies: {:.0} % of its power above {} Hz, varying by {:.0} % from \

@@ -1,9 +1,9 @@
 //! Kuiper's test of the uniform distribution of phases.
 //!
 //! At heartbeats, a source of the heart has always one phase, and others any phase (Dammers et al.
-//! 2008). Kuiper's statistic V = D⁺ + D⁻ is the sum of the largest deviations of the distribution of the
-//! phases above and below the uniform one. Unlike Kolmogorov & Smirnov's it does not depend on where the
-//! circle is cut.
+//! 2008). Kuiper's statistic V = D⁺ + D⁻ is the sum of the largest deviations of the distribution
+//! of the phases above and below the uniform one. Unlike Kolmogorov & Smirnov's it does not depend
+//! on where the circle is cut.
 
 /// V of phases in turns, from 0 to below 1, which are sorted.
 pub fn statistic(phases: &mut [f64]) -> f64 {

@@ -1,7 +1,7 @@
 //! Artifact detection: which sources look like blinks, heartbeats, line noise or muscles, and why.
 //!
-//! Heuristics for one source at a time, each with a score and a reason. They suggest sources to look
-//! at, and do not replace a decision.
+//! Heuristics for one source at a time, each with a score and a reason. They suggest sources to
+//! look at, and do not replace a decision.
 
 mod filter;
 mod forms;
@@ -11,7 +11,7 @@ mod thresholds;
 
 pub use thresholds::Thresholds;
 
-use self::forms::{Moments, blink, heartbeat, line_noise, muscle};
+use self::forms::{Moments, blink, fraction, heartbeat, line_noise, muscle};
 use self::references::Prepared;
 use self::thresholds::DETECTION;
 use super::spectrum;
@@ -74,8 +74,8 @@ impl Evidence {
 pub struct Artefact {
     /// The kind of artifact.
     pub kind: ArtefactKind,
-    /// From 0 to 1: the correlation, fraction of power or regularity given in the reason, reduced if
-    /// other properties of the kind are missing.
+    /// From 0 to 1: the correlation, fraction of power or regularity given in the reason, reduced
+    /// if other properties of the kind are missing.
     pub score: f64,
     /// The evidence for the score.
     pub evidence: Evidence,
@@ -83,17 +83,9 @@ pub struct Artefact {
     pub reason: String,
 }
 
-/// A reference channel that records an artifact itself: an electrooculogram or electrocardiogram. If
-/// there is none, use an electrode above the eyes (Fp1, Fp2) for blinks, and for beats a source of other
-/// channels that is certainly the heart.
-///
-/// ```
-/// use codiag::signals::{ArtefactKind, Reference, artefacts, simulate};
-/// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let eye = Reference::new("EOG", ArtefactKind::Blink, made.sources.row(0));
-/// let found = artefacts(made.sources.row(0), made.rate, &[eye]);
-/// assert!(found[0].reason.starts_with("its correlation with EOG is 1.00"));
-/// ```
+/// A reference channel that records an artifact itself: an electrooculogram or electrocardiogram.
+/// If there is none, use an electrode above the eyes (Fp1, Fp2) for blinks, and for beats a source
+/// of other channels that is certainly the heart.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Reference<'a> {
@@ -120,7 +112,7 @@ impl<'a> Reference<'a> {
 /// let eye = Reference::new("EOG", ArtefactKind::Blink, made.sources.row(0));
 /// let detector = Detector::new(made.rate, &[eye]);
 /// for k in 0..4 {
-///     let scores = detector.scores(made.sources.row(k)); // four by form, one by correlation
+///     let scores = detector.scores(made.sources.row(k)); // four by form, one by the reference
 ///     assert_eq!(scores.len(), 5);
 ///     assert_eq!(scores[4].score > 0.9, k == 0);
 /// }
@@ -131,7 +123,7 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// A detector for sources of `rate` samples per second. References without a signal are not used.
+    /// A detector for sources of `rate` samples per second. References without signal are ignored.
     pub fn new(rate: f64, references: &[Reference<'_>]) -> Self {
         let usable = rate.is_finite() && rate > 0.0;
         let prepared = references.iter().filter(|_| usable);
@@ -141,8 +133,8 @@ impl Detector {
         }
     }
 
-    /// One score per kind by form, in the order of [`ArtefactKind::ALL`], then those of each reference
-    /// channel. None for a source that is zero, not finite, or shorter than two seconds.
+    /// One score per kind by form, in the order of [`ArtefactKind::ALL`], then those of each
+    /// reference channel. None for a source that is zero, not finite, or shorter than two seconds.
     pub fn scores(&self, source: &[f64]) -> Vec<Artefact> {
         let rate = self.rate;
         let long_enough = source.len() as f64 >= DETECTION.min_duration_s * rate;
@@ -154,19 +146,27 @@ impl Detector {
         let window = (DETECTION.spectrum_window_s * rate) as usize;
         let spectrum = spectrum(source, rate, window);
         let moments = Moments::of(source);
-        let mut scores = vec![
+        let by_form = [
             blink(&moments, &spectrum),
             heartbeat(source, rate, &moments),
             line_noise(&spectrum),
             muscle(source, rate, &spectrum),
         ];
+        let by_form = ArtefactKind::ALL.into_iter().zip(by_form);
+        let scores = by_form.map(|(kind, (score, reason))| Artefact {
+            kind,
+            score: fraction(score, 1.0),
+            evidence: Evidence::Form,
+            reason,
+        });
+        let mut scores: Vec<Artefact> = scores.collect();
         scores.extend(self.references.iter().flat_map(|r| r.compare(source)));
         scores
     }
 }
 
-/// The artifacts that a source looks like, the highest score first: the scores of a [`Detector`] that
-/// reach the default [`Thresholds`].
+/// The artifacts that a source looks like, the highest score first: the scores of a [`Detector`]
+/// that reach the default [`Thresholds`].
 ///
 /// ```
 /// use codiag::signals::{ArtefactKind, artefacts};

@@ -1,11 +1,9 @@
 //! Scores by reference channels: correlation and phase of a source at their peaks.
 
 use super::filter::Filtered;
-use super::thresholds::{DETECTION, DetectionParameters};
+use super::thresholds::DETECTION as P;
 use super::{Artefact, ArtefactKind, Evidence, Reference, kuiper};
 use crate::linalg;
-
-const P: &DetectionParameters = &DETECTION;
 
 /// A reference channel and its peaks.
 pub(super) struct Prepared {
@@ -39,8 +37,7 @@ impl Prepared {
         })
     }
 
-    /// The scores of a source: correlation, and for beats concentration of phases. None if the lengths
-    /// differ.
+    /// Correlation with a source and, for beats, concentration of phases. None for other lengths.
     pub fn compare(&self, source: &[f64]) -> Vec<Artefact> {
         if source.len() != self.filtered.len() {
             return Vec::new();

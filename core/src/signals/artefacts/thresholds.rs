@@ -15,10 +15,10 @@ use crate::setters::setters;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Thresholds {
-    /// Blinks by their form: the fraction of power below 8 Hz, reduced if the source is not peaked and
-    /// one-sided.
+    /// Blinks by their form: the fraction of power below 8 Hz, reduced if the source is not peaked
+    /// and one-sided.
     pub blink: f64,
-    /// Heartbeats by their form: the height of the peak of the energy's autocorrelation one beat apart.
+    /// Heartbeats by their form: the peak of the energy's autocorrelation one beat apart.
     pub heartbeat: f64,
     /// Line noise: the fraction of power at the mains frequency and its harmonics.
     pub line_noise: f64,
@@ -26,7 +26,7 @@ pub struct Thresholds {
     pub muscle: f64,
     /// The correlation with a reference channel.
     pub correlation: f64,
-    /// The concentration of phases at the beats of a reference channel: 0 for chance, 1 for one phase.
+    /// The concentration of phases at the beats of a reference channel, from 0 (chance) to 1.
     pub phase: f64,
 }
 
@@ -65,9 +65,9 @@ impl Thresholds {
         }
     }
 
-    /// The artifacts of a source with these scores, the highest score first, each kind once. The form of
-    /// the source is not used for a kind with a reference channel, and heartbeats or line noise are not
-    /// flagged as muscles too.
+    /// The artifacts of a source with these scores, the highest score first, each kind once. The
+    /// form of the source is not used for a kind with a reference channel, and heartbeats or line
+    /// noise are not flagged as muscles too.
     pub fn flagged(&self, scores: &[Artefact]) -> Vec<Artefact> {
         let likeliest = |kind: ArtefactKind| {
             let own = || scores.iter().filter(move |score| score.kind == kind);
@@ -131,7 +131,7 @@ parameters! {
     full_beat_kurtosis: f64 = 2.0,
     /// Bin width of the energy whose autocorrelation shows heartbeats.
     energy_bin_s: f64 = 0.02,
-    /// Height from which on a peak at ½ or ⅓ of the best period replaces it, relative to the best peak.
+    /// Relative height from which on a peak at ½ or ⅓ of the best period replaces the best one.
     min_shorter_period_height: f64 = 0.5,
     /// Largest deviation of a period from a multiple of a shorter one: the period divided by this.
     period_tolerance_divisor: usize = 16,

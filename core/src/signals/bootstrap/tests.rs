@@ -10,12 +10,8 @@ use crate::signals::{
 fn recording(data: &mut Vec<f64>) -> View<'_> {
     let made = simulate::nonstationary(3, 20, 50, 5);
     let later = made.data.iter().skip(1).chain(&[0.0]);
-    *data = made
-        .data
-        .iter()
-        .zip(later)
-        .map(|(x, y)| x + 0.7 * y)
-        .collect();
+    let pairs = made.data.iter().zip(later);
+    *data = pairs.map(|(x, y)| x + 0.7 * y).collect();
     View::new(data, 3, 1000).unwrap()
 }
 
@@ -50,21 +46,18 @@ fn blocks_of_weight_one_are_the_whole_recording() {
     let w = whitener.unwrap().inverse;
     for (whole, own) in lagged_whole.data.chunks(9).zip(matrices.data.chunks(9)) {
         let own = Matrix::from_rows(3, 3, own.to_vec());
-        assert_close(
-            whole,
-            linalg::product(&linalg::product(&w, &own), &w).as_slice(),
-        );
+        assert_close(whole, (&(&w * &own) * &w).as_slice());
     }
     // The resample is white.
     let covariance = centered.covariance(None).unwrap();
-    assert_close(linalg::product(&w, &w).as_slice(), covariance.as_slice());
+    assert_close((&w * &w).as_slice(), covariance.as_slice());
 
     let bands = Bands::new(vec![(5.0, 20.0), (20.0, 45.0)], 100.0);
     let options = CovarianceOptions::default();
     let whole = cospectra(&recording, &bands, &options).unwrap();
     let pieces = std::iter::once(0..1000).collect();
     let mut estimator = SpectraEstimator::new(&recording, &bands, &[pieces], &options).unwrap();
-    let blocks = Blocks::of_spectra(&mut estimator, vec![0.0; 2]).unwrap();
+    let blocks = Blocks::of_spectra(&mut estimator, &[0.0; 2]).unwrap();
     let ones = vec![vec![1.0; blocks.sizes()[0]]];
     assert!(blocks.sizes()[0] > 1);
     assert_close(&whole.data, &blocks.resampled(&ones).unwrap().matrices.data);

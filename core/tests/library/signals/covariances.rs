@@ -117,8 +117,8 @@ fn scales_normalize_the_mean_diagonal() {
 }
 
 /// The amounts `ledoit_wolf(X)[1]` and `oas(X)[1]` of sklearn.covariance 1.9.1, for an X of shape
-/// (samples, channels) whose transpose is `recording(p, samples)` with channel a multiplied by a + 1,
-/// and four times the first added to all others.
+/// (samples, channels) whose transpose is `recording(p, samples)` with channel a multiplied by a +
+/// 1, and four times the first added to all others.
 #[test]
 fn automatic_shrinkage_agrees_with_scikit_learn() {
     for (p, samples, ledoit_wolf, oas) in [
