@@ -1,15 +1,15 @@
-//! When B is worth saving, so that a solve that is cut short can be gone on with.
+//! Checkpoints of a solve, from which it can be continued after an interruption.
 
 use std::time::Duration;
 
 use crate::linalg::{Matrix, Scalar};
 use crate::report::Record;
 
-/// Losses nearer than this are equal: the last steps of a solve only move within rounding.
-const SAME_LOSS: f64 = 1e-9;
+/// Losses that differ by less are equal up to rounding.
+const LOSS_TOLERANCE: f64 = 1e-9;
 
-/// Says what an observer should save, and when: every few seconds the best B so far, over all
-/// starts. Given as [`Start::Given`](crate::Start::Given), it is gone on from.
+/// Tells an observer when to save which B: every few seconds the best one so far over all starts.
+/// Pass it as [`Start::Given`](crate::Start::Given) to continue the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ const SAME_LOSS: f64 = 1e-9;
 ///
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
 /// let mut checkpoint = Checkpoint::new(Duration::from_secs(60));
-/// let mut file = None; // stands for one
+/// let mut file = None; // in place of a real one
 /// let mut observer = |record: &Record, b: &Matrix| {
 ///     if let Some(best) = checkpoint.offer(record, b) {
 ///         file = Some(best.clone());
@@ -26,7 +26,7 @@ const SAME_LOSS: f64 = 1e-9;
 ///     ControlFlow::Continue(())
 /// };
 /// diagonalize_with(&set, &Settings::default(), &mut observer)?;
-/// // The solve took less than a minute: what it found is saved at its end.
+/// // The solve took less than a minute: save its result at the end.
 /// let file = checkpoint.last().or(file).expect("there has been a point");
 /// let settings = Settings::default().start(Start::Given(file)).tolerance(1e-7);
 /// assert_eq!(diagonalize(&set, &settings)?.iterations, 0);
@@ -35,7 +35,7 @@ const SAME_LOSS: f64 = 1e-9;
 #[derive(Clone, Debug)]
 pub struct Checkpoint<T = f64> {
     every: f64,
-    /// In seconds since the solve began.
+    /// Seconds since the start of the solve.
     last_saved: f64,
     lowest_loss: f64,
     best: Option<Matrix<T>>,
@@ -43,7 +43,7 @@ pub struct Checkpoint<T = f64> {
 }
 
 impl<T: Scalar> Checkpoint<T> {
-    /// One that saves at most every so often.
+    /// A checkpoint that is saved at most once in this interval.
     pub fn new(every: Duration) -> Self {
         Self {
             every: every.as_secs_f64(),
@@ -54,13 +54,13 @@ impl<T: Scalar> Checkpoint<T> {
         }
     }
 
-    /// Hears of a point of the solve, as an [`Observer`](crate::Observer) does; returns what is to be
-    /// saved now, if anything is. Points of a sample are ignored.
+    /// Receives a point of the solve, like an [`Observer`](crate::Observer), and returns the B to
+    /// save now, if any. Points of a sample are ignored.
     pub fn offer(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
         if record.stage == crate::Stage::Sample {
             return None;
         }
-        if record.loss <= self.lowest_loss + SAME_LOSS {
+        if record.loss <= self.lowest_loss + LOSS_TOLERANCE {
             self.lowest_loss = self.lowest_loss.min(record.loss);
             self.best = Some(b.clone());
             self.saved = false;
@@ -73,7 +73,7 @@ impl<T: Scalar> Checkpoint<T> {
         self.best.as_ref()
     }
 
-    /// The best B, if it has not been saved yet: for the end of a solve.
+    /// The best B at the end of a solve, if it has not been saved yet.
     pub fn last(self) -> Option<Matrix<T>> {
         self.best.filter(|_| !self.saved)
     }
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// A matrix that can be told from others.
+    /// A matrix identified by its number.
     fn b(number: f64) -> Matrix {
         Matrix::diagonal(&[number])
     }
@@ -119,7 +119,7 @@ mod tests {
             checkpoint.offer(&record(1, 22.0, 4.0), &b(4.0)),
             Some(&b(3.0))
         );
-        // Nothing new to save, however long it takes.
+        // Nothing new to save.
         assert_eq!(checkpoint.offer(&record(1, 50.0, 3.5), &b(5.0)), None);
         assert_eq!(
             checkpoint.offer(&record(1, 51.0, 1.0), &b(6.0)),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_is_the_best_that_was_not_saved() {
+    fn last_is_the_best_unsaved_point() {
         let mut checkpoint = Checkpoint::new(Duration::from_secs(10));
         assert_eq!(checkpoint.clone().last(), None);
         checkpoint.offer(&record(0, 1.0, 5.0), &b(1.0));
@@ -140,18 +140,18 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_differ_by_rounding_are_equal_and_the_later_point_counts() {
+    fn later_point_wins_among_losses_equal_up_to_rounding() {
         let mut checkpoint = Checkpoint::new(Duration::ZERO);
         checkpoint.offer(&record(0, 0.0, 1.0), &b(1.0));
         let next = checkpoint.offer(&record(0, 0.0, 1.0 + 1e-12), &b(2.0));
         assert_eq!(next, Some(&b(2.0)));
-        // They do not add up.
+        // Tolerances do not accumulate.
         let next = checkpoint.offer(&record(0, 0.0, 1.0 + 1.5e-9), &b(3.0));
         assert_eq!(next, None);
     }
 
     #[test]
-    fn samples_and_losses_that_are_no_numbers_are_ignored() {
+    fn samples_and_nan_losses_are_ignored() {
         let mut checkpoint = Checkpoint::new(Duration::ZERO);
         let of_sample = Record {
             stage: crate::Stage::Sample,

@@ -1,5 +1,5 @@
-//! What is in a set of matrices, good or bad: all that a constructor of [`MatrixSet`] would refuse,
-//! by the same rules, and what else is worth knowing.
+//! Inspection of matrices: everything that a constructor of [`MatrixSet`] would reject, by its
+//! rules, and properties such as ranks and condition numbers.
 //!
 //! [`MatrixSet`]: crate::MatrixSet
 
@@ -13,7 +13,7 @@ use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::{Error, SetOptions};
 
-/// What was found in a set of matrices. Matrices are counted from 0.
+/// The properties of a set of matrices. Matrices are counted from 0.
 ///
 /// ```
 /// // The first is fine; the second has a negative eigenvalue.
@@ -27,19 +27,19 @@ use crate::{Error, SetOptions};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// How many matrices there are.
+    /// The number of matrices.
     pub matrices: usize,
     /// Their size p.
     pub size: usize,
-    /// Those with an entry that is NaN or infinite; nothing else is asked of them.
+    /// Matrices with an entry that is NaN or infinite. They are not examined further.
     pub not_finite: Vec<usize>,
-    /// Those that are not symmetric (if complex, Hermitian); nothing else is asked of them.
+    /// Matrices that are not symmetric (if complex, Hermitian). They are not examined further.
     pub asymmetric: Vec<usize>,
     /// The largest |C_ab − conj C_ba| / max |C| of all finite matrices.
     pub largest_asymmetry: f64,
-    /// Those that are not positive definite.
+    /// Matrices that are not positive definite.
     pub not_positive_definite: Vec<usize>,
-    /// What would make them positive definite; None if all of them are.
+    /// An option that makes all of them positive definite; None if they are.
     pub remedy: Option<Remedy>,
     /// The smallest of all eigenvalues.
     pub smallest_eigenvalue: Option<f64>,
@@ -47,30 +47,29 @@ pub struct Inspection {
     pub smallest_rank: usize,
     /// The rank of their mean.
     pub mean_rank: usize,
-    /// A diagonal entry of the mean outside of the range in which products of entries can be
-    /// computed.
+    /// A diagonal entry of the mean outside the range in which products of entries can be computed.
     pub out_of_range: Option<f64>,
-    /// The mean of ‖C‖², of which criteria other than the likelihood take shares.
+    /// The mean of ‖C‖², to which criteria other than the likelihood are relative.
     pub energy: f64,
     /// The median of the condition numbers of all positive definite matrices.
     pub median_condition_number: Option<f64>,
-    /// The largest of them.
+    /// The largest condition number of all positive definite matrices.
     pub largest_condition_number: Option<f64>,
-    /// The matrix that has it.
+    /// The matrix with the largest condition number.
     pub worst_conditioned: Option<usize>,
     /// The largest trace divided by the smallest; None if a trace is not positive.
     pub scale_ratio: Option<f64>,
-    /// Matrices equal to an earlier one, each with the first that it equals.
+    /// Matrices equal to an earlier one, each with the first equal one.
     pub duplicates: Vec<(usize, usize)>,
 }
 
 impl Inspection {
-    /// Whether the matrices can be diagonalized as they are, by the likelihood.
+    /// Whether the matrices can be diagonalized by the likelihood without further options.
     pub fn is_suitable(&self) -> bool {
         self.suits(Criterion::Likelihood)
     }
 
-    /// Whether they can be diagonalized as they are by this criterion.
+    /// Whether they can be diagonalized by this criterion without further options.
     ///
     /// ```
     /// let found = codiag::inspect(&[1.0, 0.0, 0.0, -3.0], 1, 2)?;
@@ -87,7 +86,7 @@ impl Inspection {
     }
 }
 
-/// Looks at n matrices of n·p·p numbers, each row after row.
+/// Inspects n row-major matrices of n·p·p numbers.
 ///
 /// ```
 /// let data = codiag::synthetic::Synthetic::new(20, 4, 0.1, 0).data;
@@ -97,8 +96,8 @@ impl Inspection {
 /// ```
 ///
 /// # Errors
-/// If there are no matrices, or not as many numbers as they should have. What is wrong with the
-/// matrices themselves is no error, but what the [`Inspection`] tells.
+/// If there are no matrices, or `data` has another length than n·p·p. Invalid matrices are listed
+/// in the [`Inspection`] instead.
 pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, Error> {
     data::check_shape(data, n, p)?;
     let mut inspector = Inspector::new(p)?;
@@ -108,7 +107,7 @@ pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, 
     inspector.finish()
 }
 
-/// Looks at matrices that come one after the other, so that they need not be in memory all at once.
+/// Inspects matrices one after the other, so that they need not be in memory together.
 ///
 /// ```
 /// use codiag::Inspector;
@@ -124,22 +123,22 @@ pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, 
 #[derive(Clone, Debug)]
 pub struct Inspector<T = f64> {
     found: Inspection,
-    /// Of all matrices that are finite and symmetric.
+    /// The sum of all matrices that are finite and symmetric.
     sum: Matrix<T>,
     smallest_trace: f64,
     largest_trace: f64,
-    /// Of the positive definite matrices, with their numbers.
+    /// The condition numbers of positive definite matrices, with the numbers of the matrices.
     conditions: Vec<(f64, usize)>,
     indefinite: Vec<Indefinite>,
-    /// Hashes of the entries, with the first matrix that has them.
+    /// Hashes of the entries, with the first matrix of each.
     seen: HashMap<u64, usize>,
 }
 
 impl<T: Scalar> Inspector<T> {
-    /// For matrices of size p×p.
+    /// An inspector of p×p matrices.
     ///
     /// # Errors
-    /// If p is 0, or larger than can be.
+    /// If p is 0 or too large.
     pub fn new(p: usize) -> Result<Self, Error> {
         if p == 0 {
             let shape = vec![0, 0, 0];
@@ -161,7 +160,7 @@ impl<T: Scalar> Inspector<T> {
         })
     }
 
-    /// Looks at the next matrix, p·p numbers row after row.
+    /// Inspects the next matrix, p·p numbers row after row.
     ///
     /// # Errors
     /// If it has another number of entries.
@@ -186,13 +185,13 @@ impl<T: Scalar> Inspector<T> {
             self.found.asymmetric.push(index);
             return Ok(());
         }
-        // As a constructor sees it: its symmetric part, in the lane of a block.
+        // The symmetric part in the lane of a block, as in a constructor.
         let block = Block::gather(p, &[matrix], index, &SetOptions::default())?;
         self.examine(&block, index);
         Ok(())
     }
 
-    /// Whether the same matrix came before. Two hashes of 64 bits are equal by chance once in 10¹⁹.
+    /// Notes a matrix equal to an earlier one, by a hash of 64 bits.
     fn compare(&mut self, matrix: &[T], index: usize) {
         let mut hasher = DefaultHasher::new();
         let parts = linalg::reals(matrix).iter();
@@ -236,7 +235,7 @@ impl<T: Scalar> Inspector<T> {
         }
     }
 
-    /// What was found.
+    /// The inspection of all matrices.
     ///
     /// # Errors
     /// If there was no matrix.
@@ -278,8 +277,8 @@ impl<T: Scalar> Inspector<T> {
     }
 }
 
-/// The remedy that two matrices need together: nothing helps if nothing helps one of them; a shared
-/// null space comes first, since shrinkage would hide it.
+/// The remedy for two matrices: none if there is none for one of them, and reduction before
+/// shrinkage, which would hide a shared null space.
 fn stronger(x: Remedy, y: Remedy) -> Remedy {
     match (x, y) {
         (Remedy::None, _) | (_, Remedy::None) => Remedy::None,
@@ -290,29 +289,19 @@ fn stronger(x: Remedy, y: Remedy) -> Remedy {
     }
 }
 
-/// All but the remedy, which each interface puts in words of its own, and whether the set is suitable,
-/// which depends on the criterion.
+/// All fields but the remedy, for which each binding has its own text.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Inspection {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let mut fields = serializer.serialize_struct("Inspection", 16)?;
-        fields.serialize_field("matrices", &self.matrices)?;
-        fields.serialize_field("size", &self.size)?;
-        fields.serialize_field("not_finite", &self.not_finite)?;
-        fields.serialize_field("asymmetric", &self.asymmetric)?;
-        fields.serialize_field("largest_asymmetry", &self.largest_asymmetry)?;
-        fields.serialize_field("not_positive_definite", &self.not_positive_definite)?;
-        fields.serialize_field("smallest_eigenvalue", &self.smallest_eigenvalue)?;
-        fields.serialize_field("smallest_rank", &self.smallest_rank)?;
-        fields.serialize_field("mean_rank", &self.mean_rank)?;
-        fields.serialize_field("out_of_range", &self.out_of_range)?;
-        fields.serialize_field("energy", &self.energy)?;
-        fields.serialize_field("median_condition_number", &self.median_condition_number)?;
-        fields.serialize_field("largest_condition_number", &self.largest_condition_number)?;
-        fields.serialize_field("worst_conditioned", &self.worst_conditioned)?;
-        fields.serialize_field("scale_ratio", &self.scale_ratio)?;
-        fields.serialize_field("duplicates", &self.duplicates)?;
+        macro_rules! serialize {
+            ($($name:ident)*) => {$(fields.serialize_field(stringify!($name), &self.$name)?;)*};
+        }
+        serialize!(matrices size not_finite asymmetric largest_asymmetry not_positive_definite);
+        serialize!(smallest_eigenvalue smallest_rank mean_rank out_of_range energy);
+        serialize!(median_condition_number largest_condition_number worst_conditioned);
+        serialize!(scale_ratio duplicates);
         fields.end()
     }
 }
@@ -320,150 +309,12 @@ impl serde::Serialize for Inspection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::c64;
-    use crate::{MatrixSet, Rank};
-
-    /// n matrices of size p that are clearly positive definite.
-    fn good(n: usize, p: usize) -> Vec<f64> {
-        let entry = |i: usize, a: usize, b: usize| {
-            let diagonal = if a == b { 2.0 + (i + a) as f64 } else { 0.0 };
-            diagonal + 0.1 * ((a + b + i) % 3) as f64
-        };
-        let mut data = Vec::new();
-        for i in 0..n {
-            data.extend((0..p * p).map(|k| entry(i, k / p, k % p)));
-        }
-        data
-    }
-
-    /// Whether a set can be made of the data, which must be what the inspection says.
-    fn agreed(data: &[f64], n: usize, p: usize) -> Inspection {
-        let found = inspect(data, n, p).unwrap();
-        let made = MatrixSet::new(data, n, p);
-        assert_eq!(found.is_suitable(), made.is_ok(), "{found:?}");
-        match made {
-            Err(Error::NotFinite { matrix, .. }) => assert_eq!(found.not_finite[0], matrix),
-            Err(Error::Asymmetric {
-                matrix, asymmetry, ..
-            }) => {
-                assert_eq!(found.asymmetric[0], matrix);
-                assert!(found.largest_asymmetry >= asymmetry);
-            }
-            Err(Error::NotPositiveDefinite { matrix, .. }) => {
-                assert_eq!(Some(found.not_positive_definite[0]), matrix);
-            }
-            Err(Error::Range { power }) => assert_eq!(found.out_of_range, Some(power)),
-            Err(other) => panic!("{other}"),
-            Ok(_) => {}
-        }
-        found
-    }
 
     #[test]
-    fn a_good_set_is_described() {
-        let mut data = good(5, 3);
-        data[9..18].copy_from_slice(&[8.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 2.0]);
-        let (first, rest) = data.split_at_mut(18);
-        rest[..9].copy_from_slice(&first[9..]);
-        let found = agreed(&data, 5, 3);
-        assert_eq!((found.matrices, found.size), (5, 3));
-        assert_eq!((found.mean_rank, found.smallest_rank), (3, 3));
-        assert_eq!(found.duplicates, [(2, 1)]);
-        assert_eq!(found.remedy, None);
-        assert!((found.largest_condition_number.unwrap() - 4.0).abs() < 1e-12);
-        assert!((1..3).contains(&found.worst_conditioned.unwrap()));
-        assert!(found.median_condition_number.unwrap() <= 4.0);
-        let smallest = found.smallest_eigenvalue.unwrap();
-        assert!(smallest > 1.5 && smallest <= 2.0, "{smallest}");
-        assert!(found.scale_ratio.unwrap() > 1.0);
-    }
-
-    #[test]
-    fn troubles_are_found_where_a_set_refuses_them() {
-        let with = |change: &dyn Fn(&mut [f64])| {
-            let mut data = good(6, 3);
-            change(&mut data);
-            agreed(&data, 6, 3)
-        };
-        assert_eq!(with(&|c| c[9 + 4] = f64::INFINITY).not_finite, [1]);
-        assert_eq!(with(&|c| c[18 + 1] += 1e-6).asymmetric, [2]);
-        let rounding = with(&|c| c[18 + 1] += 1e-9);
-        assert!(rounding.asymmetric.is_empty() && rounding.largest_asymmetry > 0.0);
-        assert!(
-            with(&|c| c.iter_mut().for_each(|x| *x *= 1e-280))
-                .out_of_range
-                .is_some()
-        );
-        // Clearly negative: nothing helps.
-        let negative = with(&|c| c[27] = -5.0);
-        assert_eq!(negative.not_positive_definite, [3]);
-        assert_eq!(negative.remedy, Some(Remedy::None));
-    }
-
-    #[test]
-    fn complex_matrices_are_looked_at() {
-        // i off the diagonal: Hermitian, with the eigenvalues 1 and 3; then symmetric, which is not Hermitian.
-        let (two, i) = (c64::new(2.0, 0.0), c64::I);
-        let data = [two, i, -i, two, two, i, i, two];
-        let found = inspect(&data, 2, 2).unwrap();
-        assert_eq!((found.asymmetric, found.mean_rank), (vec![1], 2));
-        assert!((found.smallest_eigenvalue.unwrap() - 1.0).abs() < 1e-14);
-        assert!((found.largest_condition_number.unwrap() - 3.0).abs() < 1e-13);
-        let found = inspect(&[two + i], 1, 1).unwrap();
-        assert_eq!(found.asymmetric, [0]);
-    }
-
-    #[test]
-    fn remedies_help() {
-        // All share a null space.
-        let mut shared = good(4, 3);
-        for matrix in shared.chunks_exact_mut(9) {
-            for k in 0..3 {
-                matrix[6 + k] = 0.0;
-                matrix[3 * k + 2] = 0.0;
-            }
-        }
-        let found = agreed(&shared, 4, 3);
-        assert_eq!(found.remedy, Some(Remedy::Reduce { rank: 2 }));
-        assert_eq!((found.mean_rank, found.smallest_rank), (2, 2));
-        let reduced = SetOptions::default().rank(Rank::Auto);
-        assert!(MatrixSet::with_options(&shared, 4, 3, &reduced).is_ok());
-        // One alone is singular.
-        let mut single = good(4, 3);
-        single[9..18].fill(1.0);
-        let found = agreed(&single, 4, 3);
-        let Some(Remedy::Shrink { shrinkage }) = found.remedy else {
-            panic!("{found:?}");
-        };
-        assert_eq!((found.mean_rank, found.smallest_rank), (3, 1));
-        let shrunk = SetOptions::default().shrinkage(shrinkage);
-        assert!(MatrixSet::with_options(&single, 4, 3, &shrunk).is_ok());
-        let together = stronger(
-            Remedy::Shrink { shrinkage: 0.1 },
-            Remedy::Reduce { rank: 2 },
-        );
-        assert_eq!(together, Remedy::Reduce { rank: 2 });
-        assert_eq!(stronger(Remedy::None, together), Remedy::None);
-    }
-
-    #[test]
-    fn shapes_are_checked() {
-        assert!(matches!(
-            inspect::<f64>(&[], 0, 2),
-            Err(Error::Shape { .. })
-        ));
-        assert!(matches!(inspect(&[1.0], 1, 2), Err(Error::Length { .. })));
-        assert!(matches!(Inspector::<f64>::new(0), Err(Error::Shape { .. })));
-        assert!(matches!(
-            Inspector::<f64>::new(1 << 40),
-            Err(Error::TooLarge { .. })
-        ));
-        let mut inspector = Inspector::new(2).unwrap();
-        let short = inspector.add(&[1.0; 3]);
-        assert!(matches!(short, Err(Error::MatrixLength { matrix: 0, .. })));
-        assert!(matches!(inspector.finish(), Err(Error::Shape { .. })));
-        // Nothing to say of matrices that are all refused.
-        let found = inspect(&[f64::NAN], 1, 1).unwrap();
-        assert_eq!((found.mean_rank, found.scale_ratio), (0, None));
+    fn reduction_is_stronger_than_shrinkage_and_no_remedy_than_both() {
+        let shrink = Remedy::Shrink { shrinkage: 0.1 };
+        let reduce = Remedy::Reduce { rank: 2 };
+        assert_eq!(stronger(shrink, reduce), reduce);
+        assert_eq!(stronger(Remedy::None, reduce), Remedy::None);
     }
 }

@@ -1,14 +1,16 @@
-//! Chainable setters for structs of options, which cannot be written out as literals elsewhere: they
-//! will grow.
+//! Chainable setters for structs of options that are `non_exhaustive`.
 
-/// One setter for each field, of the field's own name.
+/// One setter for each field, named like the field. Setters of the optional fields, which are
+/// `None` by default, take a value or an `Option`.
 macro_rules! setters {
-    ($name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+    (
+        $name:ident { $($field:ident: $type:ty),* $(,)? }
+        $(optional { $($optional:ident: $inner:ty),* $(,)? })?
+    ) => {
         impl $name {
             $(
                 #[doc = concat!(
-                    "The same with another [`", stringify!($field), "`](Self#structfield.",
-                    stringify!($field), ")."
+                    "Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ")."
                 )]
                 #[must_use]
                 pub fn $field(mut self, $field: $type) -> Self {
@@ -16,6 +18,17 @@ macro_rules! setters {
                     self
                 }
             )*
+            $($(
+                #[doc = concat!(
+                    "Sets [`", stringify!($optional), "`](Self#structfield.",
+                    stringify!($optional), "), or `None`."
+                )]
+                #[must_use]
+                pub fn $optional(mut self, $optional: impl Into<Option<$inner>>) -> Self {
+                    self.$optional = $optional.into();
+                    self
+                }
+            )*)?
         }
     };
 }

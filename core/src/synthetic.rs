@@ -1,4 +1,4 @@
-//! The paper's data sets, seeded; the MEG covariances; Amari's distance.
+//! The paper's data sets from seeds, MEG covariances, and Amari's distance.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -31,7 +31,7 @@ pub struct Synthetic<T = f64> {
 }
 
 impl<T: Scalar> Synthetic<T> {
-    /// Fails if n p×p matrices are none, or do not fit into memory.
+    /// Fails if there are no matrices, or they do not fit into memory.
     fn check(n: usize, p: usize) -> Result<(), Error> {
         if n == 0 || p == 0 {
             return Err(Error::Shape {
@@ -57,7 +57,7 @@ impl Synthetic {
         Self::generate(n, p, sigma, seed)
     }
 
-    /// As [`Synthetic::new`], with an error in place of a panic.
+    /// Like [`Synthetic::new`], with an error in place of a panic.
     ///
     /// ```
     /// use codiag::Error;
@@ -77,8 +77,8 @@ impl Synthetic {
 }
 
 impl Synthetic<c64> {
-    /// The same with complex entries, real and imaginary parts normal with variance ½, and adjoints for
-    /// transposes: Hermitian matrices.
+    /// Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ, with A and Rⁱ of independent complex normal
+    /// entries, whose real and imaginary parts have variance ½.
     ///
     /// ```
     /// use codiag::synthetic::{Synthetic, amari_distance};
@@ -95,7 +95,7 @@ impl Synthetic<c64> {
         Self::generate(n, p, sigma, seed)
     }
 
-    /// As [`Synthetic::complex`], with an error in place of a panic.
+    /// Like [`Synthetic::complex`], with an error in place of a panic.
     ///
     /// # Errors
     /// If n or p is 0, or there is not enough memory.
@@ -162,8 +162,8 @@ fn normal<T: Scalar>(rng: &mut StdRng) -> T {
     T::from_parts(real, imaginary) * std::f64::consts::FRAC_1_SQRT_2
 }
 
-/// Symmetric matrices that need not be positive definite, n·p·p numbers, and the rotation Q that made
-/// them: Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2, with Λⁱ diagonal and Λⁱ, Nⁱ of independent standard normal
+/// Symmetric matrices that need not be positive definite, n·p·p numbers, and their rotation Q:
+/// Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2, with Λⁱ diagonal and Λⁱ, Nⁱ of independent standard normal
 /// entries. Q diagonalizes the noiseless set.
 ///
 /// ```
@@ -179,17 +179,8 @@ pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matri
     rotated(n, p, sigma, seed)
 }
 
-/// The same with complex entries, adjoints for transposes and a unitary Q: Hermitian matrices.
-///
-/// ```
-/// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
-/// let (data, q) = synthetic::indefinite_complex(30, 5, 0.0, 0);
-/// let options = SetOptions::default().criterion(Criterion::Frobenius);
-/// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// assert!(synthetic::amari_distance(&answer.b, &q.adjoint()) < 1e-10);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// Like [`indefinite`] with complex entries: Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2 and
+/// their unitary Q.
 pub fn indefinite_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
     rotated(n, p, sigma, seed)
 }
@@ -202,8 +193,8 @@ fn rotated<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<T>, Mat
     (symmetric(n, &q, sigma, &mut rng), q)
 }
 
-/// The same with a mixing A of independent standard normal entries in place of a rotation:
-/// Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2, and A, whose inverse diagonalizes the noiseless set.
+/// Like [`indefinite`] with a mixing A of independent standard normal entries in place of a
+/// rotation: Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2, and A, whose inverse diagonalizes the noiseless set.
 ///
 /// ```
 /// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
@@ -218,17 +209,7 @@ pub fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
     mixed_of(n, p, sigma, seed)
 }
 
-/// The same with complex entries and adjoints for transposes: Hermitian matrices.
-///
-/// ```
-/// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
-/// let (data, mixing) = synthetic::mixed_complex(30, 5, 0.0, 0);
-/// let options = SetOptions::default().criterion(Criterion::LeastSquares);
-/// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// assert!(synthetic::amari_distance(&answer.b, &mixing) < 1e-10);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// Like [`mixed`] with complex entries: Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ (Nⁱ + Nⁱᴴ)/2, and A.
 pub fn mixed_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
     mixed_of(n, p, sigma, seed)
 }
@@ -287,7 +268,7 @@ pub fn exact(n: usize, p: usize, seed: u64) -> MatrixSet {
     noisy(n, p, 0.0, seed)
 }
 
-/// Experiment (b): the same with noise of standard deviation `sigma`.
+/// Experiment (b): a set with noise of standard deviation `sigma`.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
@@ -305,7 +286,7 @@ pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
         .expect("synthetic matrices are positive definite")
 }
 
-/// The same with complex matrices, which are Hermitian.
+/// Like [`noisy`] with complex entries: Hermitian matrices.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
@@ -315,7 +296,7 @@ pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
 /// ```
 ///
 /// # Panics
-/// As [`noisy`].
+/// Those of [`noisy`].
 pub fn hermitian(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet<c64> {
     Synthetic::complex(n, p, sigma, seed)
         .set()
@@ -355,7 +336,7 @@ pub fn amari_distance<T: Scalar>(b: &Matrix<T>, a: &Matrix<T>) -> f64 {
     (rows + columns) / (2.0 * p as f64 * (p as f64 - 1.0))
 }
 
-/// Which sensors of the MEG recording.
+/// The sensors of the MEG recording.
 ///
 /// ```
 /// use codiag::synthetic::{Sensors, meg};
@@ -403,57 +384,4 @@ pub fn meg(sensors: Sensors) -> Vec<f64> {
         }
     }
     data
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amari_distance_is_zero_for_scaled_permutations_and_one_at_worst() {
-        let a = Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 5.0]);
-        let inverse = linalg::inverse(&a);
-        let swapped = Matrix::from_rows(2, 2, [inverse.row(1), inverse.row(0)].concat());
-        assert!(amari_distance(&swapped.scale_rows(&[-3.0, 1e5]), &a) < 1e-10);
-        let mixed = Matrix::from_rows(2, 2, vec![1.0, 1.0, 1.0, -1.0]);
-        assert!((amari_distance(&mixed, &Matrix::identity(2)) - 1.0).abs() < 1e-15);
-        assert_eq!(
-            amari_distance(&Matrix::<f64>::identity(1), &Matrix::identity(1)),
-            0.0
-        );
-    }
-
-    #[test]
-    fn seeds_decide_the_data() {
-        let (x, y) = (Synthetic::new(3, 4, 0.1, 7), Synthetic::new(3, 4, 0.1, 7));
-        assert_eq!(x.data, y.data);
-        assert_ne!(x.data, Synthetic::new(3, 4, 0.1, 8).data);
-    }
-
-    #[test]
-    fn sets_that_do_not_fit_into_memory_are_errors() {
-        for (n, p) in [(1_000_000_000, 100), (1 << 32, 1 << 32), (usize::MAX, 1)] {
-            let errors = [
-                Synthetic::try_new(n, p, 0.1, 0).unwrap_err(),
-                Synthetic::try_complex(n, p, 0.1, 0).unwrap_err(),
-            ];
-            for error in errors {
-                assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
-            }
-        }
-        assert!(matches!(
-            Synthetic::try_new(0, 3, 0.1, 0),
-            Err(Error::Shape { .. })
-        ));
-    }
-
-    #[test]
-    fn meg_covariances_are_whole_and_white_on_average() {
-        for sensors in [Sensors::Magnetometers, Sensors::Gradiometers] {
-            let set = MatrixSet::new(&meg(sensors), 100, 40).unwrap();
-            for a in 0..40 {
-                assert!((set.mean()[(a, a)] - 1.0).abs() < 1e-5);
-            }
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! B for matrices that keep arriving.
+//! Adaptive diagonalization of matrices that arrive over time.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,11 +12,11 @@ use crate::report::{Diagonalization, Observer, Record};
 use crate::settings::{Settings, Start};
 use crate::{Error, diagonalize_with};
 
-/// How a [`Tracker`] remembers and solves.
+/// Settings of a [`Tracker`].
 ///
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
-/// // The last 30 matrices count, the newest most: each weighs 0.9 of the one after it.
+/// // A window of 30 matrices, each of which has 0.9 of the weight of the one after it.
 /// let settings = TrackerSettings { window: 30, forgetting: 0.9, ..TrackerSettings::default() };
 /// let mut tracker = Tracker::new(3, settings)?;
 /// tracker.push(&synthetic::Synthetic::new(40, 3, 0.1, 0).data)?;
@@ -26,22 +26,22 @@ use crate::{Error, diagonalize_with};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackerSettings {
-    /// How many matrices are kept.
+    /// Number of matrices that are kept.
     pub window: usize,
-    /// λ, above 0 and at most 1: how much less a matrix counts for each one that came after it.
-    /// About 1/(1 − λ) matrices count; with 1, all of the window alike.
+    /// The forgetting factor λ, above 0 and at most 1: the weight of a matrix is multiplied by λ
+    /// for each later one. The effective number of matrices is about 1/(1 − λ).
     pub forgetting: f64,
-    /// As for a set.
+    /// The criterion, see [`SetOptions`].
     pub criterion: Criterion,
-    /// As for a set. [`Rank::Auto`] is decided by the first push.
+    /// The rank, see [`SetOptions`]. [`Rank::Auto`] is decided by the first push.
     pub rank: Rank,
-    /// As for a set.
+    /// The shrinkage, see [`SetOptions`].
     pub shrinkage: f64,
-    /// As for a set.
+    /// Whether matrices are made symmetric, see [`SetOptions`].
     pub symmetrize: bool,
-    /// How many threads work; as many as pay if None.
+    /// Number of threads; None chooses it by the amount of work.
     pub threads: Option<usize>,
-    /// How each update is solved; the start is that of the first one, later ones go on from B.
+    /// Settings of each update. The start is that of the first one; later ones start at B.
     pub solve: Settings,
 }
 
@@ -88,28 +88,27 @@ impl TrackerSettings {
     }
 }
 
-/// Follows the diagonalizer of matrices that keep arriving: real ones, or complex Hermitian ones.
+/// Tracks the diagonalizer of matrices that arrive over time, real or complex Hermitian.
 ///
-/// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B to
-/// the minimizer of
+/// The tracker keeps the last m matrices ([`TrackerSettings::window`]) and, at every push, moves B
+/// to the minimizer of
 ///
 /// ```text
 /// L_t(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ],   Dⁱ = B Cⁱ Bᴴ,   w_i ∝ u_i λ^(t−i),   t−m < i ≤ t
 /// ```
 ///
-/// the criterion of the window under weights that decay with age: λ ([`TrackerSettings::forgetting`])
-/// for each matrix that came later, times the matrix's own u_i, which is 1 unless given. Running
-/// sums in place of the matrices would not do: every Dⁱ enters through the logarithms of its own
-/// diagonal, so the criterion is not a function of any fixed number of sums. Nor does it depend on
-/// how the matrices were grouped when they were pushed.
+/// the criterion of the window under weights that decay with age: λ
+/// ([`TrackerSettings::forgetting`]) for each later matrix, times the matrix's own u_i (default:
+/// 1). The matrices are kept, since the logarithms of the diagonals of all Dⁱ cannot be computed
+/// from sums. The criterion does not depend on how the matrices were grouped when they were pushed.
 ///
-/// Each update starts at the B before it. One matrix among many moves the minimizer little, well within
-/// the reach of Newton's quadratic convergence: two or three iterations, more where components can
-/// hardly be told apart. What an update costs, in time and memory, depends on the window and on
-/// [`Settings::max_iterations`], never on how many matrices came before.
+/// Each update starts at the previous B. One matrix among many moves the minimizer little, so that
+/// Newton's method needs two or three iterations, more if components are hardly separable. The cost
+/// of an update in time and memory depends on the window and on [`Settings::max_iterations`], not
+/// on the number of matrices pushed before.
 ///
-/// Components keep their rows and signs (if complex, their phases): each is the one whose output correlates most with that of
-/// its row before the update. Their scale follows the window, in which their mean power is 1.
+/// Components keep their rows and signs (if complex, their phases): each is the one whose output
+/// correlates most with that of its row before the update. Their mean power in the window is 1.
 ///
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
@@ -140,7 +139,7 @@ struct Kept<T> {
 }
 
 impl<T: Scalar> Tracker<T> {
-    /// A tracker of p×p matrices that has seen none.
+    /// A tracker of p×p matrices with an empty window.
     ///
     /// # Errors
     /// If a setting is out of its range.
@@ -158,13 +157,14 @@ impl<T: Scalar> Tracker<T> {
         })
     }
 
-    /// A tracker as another one left off, from what [`matrices`](Self::matrices),
-    /// [`weights`](Self::weights) and [`b`](Self::b) said: it goes on with the same numbers. Any
-    /// other B to start from, such as that of an earlier recording, will do too.
+    /// Restores a tracker from its [`matrices`](Self::matrices), [`weights`](Self::weights) and
+    /// [`b`](Self::b). It continues with identical results. Another B, such as that of an earlier
+    /// recording, is used as the start.
     ///
     /// # Errors
-    /// If a setting is out of its range, or the matrices or weights are not as they should be. B is
-    /// looked at when the next matrix comes.
+    /// If a setting is out of its range, or the matrices or weights are invalid. B is checked by
+    /// the next push.
+    #[inline(never)] // see instances.rs
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
@@ -180,21 +180,22 @@ impl<T: Scalar> Tracker<T> {
         Ok(tracker)
     }
 
-    /// Takes one matrix or several, p·p numbers each, the oldest first, and updates B once. Returns
-    /// the answer for the window, whose matrices are counted from the oldest.
+    /// Adds one matrix or several, p·p numbers each, the oldest first, and updates B once. Returns
+    /// the result for the window, whose matrices are counted from the oldest.
     ///
     /// # Errors
-    /// If the matrices are not as they should be; the tracker is then as it was.
+    /// If the matrices are invalid; the tracker is then unchanged.
     pub fn push(&mut self, matrices: &[T]) -> Result<Diagonalization<T>, Error> {
         let mut unobserved = |_: &Record, _: &Matrix<T>| ControlFlow::Continue(());
         self.push_with(matrices, None, &mut unobserved)
     }
 
-    /// As [`push`](Self::push), with one weight u_i per matrix and an observer. If that one stops the
-    /// solve, the matrices have been taken in, and B is the best so far.
+    /// Like [`push`](Self::push), with one weight u_i per matrix and an observer. If the observer
+    /// stops the solve, the matrices have been added, and B is the best so far.
     ///
     /// # Errors
-    /// If the matrices or weights are not as they should be; the tracker is then as it was.
+    /// If the matrices or weights are invalid; the tracker is then unchanged.
+    #[inline(never)] // see instances.rs
     pub fn push_with(
         &mut self,
         matrices: &[T],
@@ -218,8 +219,8 @@ impl<T: Scalar> Tracker<T> {
         Ok(answer)
     }
 
-    /// The matrices that the window has room for. All are checked, apart from those before them, so
-    /// that an error counts them from the first given.
+    /// Checks all given matrices, and keeps those that fit into the window. Errors count matrices
+    /// from the first given one.
     fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
@@ -250,14 +251,14 @@ impl<T: Scalar> Tracker<T> {
 
     fn set_options(&self) -> SetOptions {
         let rank = match (&self.b, self.settings.rank) {
-            // What the first matrices decided.
+            // Decided by the first push.
             (Some(b), Rank::Auto) => Rank::Exactly(b.rows()),
             (_, rank) => rank,
         };
         self.settings.set_options().rank(rank)
     }
 
-    /// The B from which the next update starts, unless it is to find a start of its own.
+    /// The B from which the next update starts; None if the start is computed.
     fn before(&self) -> Result<Option<Matrix<T>>, Error> {
         Ok(match (&self.b, &self.settings.solve.start) {
             (Some(b), _) => Some(b.clone()),
@@ -267,12 +268,11 @@ impl<T: Scalar> Tracker<T> {
         })
     }
 
-    /// The first update is a solve like any other; later ones go on from B.
+    /// The settings of the first update; later ones start at B and keep the order and signs.
     fn solve_settings(&self, before: Option<&Matrix<T>>) -> Settings {
         let settings = self.settings.solve.clone();
         match before {
             None => settings,
-            // Another order or sign would be another component.
             Some(b) => settings.start(Start::given(b)).restarts(0).canonical(false),
         }
     }
@@ -282,22 +282,20 @@ impl<T: Scalar> Tracker<T> {
         self.p
     }
 
-    /// How many matrices the window holds.
+    /// Number of matrices in the window.
     pub fn len(&self) -> usize {
         self.window.len()
     }
 
-    /// Whether the window holds none, as before the first push.
+    /// Whether the window is empty, as before the first push.
     pub fn is_empty(&self) -> bool {
         self.window.is_empty()
     }
 
     /// The matrices of the window, the oldest first, row-major one after the other.
     pub fn matrices(&self) -> Vec<T> {
-        self.window
-            .iter()
-            .flat_map(|k| k.entries.iter().copied())
-            .collect()
+        let entries = self.window.iter().flat_map(|kept| &kept.entries);
+        entries.copied().collect()
     }
 
     /// The own weights u_i of the window's matrices.
@@ -305,7 +303,7 @@ impl<T: Scalar> Tracker<T> {
         self.window.iter().map(|kept| kept.weight).collect()
     }
 
-    /// The weights u_i λ^age with which they count.
+    /// The weights u_i λ^age of the window's matrices.
     pub fn decayed_weights(&self) -> Vec<f64> {
         self.decayed(self.window.iter())
     }
@@ -316,9 +314,9 @@ impl<T: Scalar> Tracker<T> {
     }
 }
 
-/// Gives each component the row and the sign or phase of the one before whose output it correlates most with,
-/// over the window: the best pair first, then the best of what is left. Where the mean of the window
-/// need not be positive definite, the filters are compared with the patterns before.
+/// Gives each component the row and the sign or phase of the previous one with whose output it
+/// correlates most over the window, by a greedy assignment. If the mean of the window need not be
+/// positive definite, filters are compared with the previous patterns.
 fn keep_identity<T: Scalar>(
     answer: &mut Diagonalization<T>,
     before: &Matrix<T>,
@@ -349,7 +347,7 @@ fn keep_identity<T: Scalar>(
         let (new, old) = best.expect("as many components as before");
         (order[old], taken[new]) = (new, true);
     }
-    // What turns each component so that its correlation is real and positive.
+    // The phase that makes each correlation real and positive.
     let turn = |(old, new): (usize, &usize)| {
         let correlation = correlations[(*new, old)];
         let size = correlation.abs();

@@ -41,6 +41,16 @@ pub struct Chunk<T = f64> {
 }
 
 impl<T: Scalar> Chunk<T> {
+    /// The size p of the matrices.
+    pub(crate) fn size(&self) -> usize {
+        self.p
+    }
+
+    /// The blocks, in order.
+    pub(crate) fn blocks(&self) -> &[Block<T>] {
+        &self.blocks
+    }
+
     /// From n·p·p numbers, each matrix row after row, the first of which has the given number in the
     /// whole set: errors name matrices by it. Of the options the rank does not apply; weights may be
     /// all zero, as long as those of another chunk are not.

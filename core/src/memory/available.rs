@@ -1,28 +1,28 @@
-//! How much memory this process can still allocate, as far as the system says.
+//! The memory that this process can still allocate, as reported by the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Memory;
 
-/// What thread stacks, allocator arenas and small buffers may take of a limited address space.
+/// Reserve for thread stacks, allocator arenas and small buffers in a limited address space.
 const ADDRESS_SPACE_RESERVE: u64 = 64 << 20;
 
-/// The smallest of the memory that the machine has left, the limits of the control groups, and the limits of the
-/// process. None where the system does not say, as outside Linux.
+/// The smallest of the free memory of the machine, the limits of the control groups, and the limits
+/// of the process. None if the system does not report them, as outside Linux.
 pub(super) fn available() -> Option<Memory> {
     let limits = [of_machine(), of_control_groups(), of_process()];
     limits.into_iter().flatten().min().map(Memory)
 }
 
-/// Free memory, caches that can be dropped, and free swap space.
+/// Free memory, reclaimable caches, and free swap space.
 fn of_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let swap = kilobytes(&text, "SwapFree:").unwrap_or(0);
     Some(kilobytes(&text, "MemAvailable:")?.saturating_add(swap))
 }
 
-/// What the soft limits of the address space and the data segment leave.
+/// Memory left by the soft limits of the address space and the data segment.
 fn of_process() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -45,13 +45,14 @@ fn kilobytes(text: &str, key: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// The first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if there is no limit.
+/// The first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if
+/// there is no limit.
 fn soft_limit(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the limits of the control groups of this process leave.
+/// Memory left by the limits of the control groups of this process.
 fn of_control_groups() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let limits = groups.lines().filter_map(|line| {
@@ -69,7 +70,7 @@ fn of_control_groups() -> Option<u64> {
     limits.min()
 }
 
-/// The smallest of what the limits of a control group and of those around it leave.
+/// Memory left by the limits of a control group and its ancestors.
 fn of_group(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
     let root = Path::new(root);
     let group = root.join(path.trim_start_matches('/'));
@@ -80,7 +81,7 @@ fn of_group(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
             text.trim().parse().ok()
         };
         let statistics = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-        // Caches of files can be dropped.
+        // File caches are reclaimable.
         let cached = statistics
             .lines()
             .find_map(|line| line.strip_prefix("inactive_file "))
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn linux_says_how_much_there_is() {
+    fn linux_reports_available_memory() {
         assert!(available().is_some_and(|memory| memory.0 > 0));
     }
 }

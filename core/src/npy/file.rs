@@ -1,4 +1,4 @@
-//! Numbers in a file, read by position: the one place that knows how systems do that.
+//! Numbers in a file, read by position.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -8,8 +8,7 @@ use super::{Header, Numbers};
 use crate::Error;
 use crate::linalg::Scalar;
 
-/// Numbers that lie one after the other in a file, and are read by position: any number of threads
-/// can read at once.
+/// Contiguous numbers in a file, read by position: several threads can read at once.
 ///
 /// ```
 /// use codiag::npy::{ArrayFile, Numbers};
@@ -27,16 +26,16 @@ use crate::linalg::Scalar;
 pub struct ArrayFile {
     path: PathBuf,
     file: File,
-    /// Where the first number begins.
+    /// Position of the first number in bytes.
     offset: u64,
     numbers: Numbers,
 }
 
 impl ArrayFile {
-    /// Opens a .npy, and says what its header says.
+    /// Opens a .npy file, and reads its header.
     ///
     /// # Errors
-    /// If it cannot be read, or is no .npy of numbers.
+    /// If it cannot be read, or is not a .npy file of numbers.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Header), Error> {
         let path = path.as_ref();
         let mut file = File::open(path)?;
@@ -64,12 +63,12 @@ impl ArrayFile {
         })
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the numbers are.
+    /// The type of the numbers.
     pub fn numbers(&self) -> Numbers {
         self.numbers
     }
@@ -79,21 +78,21 @@ impl ArrayFile {
         self.offset
     }
 
-    /// How many whole numbers there are now.
+    /// The current number of complete numbers.
     ///
     /// # Errors
-    /// If the system does not say.
-    #[allow(clippy::len_without_is_empty)] // a question to the system
+    /// If the size of the file cannot be read.
+    #[allow(clippy::len_without_is_empty)] // may fail
     pub fn len(&self) -> Result<u64, Error> {
         let bytes = self.file.metadata()?.len();
         Ok(bytes.saturating_sub(self.offset) / self.numbers.width() as u64)
     }
 
-    /// Fills `out` from number `first` on, and says how many numbers there were: fewer than wanted
-    /// if the file ends before. `bytes` is kept between calls for numbers that are converted.
+    /// Fills `out` from number `first` on, and returns the count of numbers, which is smaller at
+    /// the end of the file. `bytes` is a buffer for numbers that are converted.
     ///
     /// # Errors
-    /// If the system cannot read, or if the numbers are complex and `out` is not.
+    /// If the file cannot be read, or the numbers are complex and `out` is not.
     pub fn read<T: Scalar>(
         &self,
         first: u64,
@@ -113,7 +112,7 @@ impl ArrayFile {
         Ok(count)
     }
 
-    /// Fills `bytes` from number `first` on, as they are in the file; says how many there were.
+    /// Fills `bytes` with the bytes of the file from number `first` on, and returns their count.
     pub(crate) fn read_bytes(&self, first: u64, bytes: &mut [u8]) -> Result<usize, Error> {
         let start = self.offset + first * self.numbers.width() as u64;
         let mut done = 0;

@@ -17,7 +17,7 @@ use crate::linalg::{Scalar, c64};
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// Why a file is no .npy that can be used.
+/// The reason why a .npy file cannot be read.
 ///
 /// ```
 /// use codiag::Error;
@@ -33,31 +33,31 @@ type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// It does not begin as a .npy does.
+    /// It does not begin like a .npy file.
     #[error("this is not a .npy file")]
     NotNpy,
     /// It ends before its first number.
     #[error("the .npy file ends within its header")]
     HeaderTruncated,
-    /// Its header cannot be understood.
+    /// Its header cannot be parsed.
     #[error("the .npy header is damaged")]
     HeaderDamaged,
     /// It is an array of records.
     #[error("this is an array of records, not of numbers")]
     Records,
-    /// Its numbers are complex, where real ones are needed.
+    /// Its numbers are complex, but real ones are needed.
     #[error("the numbers are complex ({name}), where real ones are needed")]
     Complex {
         /// NumPy's name for them.
         name: String,
     },
-    /// Its numbers are of a type that is not known.
+    /// Its numbers are of an unknown type.
     #[error("numbers of type {name} cannot be read: save them as float64")]
     UnknownNumbers {
         /// NumPy's name for them.
         name: String,
     },
-    /// It is in Fortran order, in which no matrix is in one place.
+    /// It is in Fortran order, in which matrices are not contiguous.
     #[error(
         "the array is in Fortran order, in which no matrix is in one place: save it in C order, by \
          numpy.save(file, numpy.ascontiguousarray(C)), or solve it in memory"
@@ -86,15 +86,15 @@ pub enum NpyError {
     Truncated {
         /// Its shape.
         shape: Vec<usize>,
-        /// How many numbers are there.
+        /// Number of numbers in the file.
         there: usize,
     },
 }
 
-/// The longest header that is taken for one; NumPy's own are about a hundred bytes.
-const LONGEST_HEADER: usize = 1 << 20;
+/// Largest length of a header in bytes; NumPy's own are about a hundred.
+const MAX_HEADER_BYTES: usize = 1 << 20;
 
-/// What the header of a .npy says.
+/// The header of a .npy file.
 ///
 /// ```
 /// use codiag::npy::Header;
@@ -116,7 +116,7 @@ const LONGEST_HEADER: usize = 1 << 20;
 pub struct Header {
     /// The shape of the array.
     pub shape: Vec<usize>,
-    /// Whether the first index runs fastest.
+    /// Whether the array is in Fortran order.
     pub fortran_order: bool,
     /// What the numbers are.
     pub numbers: Numbers,
@@ -126,7 +126,7 @@ impl Header {
     /// Reads a header, and leaves the reader at the first number.
     ///
     /// # Errors
-    /// If there is none, or it is damaged, or its numbers are of no known type.
+    /// If there is none, it is damaged, or its numbers are of an unknown type.
     pub fn read(reader: &mut dyn Read) -> Result<Self> {
         let cut = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Error::Npy(NpyError::HeaderTruncated),
@@ -141,7 +141,7 @@ impl Header {
         let digits = if start[6] == 1 { 2 } else { 4 };
         reader.read_exact(&mut length[..digits]).map_err(cut)?;
         let length = u32::from_le_bytes(length) as usize;
-        if length > LONGEST_HEADER {
+        if length > MAX_HEADER_BYTES {
             return Err(Error::Npy(NpyError::HeaderDamaged));
         }
         let mut text = vec![0; length];
@@ -197,7 +197,7 @@ impl Header {
         }
     }
 
-    /// How many numbers the shape asks for.
+    /// The number of entries of the array.
     ///
     /// # Errors
     /// If that is more than a computer can address.
@@ -212,10 +212,10 @@ impl Header {
             })
     }
 
-    /// How many bytes the shape asks for.
+    /// The size of the array in bytes.
     ///
     /// # Errors
-    /// As [`count`](Self::count).
+    /// Those of [`count`](Self::count).
     pub fn bytes(&self) -> Result<u64> {
         Ok(self.count()? as u64 * self.numbers.width() as u64)
     }
@@ -233,7 +233,7 @@ impl Header {
         self.read_scalars(reader, count, done)
     }
 
-    /// The same as complex numbers, which they may but need not be.
+    /// Reads `count` real or complex numbers as complex ones; `done` have been read before.
     ///
     /// # Errors
     /// If the file ends before.
@@ -246,7 +246,7 @@ impl Header {
         self.read_scalars(reader, count, done)
     }
 
-    /// The same as numbers of any type that can hold them.
+    /// Reads `count` numbers of any type that can hold them; `done` have been read before.
     ///
     /// # Errors
     /// If the file ends before, or if they are complex and the type is not.

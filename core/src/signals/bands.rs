@@ -1,12 +1,18 @@
-//! Frequency bands.
+//! Spectra by Welch's method: frequency bands, and transforms of overlapping, tapered windows.
 
+use std::fmt::Display;
 use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
 
-use super::segments::usable_spans;
-use super::{Cut, Piece, Segments, Window};
-use crate::Error;
+use realfft::num_complex::Complex;
+use realfft::{RealFftPlanner, RealToComplex};
+
+use super::segments::{step, usable_spans};
+use super::{Cut, Piece, Segments, invalid};
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
+use crate::{Error, linalg};
 
 /// Frequency bands, and the windows in which spectra are taken.
 ///
@@ -20,20 +26,19 @@ use crate::setters::setters;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bands {
-    /// Pairs of frequencies in hertz: a band reaches from the first to below the second. Each band
-    /// gives one matrix.
+    /// Pairs of frequencies in hertz, the first included, the second excluded: one matrix each.
     pub bands: Vec<(f64, f64)>,
     /// Samples per second.
     pub rate: f64,
-    /// The length of a window in samples. None stands for the smallest power of two that is at least
-    /// a second, so that frequencies are at most a hertz apart.
+    /// The length of a window in samples. None stands for the smallest power of two of at least one
+    /// second, for a resolution of 1 Hz or better.
     pub window_length: Option<usize>,
     /// The taper.
     pub window: Window,
-    /// The share of a window that the next one has in common with it, from 0 to below 1.
+    /// The fraction of a window that overlaps with the next one, from 0 to below 1.
     pub overlap: f64,
-    /// How the recording is cut, for one matrix per segment and band instead of one per band: time ×
-    /// frequency, for sources that differ in either. No window crosses the border of a segment.
+    /// How the recording is cut, for one matrix per segment and band instead of one per band: for
+    /// sources that differ in time or frequency. No window crosses the border of a segment.
     pub cut: Option<Cut>,
     /// Spans of samples that no window touches, in any order.
     pub exclude: Vec<Range<usize>>,
@@ -45,11 +50,10 @@ setters!(Bands {
     window: Window,
     overlap: f64,
     exclude: Vec<Range<usize>>,
-});
+} optional { window_length: usize, cut: Cut });
 
 impl Bands {
-    /// These bands, of a recording of so many samples per second, in Hann windows that overlap by
-    /// half.
+    /// Bands of a recording of `rate` samples per second, in Hann windows that overlap by half.
     pub fn new(bands: Vec<(f64, f64)>, rate: f64) -> Self {
         Self {
             bands,
@@ -62,7 +66,7 @@ impl Bands {
         }
     }
 
-    /// So many bands of equal width between two frequencies.
+    /// `count` bands of equal width between two frequencies.
     ///
     /// # Panics
     /// If there are more than [`Bands::MAX_BANDS`].
@@ -70,14 +74,7 @@ impl Bands {
         Self::try_even(from, to, count, rate).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`Bands::even`], with an error in place of a panic.
-    ///
-    /// ```
-    /// use codiag::signals::Bands;
-    /// assert_eq!(Bands::try_even(0.0, 40.0, 4, 250.0)?.bands.len(), 4);
-    /// assert!(Bands::try_even(0.0, 40.0, 1_000_000_000, 250.0).is_err());
-    /// # Ok::<(), codiag::Error>(())
-    /// ```
+    /// Like [`Bands::even`], with an error in place of a panic.
     ///
     /// # Errors
     /// If there are more than [`Bands::MAX_BANDS`].
@@ -91,43 +88,27 @@ impl Bands {
         Ok(Self::new(bands.collect(), rate))
     }
 
-    /// More bands of equal width are taken for a mistake.
+    /// The largest number of bands of equal width.
     pub const MAX_BANDS: usize = 1_000_000;
 
-    /// The same with windows of another [length](Self#structfield.window_length).
-    #[must_use]
-    pub fn window_length(mut self, samples: impl Into<Option<usize>>) -> Self {
-        self.window_length = samples.into();
-        self
-    }
-
-    /// The same with other [segments](Self#structfield.cut), or none.
-    #[must_use]
-    pub fn cut(mut self, cut: impl Into<Option<Cut>>) -> Self {
-        self.cut = cut.into();
-        self
-    }
-
-    /// The samples of every segment: one, unless they are asked for.
+    /// The samples of every segment; of the whole recording, if there is no cut.
     pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Piece>, Error> {
         let Some(mut cut) = self.cut else {
             return Ok(vec![usable_spans(samples, &self.exclude)?]);
         };
         if cut == Cut::Auto {
-            // As many windows as give the narrowest band two coefficients per component.
+            // Enough windows for two coefficients per component in the narrowest band.
             let narrowest = self.bins()?.iter().map(Range::len).min().unwrap_or(1);
             let windows = components.div_ceil(narrowest);
             let length = self.length();
-            let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
-            let further = (windows - 1).saturating_mul(step);
+            let further = (windows - 1).saturating_mul(step(length, self.overlap));
             cut = Cut::Length(length.saturating_add(further).min(samples));
         }
-        let segments = Segments::default().cut(cut).rate(self.rate);
-        segments
-            .exclude(self.exclude.clone())
-            .pieces(samples, components)
+        let segments = Segments::default().cut(cut).exclude(self.exclude.clone());
+        segments.rate(self.rate).pieces(samples, components)
     }
 
+    /// The length of a window.
     pub(super) fn length(&self) -> usize {
         let second = self.rate.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
         self.window_length.unwrap_or(second.next_power_of_two())
@@ -135,33 +116,21 @@ impl Bands {
 
     /// The frequencies of each band, as multiples of rate / length.
     pub(super) fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
-        let refused = |setting, expected, value: String| {
-            Err(Error::setting(setting, Expected::Words(expected), value))
-        };
+        let refused =
+            |setting, expected, value: &dyn Display| Err(invalid(setting, expected, value));
         if !(self.rate.is_finite() && self.rate > 0.0) {
-            return refused(
-                Setting::Rate,
-                "a positive number of samples per second",
-                self.rate.to_string(),
-            );
+            let expected = "a positive number of samples per second";
+            return refused(Setting::Rate, expected, &self.rate);
         }
         if !(0.0..1.0).contains(&self.overlap) {
-            return refused(
-                Setting::Overlap,
-                "at least 0 and below 1",
-                self.overlap.to_string(),
-            );
+            return refused(Setting::Overlap, "at least 0 and below 1", &self.overlap);
         }
         if self.bands.is_empty() {
-            return refused(
-                Setting::Bands,
-                "at least one pair of frequencies",
-                "none".to_owned(),
-            );
+            return refused(Setting::Bands, "at least one pair of frequencies", &"none");
         }
         let length = self.length();
         if length == 0 {
-            return refused(Setting::WindowLength, "at least 1", "0".to_owned());
+            return refused(Setting::WindowLength, "at least 1", &0);
         }
         let (resolution, half) = (self.rate / length as f64, 0.5 * self.rate);
         let mut bins = Vec::new();
@@ -169,19 +138,190 @@ impl Bands {
             let value = || format!("{low}-{high} Hz at {} samples per second", self.rate);
             if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
                 let expected = "pairs of rising frequencies up to half the rate";
-                return refused(Setting::Bands, expected, value());
+                return refused(Setting::Bands, expected, &value());
             }
-            // An edge that is a frequency belongs to the band above it, whatever rounding did to it.
+            // An edge at a frequency belongs to the band above it, in spite of rounding.
             let first = (low / resolution - 1e-9).ceil().max(0.0) as usize;
             let end = (high / resolution - 1e-9).ceil() as usize;
             let last = if high >= half { length / 2 + 1 } else { end };
             if first >= last {
                 let value = format!("{}, in windows of {length}", value());
                 let expected = "as wide as frequencies are apart, the rate divided by the length of the windows";
-                return refused(Setting::Bands, expected, value);
+                return refused(Setting::Bands, expected, &value);
             }
             bins.push(first..last);
         }
         Ok(bins)
+    }
+}
+
+/// The taper of a window.
+///
+/// ```
+/// use codiag::signals::Window;
+/// assert_eq!("hann".parse(), Ok(Window::Hann));
+/// assert_eq!(Window::ALL.map(Window::name), ["hann", "hamming", "rectangular"]);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Window {
+    /// ½ − ½ cos(2πt/N): little leakage from strong frequencies into others.
+    #[default]
+    Hann,
+    /// 0.54 − 0.46 cos(2πt/N).
+    Hamming,
+    /// No taper.
+    Rectangular,
+}
+
+impl Window {
+    /// All windows.
+    pub const ALL: [Self; 3] = [Self::Hann, Self::Hamming, Self::Rectangular];
+
+    /// The name used in Python and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hann => "hann",
+            Self::Hamming => "hamming",
+            Self::Rectangular => "rectangular",
+        }
+    }
+
+    fn taper(self, length: usize) -> Vec<f64> {
+        let angle = |t: usize| std::f64::consts::TAU * t as f64 / length as f64;
+        (0..length)
+            .map(|t| match self {
+                Self::Hann => 0.5 - 0.5 * angle(t).cos(),
+                Self::Hamming => 0.54 - 0.46 * angle(t).cos(),
+                Self::Rectangular => 1.0,
+            })
+            .collect()
+    }
+}
+
+impl FromStr for Window {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|window| window.name() == name);
+        found.ok_or_else(|| {
+            let expected = Expected::OneOf(&["hann", "hamming", "rectangular"]);
+            Error::setting(Setting::Window, expected, format!("{name:?}"))
+        })
+    }
+}
+
+/// Windows of one length: their taper, and the plan of their transforms.
+pub(super) struct Welch {
+    pub length: usize,
+    pub step: usize,
+    taper: Vec<f64>,
+    /// √(2 / (N Σ w²)), with which the squares of all coefficients sum to the power. Divided by √2
+    /// for the frequencies without a negative counterpart.
+    factor: f64,
+    fft: Arc<dyn RealToComplex<f64>>,
+    center: bool,
+}
+
+/// Memory for the transforms of one thread.
+pub(super) struct Scratch {
+    time: Vec<f64>,
+    pub frequency: Vec<Complex<f64>>,
+    rest: Vec<Complex<f64>>,
+}
+
+impl Welch {
+    pub fn new(length: usize, window: Window, overlap: f64, center: bool) -> Self {
+        let taper = window.taper(length);
+        let energy: f64 = taper.iter().map(|w| w * w).sum();
+        Self {
+            length,
+            step: step(length, overlap),
+            factor: (2.0 / (length as f64 * energy)).sqrt(),
+            taper,
+            fft: RealFftPlanner::new().plan_fft_forward(length),
+            center,
+        }
+    }
+
+    pub fn scratch(&self) -> Scratch {
+        Scratch {
+            time: self.fft.make_input_vec(),
+            frequency: self.fft.make_output_vec(),
+            rest: self.fft.make_scratch_vec(),
+        }
+    }
+
+    /// Where windows start within a span.
+    pub fn starts(&self, span: &Range<usize>) -> impl Iterator<Item = usize> + use<> {
+        let end = (span.end + 1).saturating_sub(self.length);
+        (span.start..end.max(span.start)).step_by(self.step)
+    }
+
+    /// The coefficients of one window: |·|² is the power at a frequency and its negative.
+    pub fn transform(&self, samples: &[f64], scratch: &mut Scratch) {
+        let mean = if self.center {
+            linalg::sum(samples) / samples.len() as f64
+        } else {
+            0.0
+        };
+        let windowed = samples.iter().zip(&self.taper).map(|(x, w)| (x - mean) * w);
+        let places = scratch.time.iter_mut().zip(windowed);
+        places.for_each(|(t, x)| *t = x);
+        let Scratch {
+            time,
+            frequency,
+            rest,
+        } = scratch;
+        // The lengths are those of the plan, so the transform cannot fail.
+        let _ = self.fft.process_with_scratch(time, frequency, rest);
+        frequency.iter_mut().for_each(|x| *x *= self.factor);
+        let unpaired = std::f64::consts::FRAC_1_SQRT_2;
+        frequency[0] *= unpaired;
+        if self.length.is_multiple_of(2) {
+            frequency[self.length / 2] *= unpaired;
+        }
+    }
+}
+
+/// The power spectral density of a signal, from [`spectrum`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Spectrum {
+    /// Hertz.
+    pub frequencies: Vec<f64>,
+    /// The power at each frequency, per hertz.
+    pub density: Vec<f64>,
+}
+
+/// The spectrum of one signal by Welch's method: Hann windows of `window_length` samples (or of
+/// all, if there are fewer), which overlap by half, each minus its mean.
+///
+/// ```
+/// // 10 Hz at 100 samples per second.
+/// let tone: Vec<f64> = (0..1000).map(|t| (0.6283185307179586 * t as f64).sin()).collect();
+/// let spectrum = codiag::signals::spectrum(&tone, 100.0, 200);
+/// let peak = (0..101).max_by(|a, b| spectrum.density[*a].total_cmp(&spectrum.density[*b])).unwrap();
+/// assert_eq!(spectrum.frequencies[peak], 10.0);
+/// ```
+///
+/// # Panics
+/// If there are no samples.
+pub fn spectrum(signal: &[f64], rate: f64, window_length: usize) -> Spectrum {
+    let length = window_length.clamp(1, signal.len());
+    let welch = Welch::new(length, Window::Hann, 0.5, true);
+    let mut scratch = welch.scratch();
+    let mut density = vec![0.0; length / 2 + 1];
+    let starts: Vec<usize> = welch.starts(&(0..signal.len())).collect();
+    let resolution = rate / length as f64;
+    for start in &starts {
+        welch.transform(&signal[*start..start + length], &mut scratch);
+        for (sum, x) in density.iter_mut().zip(&scratch.frequency) {
+            *sum += x.norm_sqr() / (resolution * starts.len() as f64);
+        }
+    }
+    Spectrum {
+        frequencies: (0..density.len()).map(|k| k as f64 * resolution).collect(),
+        density,
     }
 }

@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::estimation::{fourth_powers, mirror};
-use super::reader::{Buffers, Coordinates, Reader};
-use super::welch::Welch;
-use super::{Bands, CovarianceOptions, Covariances, Piece, Recording, Shrinkage};
-use crate::error::{Expected, MemoryRemedy, Portion, Setting};
+use super::bands::Welch;
+use super::covariance::fourth_powers;
+use super::reader::{Buffers, Coordinates, Reader, mirror};
+use super::{Bands, CovarianceOptions, Covariances, Piece, Recording, Shrinkage, invalid};
+use crate::error::{MemoryRemedy, Portion, Setting};
 use crate::linalg::{self, Matrix, Scalar, c64, scalars};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, the mean over
-/// all windows, scaled such that the diagonal is each channel's power in the band. The cospectra of
-/// bands that cover all frequencies sum to the covariance of the tapered windows. With
+/// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, averaged over
+/// all windows and scaled such that the diagonal is each channel's power in the band. The cospectra
+/// of bands that cover all frequencies sum to the covariance of the tapered windows. With
 /// [segments](Bands#structfield.cut) there is one for each segment and band, segment after segment.
 ///
 /// ```
@@ -28,7 +28,7 @@ use crate::{Error, Memory};
 /// ```
 ///
 /// # Errors
-/// If a band holds no frequency or too few, no window fits into the recording, a sample is not
+/// If a band contains no frequency or too few, no window fits into the recording, a sample is not
 /// finite, or an option is out of its range.
 pub fn cospectra(
     recording: &dyn Recording,
@@ -38,15 +38,15 @@ pub fn cospectra(
     spectra(recording, bands, options)
 }
 
-/// The cross-spectrum of each band: Σ_f x̂_f x̂_fᴴ over its frequencies, Hermitian, the mean over all
-/// windows, scaled such that the diagonal is each channel's power in the band. Its real part is the
-/// [cospectrum](cospectra); its imaginary part tells what reaches one channel later than another: a
-/// delay by τ is a phase of −2πfτ.
+/// The cross-spectrum of each band: the Hermitian matrix Σ_f x̂_f x̂_fᴴ over its frequencies,
+/// averaged over all windows and scaled such that the diagonal is each channel's power in the band.
+/// Its real part is the [cospectrum](cospectra); its imaginary part shows delays between channels:
+/// a delay by τ is a phase of −2πfτ.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, View, cross_spectra};
 ///
-/// // The second sensor hears at 25 Hz what the first does, a quarter of a period later.
+/// // The second sensor receives a tone of 25 Hz a quarter of a period after the first.
 /// let angle = |t: i32| std::f64::consts::TAU * 25.0 * f64::from(t) / 200.0;
 /// let wave = |delay: i32| (0..400).map(move |t| angle(t - delay).cos());
 /// let data: Vec<f64> = wave(0).chain(wave(2)).collect();
@@ -59,7 +59,7 @@ pub fn cospectra(
 /// ```
 ///
 /// # Errors
-/// As [`cospectra`].
+/// Those of [`cospectra`].
 pub fn cross_spectra(
     recording: &dyn Recording,
     bands: &Bands,
@@ -68,7 +68,7 @@ pub fn cross_spectra(
     spectra(recording, bands, options)
 }
 
-/// Complex numbers keep the imaginary parts, real ones do not.
+/// Cospectra for real T, cross-spectra for complex T.
 fn spectra<T: Scalar>(
     recording: &dyn Recording,
     bands: &Bands,
@@ -88,21 +88,15 @@ fn spectra<T: Scalar>(
     estimator.estimate(options.shrinkage)
 }
 
-/// Estimates spectra by Welch's method: cospectra in real numbers, cross-spectra in complex ones.
+/// Estimates cospectra (real T) and cross-spectra (complex T) by Welch's method.
 pub(super) struct SpectraEstimator<'a> {
     pub reader: Reader<'a>,
     bands: &'a Bands,
     bins: Vec<Range<usize>>,
     welch: Welch,
-    segments: Vec<Windows>,
+    /// The first samples of the windows of each segment, one list for each span without a gap.
+    segments: Vec<Vec<Vec<usize>>>,
     workers: Workers,
-}
-
-/// The windows of a segment.
-struct Windows {
-    /// Where they start: one list for each span without a gap.
-    starts: Vec<Vec<usize>>,
-    count: usize,
 }
 
 impl<'a> SpectraEstimator<'a> {
@@ -116,27 +110,17 @@ impl<'a> SpectraEstimator<'a> {
         let bins = bands.bins()?;
         check_length(bands.length(), pieces)?;
         let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
-        let segments: Vec<Windows> = pieces
-            .iter()
-            .map(|spans| {
-                let starts = spans.iter().map(|span| welch.starts(span).collect());
-                let starts: Vec<Vec<usize>> = starts.collect();
-                let count = starts.iter().map(Vec::len).sum();
-                Windows { starts, count }
-            })
-            .collect();
-        let windows: usize = segments.iter().map(|own| own.count).sum();
-        let (p, columns) = (
-            recording.channels(),
-            2 * bins.iter().map(Range::len).sum::<usize>(),
-        );
+        let starts = |spans: &Piece| -> Vec<Vec<usize>> {
+            let starts = spans.iter().map(|span| welch.starts(span).collect());
+            starts.collect()
+        };
+        let segments: Vec<_> = pieces.iter().map(starts).collect();
+        let windows: usize = segments.iter().flatten().map(Vec::len).sum();
+        let columns = 2 * bins.iter().map(Range::len).sum::<usize>();
+        let p = recording.channels();
         let work = (windows * p).saturating_mul(p * columns / 2 + welch.length * 20);
         Ok(Self {
-            reader: Reader {
-                recording,
-                coordinates: Coordinates::Channels,
-                center: false,
-            },
+            reader: Reader::new(recording, false),
             workers: Workers::for_work(options.threads, work),
             bands,
             bins,
@@ -145,7 +129,13 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// Whether every band has the Fourier coefficients it needs to be positive definite.
+    /// The number of windows of each segment.
+    fn windows(&self) -> impl Iterator<Item = usize> {
+        let segments = self.segments.iter();
+        segments.map(|starts| starts.iter().map(Vec::len).sum())
+    }
+
+    /// Fails if a band has fewer Fourier coefficients than it needs to be positive definite.
     pub fn check_samples<T: Scalar>(
         &self,
         dimension: usize,
@@ -154,15 +144,12 @@ impl<'a> SpectraEstimator<'a> {
         if !shrinkage.is_none() {
             return Ok(());
         }
-        for (bins, (low, high)) in self.bins.iter().zip(&self.bands.bands) {
-            let windows = self.segments.iter().map(|own| own.count).min().unwrap_or(0);
+        let windows = self.windows().min().unwrap_or(0);
+        for (bins, &(low, high)) in self.bins.iter().zip(&self.bands.bands) {
             let coefficients = windows * columns::<T>(bins, self.welch.length);
             if coefficients < dimension {
                 return Err(Error::TooFewSamples {
-                    portion: Portion::Band {
-                        low: *low,
-                        high: *high,
-                    },
+                    portion: Portion::Band { low, high },
                     samples: coefficients,
                     dimension,
                     needed: dimension,
@@ -176,14 +163,13 @@ impl<'a> SpectraEstimator<'a> {
     pub fn estimate<T: Scalar>(&self, shrinkage: Shrinkage) -> Result<Covariances<T>, Error> {
         let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
-        let of_matrix = self
-            .segments
-            .iter()
-            .flat_map(|own| self.bins.iter().map(|bins| (own.count, bins)));
+        let of_segment = |windows| self.bins.iter().map(move |bins| (windows, bins));
+        let of_matrix = self.windows().flat_map(of_segment);
         let matrices = data.chunks_exact_mut(p * p).zip(of_matrix.zip(fourths));
         let shrinkages = matrices.map(|(matrix, ((windows, bins), fourth))| {
-            // A spectrum is the mean of m x̂ x̂ᴴ over the windows and its m columns x̂, one per frequency,
-            // or two if the real and imaginary parts are columns of their own: √m x̂ are its samples.
+            // A spectrum is the mean of m x̂ x̂ᴴ over the windows and their m columns x̂, so that
+            // √m x̂ are its samples: one column per frequency, or two if real and imaginary parts
+            // are apart.
             let width = 2 * bins.len() / T::PLANES;
             let samples = windows * width;
             shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
@@ -196,30 +182,22 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// Takes the windows in so many groups, each of which follow each other, for segments of their own; returns how
-    /// many windows each of them has.
+    /// Replaces the segments by groups of consecutive windows; returns the sizes of the groups.
     pub fn regroup(&mut self, groups: usize) -> Vec<usize> {
-        let all: Vec<(usize, usize)> = self
-            .segments
-            .iter()
-            .flat_map(|own| own.starts.iter())
-            .enumerate()
+        let spans = self.segments.iter().flatten().enumerate();
+        let all: Vec<(usize, usize)> = spans
             .flat_map(|(span, starts)| starts.iter().map(move |start| (span, *start)))
             .collect();
         let groups = groups.clamp(1, all.len());
         let group = |k: usize| {
             let own = &all[k * all.len() / groups..(k + 1) * all.len() / groups];
-            // Those of one span are read together.
-            let starts = own.chunk_by(|x, y| x.0 == y.0);
-            Windows {
-                starts: starts
-                    .map(|own| own.iter().map(|(_, start)| *start).collect())
-                    .collect(),
-                count: own.len(),
-            }
+            // The windows of one span are read together.
+            let spans = own.chunk_by(|x, y| x.0 == y.0);
+            let starts = spans.map(|own| own.iter().map(|(_, start)| *start).collect());
+            starts.collect()
         };
         self.segments = (0..groups).map(group).collect();
-        self.segments.iter().map(|own| own.count).collect()
+        self.windows().collect()
     }
 
     /// The mean of all spectra.
@@ -228,8 +206,8 @@ impl<'a> SpectraEstimator<'a> {
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The spectra of all bands, segment after segment or, `merged`, their mean; and Σ ‖x̂‖⁴ of each if
-    /// `fourth` is set.
+    /// The spectra of all bands, segment after segment, or their mean if `merged`; and Σ ‖x̂‖⁴ of
+    /// each if `fourth`.
     fn sum<T: Scalar>(&self, merged: bool, fourth: bool) -> Result<(Vec<T>, Vec<f64>), Error> {
         let p = self.reader.dimension();
         // A coefficient is one complex column, or two real ones.
@@ -237,23 +215,28 @@ impl<'a> SpectraEstimator<'a> {
         let widths: Vec<usize> = self.bins.iter().map(|bins| each * bins.len()).collect();
         let width: usize = widths.iter().sum();
         let matrices = self.segments.len() * self.bins.len();
-        self.check_memory::<T>(if merged { 1 } else { matrices }, width)?;
-        let bands = if merged { 1 } else { self.bins.len() };
-        let mut sums = vec![T::ZERO; if merged { 1 } else { matrices } * p * p];
-        let mut fourths = vec![0.0; if merged { 1 } else { matrices }];
+        let (outputs, bands) = if merged {
+            (1, 1)
+        } else {
+            (matrices, self.bins.len())
+        };
+        self.check_memory::<T>(outputs, width)?;
+        let mut sums = vec![T::ZERO; outputs * p * p];
+        let mut fourths = vec![0.0; outputs];
         let (mut buffers, mut coefficients) = (Buffers::default(), Vec::new());
-        let batches = self.segments.iter().enumerate().flat_map(|(number, own)| {
-            let batches = own.starts.iter().flat_map(|s| s.chunks(self.batch()));
-            batches.map(move |starts| (number, own.count, starts))
+        let segments = self.segments.iter().zip(self.windows()).enumerate();
+        let batches = segments.flat_map(|(segment, (starts, windows))| {
+            let batches = starts.iter().flat_map(|s| s.chunks(self.batch()));
+            batches.map(move |starts| (segment, windows, starts))
         });
-        for (number, windows, starts) in batches {
+        for (segment, windows, starts) in batches {
             let (first_matrix, factor) = if merged {
                 (0, 1.0 / (windows * matrices) as f64)
             } else {
-                (number * bands, 1.0 / windows as f64)
+                (segment * bands, 1.0 / windows as f64)
             };
-            let (count, first) = (starts.len(), starts[0]);
-            let span = first..starts[count - 1] + self.welch.length;
+            let count = starts.len();
+            let span = starts[0]..starts[count - 1] + self.welch.length;
             let x = self.reader.read_span(&span, None, &mut buffers)?;
             coefficients.resize(p * T::PLANES * width * count, 0.0);
             let mut rows: Vec<(&[f64], &mut [f64])> = x
@@ -284,17 +267,16 @@ impl<'a> SpectraEstimator<'a> {
         }
         for sum in sums.chunks_exact_mut(p * p) {
             mirror(sum, p);
-            // Products and sums of both parts leave rounding there.
+            // The imaginary parts of the diagonal are rounding errors.
             (0..p).for_each(|a| sum[a * p + a] = T::from_real(sum[a * p + a].real()));
         }
         Ok((sums, fourths))
     }
 
-    /// Fails if that number of matrices, and the coefficients of the windows that are transformed at once, do not fit into memory.
+    /// Fails if this number of matrices and the coefficients of one batch do not fit into memory.
     fn check_memory<T: Scalar>(&self, matrices: usize, width: usize) -> Result<(), Error> {
         let p = self.reader.dimension();
-        let windows = self.segments.iter().map(|own| own.count).max();
-        let at_once = self.batch().min(windows.unwrap_or(0));
+        let at_once = self.batch().min(self.windows().max().unwrap_or(0));
         let coefficients = Memory::of_numbers(&[p, T::PLANES, width, at_once]);
         let memory =
             |count: usize| coefficients.plus(Memory::of_numbers(&[T::PLANES, count, p, p]));
@@ -308,14 +290,14 @@ impl<'a> SpectraEstimator<'a> {
         )
     }
 
-    /// How many windows are transformed at once: about eight megabytes.
+    /// Number of windows that are transformed at once: about eight megabytes.
     fn batch(&self) -> usize {
         let samples = (1 << 20) / self.reader.recording.channels();
         (samples.saturating_sub(self.welch.length) / self.welch.step).clamp(1, 64)
     }
 
-    /// The coefficients of some windows of one channel: those of the first band, window after
-    /// window, then those of the next.
+    /// Writes the coefficients of some windows of one channel: band after band, and within a band
+    /// window after window.
     fn transform(&self, samples: &[f64], starts: &[usize], out: &mut [f64]) {
         let mut scratch = self.welch.scratch();
         for (w, start) in starts.iter().enumerate() {
@@ -325,12 +307,9 @@ impl<'a> SpectraEstimator<'a> {
             for bins in &self.bins {
                 let width = 2 * bins.len();
                 let own = &mut out[at + w * width..][..width];
-                for (out, x) in own
-                    .chunks_exact_mut(2)
-                    .zip(&scratch.frequency[bins.clone()])
-                {
-                    out[0] = x.re;
-                    out[1] = x.im;
+                let frequencies = &scratch.frequency[bins.clone()];
+                for (out, x) in own.chunks_exact_mut(2).zip(frequencies) {
+                    (out[0], out[1]) = (x.re, x.im);
                 }
                 at += width * starts.len();
             }
@@ -338,30 +317,30 @@ impl<'a> SpectraEstimator<'a> {
     }
 }
 
-/// Fails if a window is longer than all spans of a segment, or its transform does not fit into memory.
+/// Fails if a window does not fit into a span of every segment, or its transform into memory.
 fn check_length(length: usize, pieces: &[Piece]) -> Result<(), Error> {
-    // The taper, a window, its transform, and what transforms of any length need besides.
-    const NUMBERS: usize = 16;
+    // The taper, a window, its transform, and the scratch of a transform of any length.
+    const NUMBERS_PER_SAMPLE: usize = 16;
     for spans in pieces {
         let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
         if longest < length {
-            let expected = Expected::Words(if pieces.len() > 1 {
+            let expected = if pieces.len() > 1 {
                 "at most the samples of a segment"
             } else {
                 "at most the samples of the longest span"
-            });
+            };
             let value = format!("{length} for {longest} samples");
-            return Err(Error::setting(Setting::WindowLength, expected, value));
+            return Err(invalid(Setting::WindowLength, expected, value));
         }
     }
-    let memory = |length: usize| Memory::of_numbers(&[NUMBERS, length]);
+    let memory = |length: usize| Memory::of_numbers(&[NUMBERS_PER_SAMPLE, length]);
     memory(length).check(
         || format!("a window of {length} samples"),
         |available| MemoryRemedy::largest(Setting::WindowLength, length, available, memory),
     )
 }
 
-/// The columns of a window in a band that are not zero by themselves: each adds one to the rank.
+/// The number of columns of a window in a band that do not vanish: each adds one to the rank.
 fn columns<T: Scalar>(bins: &Range<usize>, length: usize) -> usize {
     if T::PLANES == 2 {
         return bins.len();

@@ -1,76 +1,15 @@
-//! Covariances of segments and of epochs.
+//! Covariances of segments, epochs and classes.
 
-use super::estimation::{
-    MATRICES_PER_JOB, PortionOf, Workspace, check_samples, estimate, mean_powers, workers,
-};
-use super::reader::{Coordinates, Reader};
-use super::{Epochs, Piece, Recording, Scale, Segments, Shrinkage};
-use crate::error::{Expected, MemoryRemedy, Portion, Setting};
-use crate::linalg::Scalar;
-use crate::setters::setters;
+use super::options::{CovarianceOptions, Shrinkage};
+use super::reader::{Buffers, Coordinates, Reader, add_powers, mirror, sum_symmetric};
+use super::{Epochs, Piece, Recording, Segments, invalid};
+use crate::error::{MemoryRemedy, Portion, Setting};
+use crate::linalg::{self, Matrix, Scalar};
+use crate::threads::Workers;
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
-/// How covariances are estimated.
-///
-/// ```
-/// use codiag::signals::{CovarianceOptions, Scale, Shrinkage};
-/// let options = CovarianceOptions::default().scale(Scale::UnitRms).shrinkage(Shrinkage::Oas);
-/// assert!(options.center);
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CovarianceOptions {
-    /// Whether each channel's mean over a segment or epoch is subtracted.
-    pub center: bool,
-    /// The unit in which each channel counts.
-    pub scale: Scale,
-    /// How far each covariance is drawn towards a multiple of the identity.
-    pub shrinkage: Shrinkage,
-    /// How many threads work; as many as pay if None. The numbers do not depend on it.
-    pub threads: Option<usize>,
-}
-
-impl Default for CovarianceOptions {
-    fn default() -> Self {
-        Self {
-            center: true,
-            scale: Scale::Unchanged,
-            shrinkage: Shrinkage::default(),
-            threads: None,
-        }
-    }
-}
-
-setters!(CovarianceOptions {
-    center: bool,
-    scale: Scale,
-    shrinkage: Shrinkage,
-});
-
-impl CovarianceOptions {
-    /// The same with another number of [`threads`](Self#structfield.threads), or as many as pay for
-    /// None.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-}
-
-/// Matrices made from signals, before they are a checked [`MatrixSet`]; those of
-/// [`cross_spectra`](super::cross_spectra) are complex.
-///
-/// ```
-/// use codiag::SetOptions;
-/// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances};
-///
-/// let data = [1.0, -1.0, 2.0, 0.0, 0.0, 3.0, 1.0, 1.0]; // two epochs of one channel
-/// let epochs = Epochs::new(&data, 2, 1, 4)?;
-/// let covariances = epoch_covariances(&epochs, None, &CovarianceOptions::default())?;
-/// assert_eq!(covariances.data, [1.25, 1.1875]);
-/// assert_eq!(covariances.set(&SetOptions::default())?.len(), 2);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// Matrices estimated from signals, before they are a checked [`MatrixSet`]: real ones, or complex
+/// ones from [`cross_spectra`](super::cross_spectra).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Covariances<T = f64> {
@@ -88,13 +27,24 @@ impl<T: Scalar> Covariances<T> {
     /// The set, to be diagonalized.
     ///
     /// # Errors
-    /// If a matrix is not positive definite, or the options are not as they should be.
+    /// If a matrix is not positive definite, or an option is out of its range.
     pub fn set(&self, options: &SetOptions) -> Result<MatrixSet<T>, Error> {
         MatrixSet::with_options(&self.data, self.n, self.p, options)
     }
+
+    /// Matrices of size p without shrinkage.
+    pub(super) fn without_shrinkage(data: Vec<T>, p: usize) -> Self {
+        let n = data.len() / (p * p).max(1);
+        Self {
+            data,
+            n,
+            p,
+            shrinkages: vec![0.0; n],
+        }
+    }
 }
 
-/// One covariance Σ_t x_t x_tᵀ / L for each segment of L samples.
+/// The covariance Σ_t x_t x_tᵀ / L of each segment of L samples.
 ///
 /// ```
 /// use codiag::SetOptions;
@@ -118,12 +68,11 @@ pub fn segment_covariances(
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     let pieces = segments.pieces(recording.samples(), recording.channels())?;
-    let matrices: Vec<Vec<Piece>> = pieces.into_iter().map(|piece| vec![piece]).collect();
-    covariances(recording, &matrices, Portion::Segment, options)
+    covariances(recording, one_each(pieces), Portion::Segment, options)
 }
 
-/// One covariance for each epoch, or, with labels, one for each class: that of all its epochs, each
-/// centred by itself. Labels are numbers from 0 on; matrix k is that of class k.
+/// The covariance of each epoch or, with labels, of all epochs of each class, every epoch centered
+/// by its own mean. Labels are numbers from 0 on; matrix k is that of class k.
 ///
 /// ```
 /// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances, simulate};
@@ -138,15 +87,55 @@ pub fn segment_covariances(
 /// ```
 ///
 /// # Errors
-/// If an epoch or class has fewer samples than a covariance needs, a sample is not finite, there is
-/// not one label per epoch, or a class has no epochs.
+/// If an epoch or class has fewer samples than a covariance needs, a sample is not finite, the
+/// number of labels differs from that of the epochs, or a class has no epochs.
 pub fn epoch_covariances(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     let (matrices, portion) = epoch_pieces(epochs, labels)?;
-    covariances(epochs, &matrices, portion, options)
+    covariances(epochs, matrices, portion, options)
+}
+
+fn covariances(
+    recording: &dyn Recording,
+    matrices: Vec<Vec<Piece>>,
+    portion: PortionOf,
+    options: &CovarianceOptions,
+) -> Result<Covariances, Error> {
+    let (n, p) = (matrices.len(), recording.channels());
+    let mut estimator = CovarianceEstimator::new(recording, matrices, portion, options)?;
+    estimator.check_samples(p)?;
+    check_memory(n, p, portion)?;
+    if let Some(factors) = options.scale.factors(p, || estimator.mean_powers())? {
+        estimator.reader.coordinates = Coordinates::Scaled(factors);
+    }
+    let mut data = vec![0.0; n * p * p];
+    let shrinkages = estimator.estimate(&estimator.matrices, &mut data)?;
+    Ok(Covariances {
+        data,
+        n,
+        p,
+        shrinkages,
+    })
+}
+
+/// Fails if n covariances do not fit into memory.
+fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
+    let memory = |n: usize| Memory::of_numbers(&[n, p, p]);
+    memory(n).check(
+        || format!("a set of {n} covariances of {p} x {p}"),
+        |available| match portion(0) {
+            Portion::Segment(_) => MemoryRemedy::largest(Setting::Segments, n, available, memory),
+            _ => MemoryRemedy::None,
+        },
+    )
+}
+
+/// One matrix for each piece.
+pub(super) fn one_each(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
+    pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
 /// The pieces of every epoch or class.
@@ -158,12 +147,9 @@ pub(super) fn epoch_pieces(
     let pieces =
         (0..epochs.len()).map(|e| -> Piece { std::iter::once(e * each..(e + 1) * each).collect() });
     let Some(labels) = labels else {
-        return Ok((pieces.map(|piece| vec![piece]).collect(), Portion::Epoch));
+        return Ok((one_each(pieces.collect()), Portion::Epoch));
     };
-    let refused = |expected, value: String| {
-        let expected = Expected::Words(expected);
-        Err(Error::setting(Setting::Labels, expected, value))
-    };
+    let refused = |expected, value: String| Err(invalid(Setting::Labels, expected, value));
     if labels.len() != epochs.len() {
         let value = format!("{} for {} epochs", labels.len(), epochs.len());
         return refused("one per epoch", value);
@@ -179,59 +165,190 @@ pub(super) fn epoch_pieces(
     Ok((matrices, Portion::Class))
 }
 
-/// Fails if that number of matrices does not fit into memory.
-fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
-    let memory = |n: usize| Memory::of_numbers(&[n, p, p]);
-    memory(n).check(
-        || format!("a set of {n} covariances of {p} x {p}"),
-        |available| match portion(0) {
-            Portion::Segment(_) => MemoryRemedy::largest(Setting::Segments, n, available, memory),
-            _ => MemoryRemedy::None,
-        },
-    )
+/// The pieces of all epochs together or, with labels, of every class.
+pub(super) fn epoch_sets(
+    epochs: &Epochs<'_>,
+    labels: Option<&[usize]>,
+) -> Result<Vec<Vec<Piece>>, Error> {
+    let (sets, _) = epoch_pieces(epochs, labels)?;
+    Ok(match labels {
+        Some(_) => sets,
+        None => vec![sets.into_iter().flatten().collect()],
+    })
 }
 
-fn covariances(
-    recording: &dyn Recording,
-    matrices: &[Vec<Piece>],
+/// What the matrix of a given number is estimated from, for error messages.
+pub(super) type PortionOf = fn(usize) -> Portion;
+
+/// Number of samples of some pieces.
+fn count(pieces: &[Piece]) -> usize {
+    pieces.iter().flatten().map(ExactSizeIterator::len).sum()
+}
+
+/// Number of matrices that a thread estimates with the same buffers.
+const MATRICES_PER_JOB: usize = 4;
+
+/// Estimates covariances, one from each list of pieces.
+pub(super) struct CovarianceEstimator<'a> {
+    pub reader: Reader<'a>,
+    pub matrices: Vec<Vec<Piece>>,
     portion: PortionOf,
-    options: &CovarianceOptions,
-) -> Result<Covariances, Error> {
-    let p = recording.channels();
-    options.shrinkage.check()?;
-    check_samples(matrices, portion, p, options.center, options.shrinkage)?;
-    check_memory(matrices.len(), p, portion)?;
-    let workers = workers(matrices, p, options.threads);
-    let mut reader = Reader {
-        recording,
-        coordinates: Coordinates::Channels,
-        center: options.center,
-    };
-    let powers = || mean_powers(&reader, matrices);
-    if let Some(factors) = options.scale.factors(p, powers)? {
-        reader.coordinates = Coordinates::Scaled(factors);
+    shrinkage: Shrinkage,
+    workers: Workers,
+}
+
+impl<'a> CovarianceEstimator<'a> {
+    pub fn new(
+        recording: &'a dyn Recording,
+        matrices: Vec<Vec<Piece>>,
+        portion: PortionOf,
+        options: &CovarianceOptions,
+    ) -> Result<Self, Error> {
+        options.shrinkage.check()?;
+        let samples: usize = matrices.iter().map(|pieces| count(pieces)).sum();
+        let p = recording.channels();
+        Ok(Self {
+            reader: Reader::new(recording, options.center),
+            matrices,
+            portion,
+            shrinkage: options.shrinkage,
+            workers: Workers::for_work(options.threads, samples.saturating_mul(p * p / 2)),
+        })
     }
-    let mut data = vec![0.0; matrices.len() * p * p];
-    let mut jobs: Vec<_> = matrices
-        .chunks(MATRICES_PER_JOB)
-        .zip(data.chunks_mut(MATRICES_PER_JOB * p * p))
-        .map(|(own, out)| (own, out, Ok(Vec::new())))
-        .collect();
-    workers.each(&mut jobs, |(own, out, done)| {
-        let mut workspace = Workspace::default();
-        let places = own.iter().zip(out.chunks_exact_mut(p * p));
-        *done = places
-            .map(|(pieces, out)| estimate(&reader, pieces, options.shrinkage, &mut workspace, out))
+
+    /// Fails if a matrix of this size has fewer samples than it needs to be positive definite.
+    pub fn check_samples(&self, dimension: usize) -> Result<(), Error> {
+        if !self.shrinkage.is_none() {
+            return Ok(());
+        }
+        for (i, pieces) in self.matrices.iter().enumerate() {
+            let means = if self.reader.center { pieces.len() } else { 0 };
+            let (samples, needed) = (count(pieces), dimension + means);
+            if samples < needed {
+                return Err(Error::TooFewSamples {
+                    portion: (self.portion)(i),
+                    samples,
+                    dimension,
+                    needed,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The mean of all covariances, without shrinkage.
+    pub fn mean(&self) -> Result<Matrix, Error> {
+        let (p, n) = (self.reader.dimension(), self.matrices.len() as f64);
+        sum_symmetric(&self.matrices, p, &self.workers, |pieces, buffers, sum| {
+            let factor = 1.0 / (n * count(pieces) as f64);
+            pieces.iter().try_for_each(|piece| {
+                self.reader.for_each_span(piece, buffers, |x, length| {
+                    linalg::add_gram(sum, p, factor, x, length, length);
+                })
+            })
+        })
+    }
+
+    /// The diagonal of the mean.
+    fn mean_powers(&self) -> Result<Vec<f64>, Error> {
+        let mut powers = vec![0.0; self.reader.dimension()];
+        let mut buffers = Buffers::default();
+        for pieces in &self.matrices {
+            let factor = 1.0 / (self.matrices.len() * count(pieces)) as f64;
+            for piece in pieces {
+                self.reader
+                    .for_each_span(piece, &mut buffers, |x, length| {
+                        add_powers(&mut powers, factor, x, length);
+                    })?;
+            }
+        }
+        Ok(powers)
+    }
+
+    /// The set of the covariances in the reader's coordinates, and the amounts of shrinkage. Only a
+    /// batch of full matrices is in memory beside the set.
+    pub fn set(&self, options: &SetOptions) -> Result<(MatrixSet, Vec<f64>), Error> {
+        const BATCH: usize = 32;
+        let p = self.reader.dimension();
+        MatrixSet::<f64>::check_memory(self.matrices.len(), p)?;
+        let mut failed = None;
+        let mut shrinkages = Vec::with_capacity(self.matrices.len());
+        let batches = self.matrices.chunks(BATCH).map_while(|batch| {
+            let mut data = vec![0.0; batch.len() * p * p];
+            match self.estimate(batch, &mut data) {
+                Ok(amounts) => shrinkages.extend(amounts),
+                Err(error) => {
+                    failed = Some(error);
+                    return None;
+                }
+            }
+            let matrices = data.chunks_exact(p * p).map(<[f64]>::to_vec);
+            Some(matrices.collect::<Vec<_>>())
+        });
+        let set = MatrixSet::from_matrices(p, batches.flatten(), options);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok((set?, shrinkages)),
+        }
+    }
+
+    /// Writes some of the covariances, in the reader's coordinates, and returns the amounts of
+    /// their shrinkage.
+    fn estimate(&self, matrices: &[Vec<Piece>], out: &mut [f64]) -> Result<Vec<f64>, Error> {
+        let size = self.reader.dimension().pow(2);
+        let mut jobs: Vec<_> = matrices
+            .chunks(MATRICES_PER_JOB)
+            .zip(out.chunks_mut(MATRICES_PER_JOB * size))
+            .map(|(own, out)| (own, out, Ok(Vec::new())))
             .collect();
-    });
-    let mut shrinkages = Vec::with_capacity(matrices.len());
-    for (_, _, done) in jobs {
-        shrinkages.extend(done?);
+        self.workers.each(&mut jobs, |(own, out, done)| {
+            // The sum stays in the caches from one matrix to the next.
+            let (mut buffers, mut gram) = (Buffers::default(), vec![0.0; size]);
+            let places = own.iter().zip(out.chunks_exact_mut(size));
+            *done = places
+                .map(|(pieces, out)| self.estimate_one(pieces, &mut buffers, &mut gram, out))
+                .collect();
+        });
+        let mut shrinkages = Vec::with_capacity(matrices.len());
+        for (_, _, done) in jobs {
+            shrinkages.extend(done?);
+        }
+        Ok(shrinkages)
     }
-    Ok(Covariances {
-        data,
-        n: matrices.len(),
-        p,
-        shrinkages,
-    })
+
+    fn estimate_one(
+        &self,
+        pieces: &[Piece],
+        buffers: &mut Buffers,
+        gram: &mut [f64],
+        out: &mut [f64],
+    ) -> Result<f64, Error> {
+        let (p, samples) = (self.reader.dimension(), count(pieces));
+        gram.fill(0.0);
+        let mut fourth = 0.0;
+        for piece in pieces {
+            self.reader.for_each_span(piece, buffers, |x, length| {
+                linalg::add_gram(gram, p, 1.0 / samples as f64, x, length, length);
+                if self.shrinkage == Shrinkage::LedoitWolf {
+                    fourth += fourth_powers(x.chunks_exact(length), length);
+                }
+            })?;
+        }
+        out.copy_from_slice(gram);
+        mirror(out, p);
+        Ok(self.shrinkage.apply(out, p, samples, fourth))
+    }
+}
+
+/// Σ_t ‖x_t‖⁴ for the columns x_t of some rows.
+pub(super) fn fourth_powers<'a, T: Scalar>(
+    rows: impl Iterator<Item = &'a [T]>,
+    columns: usize,
+) -> f64 {
+    let mut squares = vec![0.0; columns];
+    for row in rows {
+        let pairs = squares.iter_mut().zip(row);
+        pairs.for_each(|(square, x)| *square += x.norm_sqr());
+    }
+    linalg::dot(&squares, &squares)
 }

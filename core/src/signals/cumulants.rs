@@ -1,11 +1,11 @@
-//! Fourth-order cumulants: how far a recording is from being Gaussian, and in which directions.
+//! Fourth-order cumulants of whitened recordings.
 
+use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
-use super::centered::{Centered, Span, parts};
-use super::lags::epoch_sets;
-use super::principal;
-use super::reader::{Buffers, Coordinates, Reader};
+use super::basis::whiten;
+use super::covariance::epoch_sets;
+use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
 use super::segments::usable_spans;
 use super::{Components, CovarianceOptions, Covariances, Epochs, Piece, Recording};
 use crate::data::needs;
@@ -26,7 +26,7 @@ use crate::{Error, MatrixSet, Memory, SetOptions};
 /// let found = cumulants(&recording, Components::All, &[], &options)?;
 /// assert_eq!((found.matrices.n, found.matrices.p), (6, 3));
 ///
-/// // What `Separation` with `Contrast::Cumulants` does: JADE.
+/// // JADE, as `Separation` with `Contrast::Cumulants`.
 /// let set = found.matrices.set(&SetOptions::default().criterion(Criterion::Frobenius))?;
 /// let rotation = diagonalize(&set, &Settings::default())?.b;
 /// let filters = &rotation * &found.whitener;
@@ -37,18 +37,18 @@ use crate::{Error, MatrixSet, Memory, SetOptions};
 #[non_exhaustive]
 pub struct Cumulants {
     /// r(r+1)/2 matrices Q_ij, j ≤ i, row after row of the lower triangle. With the whitened z,
-    /// Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, times √2 if i ≠ j: together they then
-    /// count as all r² matrices do.
+    /// Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, times √2 if i ≠ j, so that they
+    /// weigh as much as all r² matrices.
     pub matrices: Covariances,
     /// z = W x: principal components of unit variance, one per row.
     pub whitener: Matrix,
 }
 
-/// The fourth-order cumulants of a recording, whitened, without some spans of samples.
+/// The fourth-order cumulants of a whitened recording without some spans of samples.
 ///
 /// # Errors
-/// If there are not that many components, a sample is not finite, or an option is out of its range; the
-/// shrinkage must be none.
+/// If there are fewer components, a sample is not finite, or an option is out of its range.
+/// Shrinkage is not supported.
 pub fn cumulants(
     recording: &dyn Recording,
     components: Components,
@@ -56,79 +56,47 @@ pub fn cumulants(
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
     let piece = usable_spans(recording.samples(), exclude)?;
-    of_pieces(recording, vec![piece], components, options)
+    of_sets(recording, &[vec![piece]], components, options)
 }
 
-/// The fourth-order cumulants of all epochs together, each of which is centred by itself.
-///
-/// ```
-/// use codiag::signals::{Components, CovarianceOptions, Epochs, epoch_cumulants, simulate};
-///
-/// let made = simulate::nonstationary(2, 6, 50, 0);
-/// // The recording as 6 epochs of 2 channels and 50 samples, without a copy.
-/// let epochs = Epochs::with_strides(&made.data, [6, 2, 50], [50, 300, 1])?;
-/// let found = epoch_cumulants(&epochs, Components::All, &CovarianceOptions::default())?;
-/// assert_eq!(found.matrices.n, 3);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// The fourth-order cumulants of all epochs together, every epoch centered by its own mean.
 ///
 /// # Errors
-/// As for [`cumulants`].
+/// Those of [`cumulants`].
 pub fn epoch_cumulants(
     epochs: &Epochs<'_>,
     components: Components,
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
-    let pieces = epoch_sets(epochs, None)?.into_iter().flatten().collect();
-    of_pieces(epochs, pieces, components, options)
+    of_sets(epochs, &epoch_sets(epochs, None)?, components, options)
 }
 
-fn of_pieces(
+fn of_sets(
     recording: &dyn Recording,
-    pieces: Vec<Piece>,
+    sets: &[Vec<Piece>],
     components: Components,
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
-    options.shrinkage.refuse()?;
-    let reader = Reader {
-        recording,
-        coordinates: Coordinates::Channels,
-        center: options.center,
-    };
-    let mut centered = Centered::new(reader, &[pieces])?;
+    options.shrinkage.check_none()?;
+    let mut centered = Centered::new(Reader::new(recording, options.center), sets)?;
     let covariance = centered.covariance(options.threads)?;
     let p = recording.channels();
     let powers = || Ok((0..p).map(|a| covariance[(a, a)]).collect());
     let scale = options.scale.factors(p, powers)?;
-    let (reduction, _) = principal::whiten(&covariance, scale.as_deref(), components)?;
+    let reduction = whiten(&covariance, scale.as_deref(), components)?;
     let whitener = reduction.filters().clone();
     centered.reader.coordinates = Coordinates::Filtered(whitener.clone());
-    check_memory(
-        "a set of cumulant matrices",
-        centered.dimension(),
-        memory_of_matrices,
-    )?;
+    let r = whitener.rows();
+    check_memory("a set of cumulant matrices", r, memory_of_matrices)?;
+    let moments = FourthMoments::means(&centered, options.threads)?;
     Ok(Cumulants {
-        matrices: of_white(&centered, options.threads)?,
+        matrices: of_moments(&moments, &Matrix::identity(r)),
         whitener,
     })
 }
 
-/// The cumulants of what is white in the reader's coordinates.
-pub(super) fn of_white(
-    centered: &Centered<'_>,
-    threads: Option<usize>,
-) -> Result<Covariances, Error> {
-    let spans: Vec<Span> = centered.sets().iter().flatten().cloned().collect();
-    let mut moments = FourthMoments::sums(centered, &spans, threads)?;
-    moments.scale(1.0 / centered.samples() as f64);
-    Ok(of_moments(
-        &moments,
-        &Matrix::identity(centered.dimension()),
-    ))
-}
-
-/// The set of the cumulants of what is white in the reader's coordinates. It is the only copy of them.
+/// The set of the cumulants of samples that are white in the reader's coordinates, without another
+/// copy of the matrices.
 pub(super) fn set_of_white(
     centered: &Centered<'_>,
     threads: Option<usize>,
@@ -136,28 +104,15 @@ pub(super) fn set_of_white(
 ) -> Result<MatrixSet, Error> {
     let p = centered.dimension();
     check_memory("JADE", p, memory_of_separation)?;
-    let spans: Vec<Span> = centered.sets().iter().flatten().cloned().collect();
-    let mut moments = FourthMoments::sums(centered, &spans, threads)?;
-    moments.scale(1.0 / centered.samples() as f64);
+    let moments = FourthMoments::means(centered, threads)?;
     let identity = Matrix::identity(p);
-    let triangle = Triangle::new(p);
-    let pairs: Vec<(usize, usize)> = triangle.pairs().collect();
-    let matrices = pairs.iter().map(|(i, j)| {
-        let mut matrix = vec![0.0; p * p];
-        for (k, l) in triangle.pairs() {
-            let x = factor(*i, *j) * moments.cumulant(&identity, (*i, *j), (k, l));
-            matrix[k * p + l] = x;
-            matrix[l * p + k] = x;
-        }
-        matrix
-    });
-    MatrixSet::from_matrices(p, matrices, options)
+    MatrixSet::from_matrices(p, matrices_of(&moments, &identity), options)
 }
 
-/// More components than this are not suggested where there is too little memory.
-const SUGGESTED_COMPONENTS: usize = 40;
+/// The largest number of components that an error about memory suggests.
+const MAX_SUGGESTED_COMPONENTS: usize = 40;
 
-/// Fails if what needs so much `memory` for p components does not fit.
+/// Fails if this amount of `memory` for p components is not available.
 pub(super) fn check_memory(
     what: &str,
     p: usize,
@@ -166,59 +121,55 @@ pub(super) fn check_memory(
     memory(p).check(
         || format!("{what} of {p} components"),
         |available| {
-            let most = SUGGESTED_COMPONENTS.min(p);
+            let most = MAX_SUGGESTED_COMPONENTS.min(p);
             MemoryRemedy::largest(Setting::Components, most, available, &memory)
         },
     )
 }
 
-/// The matrices, and the moments that they are made of.
+/// p (p + 1) / 2, without overflow.
+fn pairs(p: usize) -> usize {
+    p.saturating_mul(p.saturating_add(1)) / 2
+}
+
+/// Memory of the matrices and their moments.
 fn memory_of_matrices(p: usize) -> Memory {
-    let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
-    FourthMoments::memory(p).plus(Memory::of_numbers(&[pairs, p, p]))
+    FourthMoments::memory(p).plus(Memory::of_numbers(&[pairs(p), p, p]))
 }
 
-/// The larger of what the set takes while it is made and while it is diagonalized.
+/// Memory of the set while it is computed and while it is diagonalized.
 fn memory_of_separation(p: usize) -> Memory {
-    let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
-    let made = FourthMoments::memory(p);
-    let solved = needs::of_solve::<f64>(pairs, p);
-    needs::of_blocks::<f64>(pairs, p).plus(made.max(solved))
+    let solve = needs::of_solve::<f64>(pairs(p), p);
+    needs::of_blocks::<f64>(pairs(p), p).plus(FourthMoments::memory(p).max(solve))
 }
 
-/// What one draw of blocks of time takes: moments, matrices, and their set and its solve.
-pub(super) fn memory_of_draw(p: usize) -> Memory {
-    let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
-    let solved = needs::of_solve::<f64>(pairs, p);
-    let set = needs::of_blocks::<f64>(pairs, p);
-    memory_of_matrices(p).plus(set).plus(solved)
+/// Memory of one bootstrap resample: moments, matrices, and their set and its solve.
+pub(super) fn memory_of_resample(p: usize) -> Memory {
+    let set = needs::of_blocks::<f64>(pairs(p), p);
+    let solve = needs::of_solve::<f64>(pairs(p), p);
+    memory_of_matrices(p).plus(set).plus(solve)
 }
 
-/// The cumulants of samples of these moments, the fourth and the second.
-pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
+/// The cumulant matrices of samples with these fourth moments and this covariance, one by one.
+fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<Item = Vec<f64>> {
     let p = covariance.rows();
     let triangle = Triangle::new(p);
-    let n = triangle.len();
-    let mut data = vec![0.0; n * p * p];
-    let mut set = |(q, (i, j)): (usize, (usize, usize)), (k, l): (usize, usize), x: f64| {
-        let matrix = &mut data[q * p * p..][..p * p];
-        matrix[k * p + l] = factor(i, j) * x;
-        matrix[l * p + k] = factor(i, j) * x;
-    };
-    for first in triangle.pairs().enumerate() {
-        // A cumulant is symmetric in all its indices, and so in both of its pairs.
-        for second in triangle.pairs().enumerate().take(first.0 + 1) {
-            let cumulant = moments.cumulant(covariance, first.1, second.1);
-            set(first, second.1, cumulant);
-            set(second, first.1, cumulant);
+    triangle.pairs().map(move |(i, j)| {
+        let mut matrix = vec![0.0; p * p];
+        for (k, l) in triangle.pairs() {
+            let x = factor(i, j) * moments.cumulant(covariance, (i, j), (k, l));
+            (matrix[k * p + l], matrix[l * p + k]) = (x, x);
         }
-    }
-    Covariances {
-        data,
-        n,
-        p,
-        shrinkages: vec![0.0; n],
-    }
+        matrix
+    })
+}
+
+/// All cumulant matrices of samples with these fourth moments and this covariance.
+pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
+    let p = covariance.rows();
+    let mut data = Vec::with_capacity(Triangle::new(p).len() * p * p);
+    matrices_of(moments, covariance).for_each(|matrix| data.extend(matrix));
+    Covariances::without_shrinkage(data, p)
 }
 
 /// The cumulants of W z, from those of z.
@@ -226,7 +177,7 @@ pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     let p = cumulants.p;
     let triangle = Triangle::new(p);
     let both = |m: &Matrix| linalg::product_transposed(&linalg::product(w, m), w);
-    // Q_ij for all i, j, at one place k, l after the other, and the other way round.
+    // First over the indices k, l of every matrix Q_ij, then over i, j for every entry k, l.
     let mut out = cumulants;
     for matrix in out.data.chunks_exact_mut(p * p) {
         let own = Matrix::from_rows(p, p, matrix.to_vec());
@@ -238,34 +189,30 @@ pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
         let outer = both(&Matrix::from_fn(p, p, value));
         for (q, (i, j)) in triangle.pairs().enumerate() {
             let matrix = &mut out.data[q * p * p..][..p * p];
-            matrix[k * p + l] = factor(i, j) * outer[(i, j)];
-            matrix[l * p + k] = factor(i, j) * outer[(i, j)];
+            let x = factor(i, j) * outer[(i, j)];
+            (matrix[k * p + l], matrix[l * p + k]) = (x, x);
         }
     }
     out
 }
 
-/// Q_ij with i ≠ j stands for Q_ji too.
-fn factor(i: usize, j: usize) -> f64 {
-    if i == j {
-        1.0
-    } else {
-        std::f64::consts::SQRT_2
-    }
+/// The factor √2 of Q_ij with i ≠ j, which stands for Q_ji too.
+pub(super) fn factor(i: usize, j: usize) -> f64 {
+    if i == j { 1.0 } else { SQRT_2 }
 }
 
-/// All E[z_i z_j z_k z_l], or sums instead of means, with i ≤ j ≤ k ≤ l.
+/// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l, or sums instead of means.
 ///
-/// For some k at a time they are one matrix product: of the pair products z_j z_i with j ≤ k, and those of
-/// z_k with all z_l, l ≥ k. So most moments are formed once, where a product of all pairs with all pairs
-/// would form them up to six times.
+/// For a few k at a time they are one matrix product: of the products z_j z_i with j ≤ k, and those
+/// of z_k with all z_l, l ≥ k. Most moments are then computed once, where a product of all pairs
+/// with all pairs would compute them up to six times.
 #[derive(Clone)]
 pub(super) struct FourthMoments {
     triangle: Triangle,
     tables: Vec<Table>,
 }
 
-/// The samples multiplied at once: the pair products of a tile stay in the caches.
+/// Number of samples multiplied at once: the pair products of a tile stay in the caches.
 const TILE: usize = 512;
 
 /// The moments of a few k: one row per pair (j, i), one column per pair (k, l).
@@ -279,9 +226,17 @@ struct Table {
 }
 
 impl FourthMoments {
-    /// As many k share a table: with fewer, its columns are too few for a fast product; with more, more of
-    /// its entries are formed twice.
-    const SHARED: usize = 4;
+    /// Number of k in a table: with fewer, it has too few columns for a fast product; with more,
+    /// more entries are computed twice.
+    const K_PER_TABLE: usize = 4;
+
+    /// Means over all sets.
+    pub fn means(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+        let spans: Vec<Span> = centered.sets.iter().flatten().cloned().collect();
+        let mut moments = Self::sums(centered, &spans, threads)?;
+        moments.scale(1.0 / centered.samples() as f64);
+        Ok(moments)
+    }
 
     /// Sums over some spans.
     pub fn sums(
@@ -292,13 +247,13 @@ impl FourthMoments {
         let p = centered.dimension();
         let triangle = Triangle::new(p);
         let mut tables: Vec<Table> = (0..p)
-            .step_by(Self::SHARED)
-            .map(|first| Table::new(triangle, first..p.min(first + Self::SHARED)))
+            .step_by(Self::K_PER_TABLE)
+            .map(|first| Table::new(triangle, first..p.min(first + Self::K_PER_TABLE)))
             .collect();
         let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
         let mut products = vec![0.0; triangle.len() * TILE];
         let mut buffers = Buffers::default();
-        for part in parts(spans.iter(), centered.convenient_length()) {
+        for part in parts(spans.iter(), centered.samples_per_span()) {
             let length = part.samples.len();
             let z = &*centered.read(&part, &mut buffers)?;
             for from in (0..length).step_by(TILE) {
@@ -328,7 +283,7 @@ impl FourthMoments {
         Ok(Self { triangle, tables })
     }
 
-    /// All of them times a number.
+    /// Multiplies all by a factor.
     pub fn scale(&mut self, factor: f64) {
         let sums = self.tables.iter_mut().flat_map(|table| &mut table.sums);
         sums.for_each(|x| *x *= factor);
@@ -341,40 +296,33 @@ impl FourthMoments {
         }
     }
 
-    /// How much memory the moments of p components take, and the products of a tile of samples.
+    /// Memory of the moments of p components, and of the products of a tile of samples.
     pub fn memory(p: usize) -> Memory {
-        let firsts = (0..p).step_by(Self::SHARED);
+        let firsts = (0..p).step_by(Self::K_PER_TABLE);
         let tables = firsts.map(|first| {
-            let end = p.min(first + Self::SHARED);
-            let pairs = end.saturating_mul(end + 1) / 2;
-            Memory::of_numbers(&[pairs, (first..end).map(|k| p - k).sum()])
+            let end = p.min(first + Self::K_PER_TABLE);
+            Memory::of_numbers(&[pairs(end), (first..end).map(|k| p - k).sum()])
         });
-        let pairs = p.saturating_mul(p.saturating_add(1)) / 2;
-        let products = Memory::of_numbers(&[2, pairs, TILE]);
+        let products = Memory::of_numbers(&[2, pairs(p), TILE]);
         tables.fold(products, Memory::plus)
     }
 
     /// The cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this covariance.
     fn cumulant(&self, covariance: &Matrix, first: (usize, usize), second: (usize, usize)) -> f64 {
-        // A cumulant is symmetric in its pairs: of the later one, i is the largest of all indices.
+        // A cumulant is symmetric in its pairs: sums are taken in one order of them.
         let ((i, j), (k, l)) = (first.max(second), first.min(second));
         let pairs = |a, b, c, d| covariance[(a, b)] * covariance[(c, d)];
         let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
-        let ascending = if j >= k {
-            [l, k, j, i]
-        } else if j >= l {
-            [l, j, k, i]
-        } else {
-            [j, l, k, i]
-        };
+        let mut ascending = [i, j, k, l];
+        ascending.sort_unstable();
         self.of(ascending) - gaussian
     }
 
     /// E[z_i z_j z_k z_l] for indices in ascending order.
     fn of(&self, [i, j, k, l]: [usize; 4]) -> f64 {
-        let table = &self.tables[k / Self::SHARED];
+        let table = &self.tables[k / Self::K_PER_TABLE];
         let p = self.triangle.size();
-        let first = k - k % Self::SHARED;
+        let first = k - k % Self::K_PER_TABLE;
         let column = (first..k).map(|other| p - other).sum::<usize>() + l - k;
         table.sums[self.triangle.index(j, i) * table.columns.len() + column]
     }

@@ -1,65 +1,65 @@
-//! The steps of a separation: coordinates, matrices in them, their diagonalizer, and what it tells of the sources.
+//! The steps of a separation: coordinates, matrices, their diagonalizer, diagnostics.
 
 use std::cell::Cell;
 
 use super::basis::Basis;
-use super::blocks::Blocks;
-use super::centered::Centered;
+use super::bootstrap::Blocks;
 use super::cospectra::SpectraEstimator;
-use super::estimation::{self, PortionOf};
-use super::reader::{Coordinates, Reader};
+use super::covariance::{CovarianceEstimator, PortionOf, one_each};
+use super::reader::{Centered, Reader};
 use super::{
-    Bands, Components, Contrast, CovarianceOptions, Covariances, Cut, Piece, Recording, Segments,
-    Separated, Separation, cumulants, lags, measures,
+    Bands, Components, Contrast, CovarianceOptions, Cut, Piece, Recording, Rival, Segments,
+    Separated, Separation, cumulants, lags,
 };
 use crate::error::Portion;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Triangle};
 use crate::report::Observer;
-use crate::{Criterion, Error, MatrixSet, Order, SetOptions, Start, diagonalize_with, stability};
+use crate::{
+    Criterion, Diagonalization, Error, MatrixSet, Order, SetOptions, Start, diagonalize_with,
+    stability,
+};
 
-/// Segments are not made longer if there are no more than this.
-const FEWEST_SEGMENTS: usize = 20;
+/// Automatic segments are not made longer from this number on.
+const MIN_AUTOMATIC_SEGMENTS: usize = 20;
 
-/// What is drawn anew to learn how surely sources come again.
-enum Again {
-    /// Segments, epochs or classes: as many matrices as each of them has are drawn together.
+/// The units of the bootstrap that estimates the stability of the sources.
+enum ResampledUnits {
+    /// Segments, epochs or classes, each of `together` matrices.
     Matrices { together: usize },
     /// Blocks of time.
     Blocks(Blocks),
 }
 
 impl Separation {
-    /// Of segments whose length is not given, longer ones if a source is silent in one of them.
+    /// Separates by covariances of segments. If their length is automatic, it is doubled while a
+    /// covariance is not positive definite because a source is silent in it.
     pub(super) fn fit_segments(
         &self,
         recording: &dyn Recording,
         mut segments: Segments,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        let found = segments.cut == Cut::Auto;
+        let automatic = segments.cut == Cut::Auto;
         loop {
             let count = Cell::new(0);
             let cut = |components: usize| {
                 let pieces = segments.pieces(recording.samples(), components)?;
                 count.set(pieces.len());
-                Ok(pieces.into_iter().map(|piece| vec![piece]).collect())
+                Ok(one_each(pieces))
             };
             let fitted = self.fit_covariances(recording, &cut, Portion::Segment, observer);
-            let silent = matches!(
-                fitted,
-                Err(Error::NotPositiveDefinite {
-                    matrix: Some(_),
-                    ..
-                })
-            );
-            if !(found && silent && count.get() > FEWEST_SEGMENTS) {
+            let silent = match &fitted {
+                Err(Error::NotPositiveDefinite { matrix, .. }) => matrix.is_some(),
+                _ => false,
+            };
+            if !(automatic && silent && count.get() > MIN_AUTOMATIC_SEGMENTS) {
                 return fitted;
             }
             segments.cut = Cut::Count(count.get() / 2);
         }
     }
 
-    /// `cut` tells which samples make which matrix, for so many components.
+    /// Separates by covariances: `cut` returns the pieces of the matrices for some components.
     pub(super) fn fit_covariances(
         &self,
         recording: &dyn Recording,
@@ -69,36 +69,27 @@ impl Separation {
     ) -> Result<Separated, Error> {
         self.shrinkage.check()?;
         let most = self.components.at_most(recording.channels());
-        let mut matrices = cut(most)?;
-        // Of segments too short for the components that were asked for (or for any) nothing else can be said.
-        let least = match self.components {
+        let options = self.options();
+        let mut estimator = CovarianceEstimator::new(recording, cut(most)?, portion, &options)?;
+        // The components that the segments need at least: if they are too short, this comes first.
+        estimator.check_samples(match self.components {
             Components::Number(_) => most,
             _ => 1,
-        };
-        estimation::check_samples(&matrices, portion, least, self.center, self.shrinkage)?;
-        let workers = estimation::workers(&matrices, recording.channels(), self.threads);
-        let mut reader = Reader {
-            recording,
-            coordinates: Coordinates::Channels,
-            center: self.center,
-        };
-        let mut basis = self.basis(estimation::mean_covariance(&reader, &matrices, &workers)?)?;
+        })?;
+        let mut basis = self.basis(estimator.mean()?)?;
         if basis.components() < most {
             // Fewer components than channels may allow shorter segments.
             let finer = cut(basis.components())?;
-            if finer.len() != matrices.len() {
-                matrices = finer;
-                basis = self.basis(estimation::mean_covariance(&reader, &matrices, &workers)?)?;
+            if finer.len() != estimator.matrices.len() {
+                estimator.matrices = finer;
+                basis = self.basis(estimator.mean()?)?;
             }
         }
-        reader.coordinates = basis.coordinates();
-        let dimension = reader.dimension();
-        estimation::check_samples(&matrices, portion, dimension, self.center, self.shrinkage)?;
-        let options = self.set_options();
-        let (set, shrinkages) =
-            estimation::covariance_set(&reader, &matrices, self.shrinkage, &workers, &options)?;
-        let again = Again::Matrices { together: 1 };
-        self.solve(set, &basis, shrinkages, matrices, &again, observer)
+        estimator.reader.coordinates = basis.coordinates();
+        estimator.check_samples(basis.components())?;
+        let (set, amounts) = estimator.set(&self.set_options())?;
+        let units = ResampledUnits::Matrices { together: 1 };
+        self.solve(set, &basis, amounts, &estimator.matrices, &units, observer)
     }
 
     pub(super) fn fit_cospectra(
@@ -108,72 +99,68 @@ impl Separation {
         pieces: Vec<Piece>,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        let options = CovarianceOptions::default()
-            .center(self.center)
-            .shrinkage(self.shrinkage)
-            .threads(self.threads);
-        let mut estimator = SpectraEstimator::new(recording, bands, &pieces, &options)?;
+        let mut estimator = SpectraEstimator::new(recording, bands, &pieces, &self.options())?;
         let basis = self.basis(estimator.mean()?)?;
         estimator.reader.coordinates = basis.coordinates();
         estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
         let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
         // Only the set is kept during the solve.
-        let Covariances {
-            shrinkages: amounts,
-            data,
-            ..
-        } = cospectra;
-        drop(data);
-        let (segments, again) = if bands.cut.is_some() {
+        let amounts = cospectra.shrinkages.clone();
+        drop(cospectra);
+        let (segments, units) = if bands.cut.is_some() {
             let together = bands.bands.len();
-            (pieces, Again::Matrices { together })
+            (pieces, ResampledUnits::Matrices { together })
         } else {
-            let blocks = self.blocks(|| Blocks::of_spectra(&mut estimator, amounts.clone()))?;
+            let blocks = self.blocks(|| Blocks::of_spectra(&mut estimator, &amounts))?;
             (Vec::new(), blocks)
         };
-        let matrices = segments.into_iter().map(|piece| vec![piece]).collect();
-        self.solve(set, &basis, amounts, matrices, &again, observer)
+        self.solve(set, &basis, amounts, &one_each(segments), &units, observer)
     }
 
-    /// Whitens, and diagonalizes what tells the whitened components apart.
+    /// Separates by lagged covariances or cumulants of the whitened recording.
     pub(super) fn fit_whitened(
         &self,
         recording: &dyn Recording,
-        sets: Vec<Vec<Piece>>,
+        sets: &[Vec<Piece>],
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
-        self.shrinkage.refuse()?;
-        let reader = Reader {
-            recording,
-            coordinates: Coordinates::Channels,
-            center: self.center,
-        };
-        let mut centered = Centered::new(reader, &sets)?;
+        self.shrinkage.check_none()?;
+        let mut centered = Centered::new(Reader::new(recording, self.center), sets)?;
         let basis = self.basis(centered.covariance(self.threads)?)?;
         centered.reader.coordinates = basis.coordinates();
         let options = self.set_options();
-        // Matrices that are not in the set are not kept during the solve.
+        // Only the set is kept during the solve.
         let set = match &self.contrast {
             Contrast::Lags(lags) => {
                 lags::lagged(&centered, &lags.lags, self.threads)?.set(&options)?
             }
             _ => cumulants::set_of_white(&centered, self.threads, &options)?,
         };
-        let again = self.blocks(|| match &self.contrast {
+        let units = self.blocks(|| match &self.contrast {
             Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.threads),
             _ => Blocks::of_cumulants(&centered, self.threads),
         })?;
-        self.solve(set, &basis, Vec::new(), sets, &again, observer)
+        self.solve(set, &basis, Vec::new(), sets, &units, observer)
     }
 
-    /// The blocks of time that are drawn anew, if any are to be.
-    fn blocks(&self, make: impl FnOnce() -> Result<Blocks, Error>) -> Result<Again, Error> {
+    /// The blocks of time of the bootstrap, if the settings ask for one.
+    fn blocks(
+        &self,
+        make: impl FnOnce() -> Result<Blocks, Error>,
+    ) -> Result<ResampledUnits, Error> {
         Ok(if self.solver.stability > 0 {
-            Again::Blocks(make()?)
+            ResampledUnits::Blocks(make()?)
         } else {
-            Again::Matrices { together: 1 }
+            ResampledUnits::Matrices { together: 1 }
         })
+    }
+
+    fn options(&self) -> CovarianceOptions {
+        CovarianceOptions::default()
+            .center(self.center)
+            .shrinkage(self.shrinkage)
+            .threads(self.threads)
     }
 
     fn set_options(&self) -> SetOptions {
@@ -191,8 +178,8 @@ impl Separation {
         set: MatrixSet,
         basis: &Basis,
         shrinkages: Vec<f64>,
-        matrices: Vec<Vec<Piece>>,
-        again: &Again,
+        matrices: &[Vec<Piece>],
+        units: &ResampledUnits,
         observer: &mut dyn Observer,
     ) -> Result<Separated, Error> {
         let set = set.with_reduction(basis.reduction.clone());
@@ -203,63 +190,63 @@ impl Separation {
             }
             _ => &self.solver,
         };
-        // Those that the contrast puts in an order of its own are ordered by stability thereafter.
+        // Contrasts with an order of their own are sorted below, and by stability last.
         let by_contrast = solver.clone().order(Order::Contrast).stability(0);
         solver.check(set.criterion())?;
         stability::check_memory(solver.stability, set.len(), set.dimension())?;
-        let mut answer = diagonalize_with(&set, &by_contrast, observer)?;
-        match again {
-            Again::Matrices { together } => {
+        let mut result = diagonalize_with(&set, &by_contrast, observer)?;
+        match units {
+            ResampledUnits::Matrices { together } => {
                 let draws = stability::draws(set.weights(), *together, solver.stability);
-                stability::add_draws(&set, solver, &mut answer, &draws, observer)?;
+                stability::add_draws(&set, solver, &mut result, &draws, observer)?;
             }
-            Again::Blocks(blocks) => blocks.assess(&set, solver, &mut answer, observer)?,
+            ResampledUnits::Blocks(blocks) => blocks.assess(&set, solver, &mut result, observer)?,
         }
         if self.contrast.criterion() == Criterion::LeastSquares {
-            let in_white = set.summary().to_reduced(&answer.b);
-            measures::normalize(&mut answer, &in_white);
+            let in_white = set.summary().to_reduced(&result.b);
+            normalize(&mut result, &in_white);
         }
         let mut kurtosis = Vec::new();
         let ranks = match &self.contrast {
-            Contrast::Lags(lags) if lags.lags.len() == 1 => measures::means(&answer.powers),
-            Contrast::Lags(lags) if !lags.orthogonal => measures::energies(&answer.powers),
+            Contrast::Lags(lags) if lags.lags.len() == 1 => means(&result.powers),
+            Contrast::Lags(lags) if !lags.orthogonal => column_sums(&result.powers, |x| x.powi(2)),
             Contrast::Cumulants { .. } => {
-                let rotation = set.summary().to_reduced(&answer.b);
-                kurtosis = measures::kurtosis(&rotation, &answer.powers);
+                let rotation = set.summary().to_reduced(&result.b);
+                kurtosis = excess_kurtosis(&rotation, &result.powers);
                 kurtosis.clone()
             }
             _ => Vec::new(),
         };
         if solver.canonical && !ranks.is_empty() {
             let order = linalg::descending(&ranks);
-            answer.rearrange(&order, &vec![1.0; order.len()]);
+            result.rearrange(&order, &vec![1.0; order.len()]);
             kurtosis.sort_by(f64::total_cmp);
             kurtosis.reverse();
         }
         if solver.order == Order::Stability
-            && let Some(stability) = &answer.stability
+            && let Some(stability) = &result.stability
         {
             let order = stability.order();
-            answer.rearrange(&order, &vec![1.0; order.len()]);
+            result.rearrange(&order, &vec![1.0; order.len()]);
             if !kurtosis.is_empty() {
                 kurtosis = order.iter().map(|k| kurtosis[*k]).collect();
             }
         }
-        let powers = &answer.powers;
-        // What was whitened has unit powers.
+        let powers = &result.powers;
+        // Whitened components have unit powers.
         let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
-            let rivals = measures::rivals_by_differences(powers);
-            (vec![1.0; answer.b.rows()], Vec::new(), rivals)
+            let ones = vec![1.0; result.b.rows()];
+            (ones, Vec::new(), rivals_by_differences(powers))
         } else {
-            let rivals = measures::rivals_by_ratios(powers);
-            let varies = measures::nonstationarity(powers);
-            (measures::means(powers), varies, rivals)
+            (
+                means(powers),
+                nonstationarity(powers),
+                rivals_by_ratios(powers),
+            )
         };
-        let pieces = matrices
-            .into_iter()
-            .map(|m| m.into_iter().flatten().collect());
+        let pieces = matrices.iter().map(|pieces| pieces.concat());
         Ok(Separated {
-            variance_shares: basis.variance_shares(&answer.a, &mean_powers),
+            variance_shares: basis.variance_shares(&result.a, &mean_powers),
             nonstationarity,
             kurtosis,
             rivals,
@@ -267,8 +254,83 @@ impl Separation {
             scale: basis.factors(),
             shrinkages,
             segments: pieces.collect(),
-            diagonalization: answer,
+            diagonalization: result,
             threads: self.threads,
         })
     }
+}
+
+/// The sum of a function of the entries of every column.
+fn column_sums(powers: &Matrix, term: impl Fn(f64) -> f64) -> Vec<f64> {
+    let sum = |k: usize| (0..powers.rows()).map(|i| term(powers[(i, k)])).sum();
+    (0..powers.columns()).map(sum).collect()
+}
+
+/// The mean of every column.
+fn means(powers: &Matrix) -> Vec<f64> {
+    let n = powers.rows() as f64;
+    column_sums(powers, |x| x / n)
+}
+
+/// Brings the sources to unit variance, from filters of whitened components.
+fn normalize(answer: &mut Diagonalization, in_white: &Matrix) {
+    let norm = |k: usize| linalg::dot(in_white.row(k), in_white.row(k)).sqrt();
+    let norms: Vec<f64> = (0..in_white.rows()).map(norm).collect();
+    let Diagonalization { b, a, powers, .. } = answer;
+    for (k, norm) in norms.iter().enumerate() {
+        b.row_mut(k).iter_mut().for_each(|x| *x /= norm);
+        (0..a.rows()).for_each(|c| a[(c, k)] *= norm);
+        (0..powers.rows()).for_each(|i| powers[(i, k)] /= norm * norm);
+    }
+}
+
+/// The standard deviation of every column, divided by its mean.
+fn nonstationarity(powers: &Matrix) -> Vec<f64> {
+    let n = powers.rows() as f64;
+    let means = means(powers);
+    let variance = |k: usize| -> f64 {
+        let deviation = |i: usize| powers[(i, k)] / means[k] - 1.0;
+        (0..powers.rows()).map(|i| deviation(i).powi(2) / n).sum()
+    };
+    (0..powers.columns()).map(|k| variance(k).sqrt()).collect()
+}
+
+/// The kurtosis of the sources V z of whitened components z, from the diagonals of V Q_ij Vᵀ for
+/// all cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
+fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
+    let pairs = || Triangle::new(v.columns()).pairs();
+    let one = |a: usize| {
+        let terms = pairs().zip(0..diagonals.rows()).map(|((i, j), q)| {
+            // Q_ij with i ≠ j stands for two, and already has one factor √2.
+            cumulants::factor(i, j) * v[(a, i)] * v[(a, j)] * diagonals[(q, a)]
+        });
+        terms.sum()
+    };
+    (0..v.rows()).map(one).collect()
+}
+
+/// The least separable partners: margins Γ_ab Γ_ba − 1 with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
+fn rivals_by_ratios(powers: &Matrix) -> Vec<Option<Rival>> {
+    let (n, r) = (powers.rows(), powers.columns());
+    let inverse = Matrix::from_fn(r, n, |a, i| 1.0 / (powers[(i, a)] * n as f64));
+    let gamma = linalg::product(&inverse, powers);
+    rivals(r, |a, b| gamma[(a, b)] * gamma[(b, a)] - 1.0)
+}
+
+/// The least separable partners over rotations: margins Σ_i (Dⁱ_aa − Dⁱ_bb)².
+fn rivals_by_differences(diagonals: &Matrix) -> Vec<Option<Rival>> {
+    let gram = linalg::product(&diagonals.transpose(), diagonals);
+    let margin = |a: usize, b: usize| gram[(a, a)] + gram[(b, b)] - 2.0 * gram[(a, b)];
+    rivals(diagonals.columns(), |a, b| margin(a, b).max(0.0))
+}
+
+fn rivals(r: usize, margin: impl Fn(usize, usize) -> f64) -> Vec<Option<Rival>> {
+    let closest = |a: usize| {
+        let others = (0..r).filter(|b| *b != a).map(|b| Rival {
+            source: b,
+            margin: margin(a, b),
+        });
+        others.min_by(|x, y| x.margin.total_cmp(&y.margin))
+    };
+    (0..r).map(closest).collect()
 }

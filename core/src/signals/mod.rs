@@ -1,20 +1,20 @@
 //! From a recording to its sources, and back.
 //!
-//! A recording is channels × samples x_t = A s_t: sensors record mixtures of sources. Where the
-//! powers of the sources change over time, each in its own way, the covariances of segments have one
-//! joint diagonalizer B = A⁻¹, and s = B x; where their spectra differ, cospectra in frequency bands
-//! and lagged covariances have it too; where they are not Gaussian, cumulants have it. [`Separation`]
-//! does all of it; each step is also a function of its own:
+//! A recording is channels × samples x_t = A s_t: sensors record mixtures of sources. If the powers
+//! of the sources change over time, differently for each source, the joint diagonalizer of the
+//! covariances of segments is B = A⁻¹, and s = B x. If their spectra differ, so is that of
+//! cospectra in frequency bands and of lagged covariances; if they are not Gaussian, that of
+//! cumulants. [`Separation`] performs all steps; each step is also a function:
 //!
-//! - [`Recording`] is the trait of what can be read; [`View`] and [`Epochs`] are recordings in memory.
-//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (which are complex),
-//!   [`lagged_covariances`] and [`cumulants`] make matrices from it.
-//! - [`artefacts`] says which sources look like blinks, heartbeats, line noise or muscles, and why;
-//!   [`Detector`] scores all of them.
-//! - [`Separated::sources`] and [`Separated::remove`] apply what was found, to any recording.
+//! - [`Recording`] is the trait of recordings; [`View`] and [`Epochs`] are recordings in memory.
+//! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (complex),
+//!   [`lagged_covariances`] and [`cumulants`] estimate matrices.
+//! - [`artefacts`] lists which sources look like blinks, heartbeats, line noise or muscles, and
+//!   why; [`Detector`] computes all scores.
+//! - [`Separated::sources`] and [`Separated::remove`] apply the result to any recording.
 //!
-//! A recording is read some thousand samples at a time and never copied as a whole, unless a whole
-//! recording is the answer.
+//! Recordings are read a few thousand samples at a time and not copied as a whole, unless the
+//! result is a whole recording.
 //!
 //! ```
 //! use codiag::signals::{ArtefactKind, Separation, View, artefacts, simulate};
@@ -37,44 +37,38 @@
 mod artefacts;
 mod bands;
 mod basis;
-mod blocks;
-mod centered;
+mod bootstrap;
 mod cospectra;
 mod covariance;
 mod cumulants;
-mod drift;
-mod estimation;
 mod fitting;
 mod lags;
-mod measures;
-mod principal;
+mod options;
 mod reader;
 mod recording;
-mod scale;
 mod segments;
 mod separated;
 mod separation;
-mod shrinkage;
 #[cfg(feature = "synthetic")]
 pub mod simulate;
-mod streaming;
-#[cfg(test)]
-mod tests;
-mod welch;
+
+use crate::Error;
+use crate::error::{Expected, Setting};
 
 pub use artefacts::{Artefact, ArtefactKind, Detector, Evidence, Reference, Thresholds, artefacts};
-pub use bands::Bands;
+pub use bands::{Bands, Spectrum, Window, spectrum};
+pub use basis::Components;
 pub use cospectra::{cospectra, cross_spectra};
-pub use covariance::{CovarianceOptions, Covariances, epoch_covariances, segment_covariances};
+pub use covariance::{Covariances, epoch_covariances, segment_covariances};
 pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
-pub use drift::drift_share;
 pub use lags::{Lags, epoch_lagged_covariances, lagged_covariances};
-pub use principal::Components;
-pub use recording::{Epochs, Recording, View};
-pub use scale::Scale;
+pub use options::{CovarianceOptions, Scale, Shrinkage};
+pub use recording::{Epochs, Recording, View, drift_share};
 pub use segments::{Cut, Piece, Segments};
-pub use separated::{Rival, Separated};
+pub use separated::{Rival, Separated, Sink, apply, remove};
 pub use separation::{Contrast, Separation};
-pub use shrinkage::Shrinkage;
-pub use streaming::{Sink, apply, remove};
-pub use welch::{Spectrum, Window, spectrum};
+
+/// An error about a setting that must be as described.
+fn invalid(setting: Setting, expected: &'static str, value: impl ToString) -> Error {
+    Error::setting(setting, Expected::Words(expected), value)
+}

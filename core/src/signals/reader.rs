@@ -1,24 +1,25 @@
-//! Reads a recording: a span at a time, centred, in the coordinates wanted.
+//! Reads a recording span by span: centered, in the requested coordinates, in memory of fixed size.
 
 use std::ops::Range;
 
 use super::{Piece, Recording};
 use crate::Error;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Matrix, Scalar};
+use crate::threads::Workers;
 
-/// The coordinates in which samples are wanted.
+/// Coordinates of the samples.
 #[derive(Clone, Debug)]
-pub enum Coordinates {
-    /// Those of the recording.
+pub(super) enum Coordinates {
+    /// The channels as recorded.
     Channels,
     /// Each channel times a factor.
     Scaled(Vec<f64>),
-    /// Filters, one per row.
+    /// Outputs of filters, one per row.
     Filtered(Matrix),
 }
 
 /// Reads samples of a recording.
-pub struct Reader<'a> {
+pub(super) struct Reader<'a> {
     pub recording: &'a dyn Recording,
     pub coordinates: Coordinates,
     /// Whether the mean of each piece is subtracted.
@@ -26,19 +27,28 @@ pub struct Reader<'a> {
 }
 
 /// The length of the spans that are read at once: about two megabytes.
-pub fn samples_per_span(channels: usize) -> usize {
+pub(super) fn samples_per_span(channels: usize) -> usize {
     ((1 << 18) / channels).clamp(256, 1 << 14)
 }
 
-/// Memory for the samples that are read, kept from piece to piece.
+/// Memory for the samples that are read, reused from span to span.
 #[derive(Default)]
-pub struct Buffers {
+pub(super) struct Buffers {
     samples: Vec<f64>,
     transformed: Vec<f64>,
-    means: Vec<f64>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// A reader of the channels as recorded.
+    pub fn new(recording: &'a dyn Recording, center: bool) -> Self {
+        Self {
+            recording,
+            coordinates: Coordinates::Channels,
+            center,
+        }
+    }
+
+    /// Number of coordinates.
     pub fn dimension(&self) -> usize {
         match &self.coordinates {
             Coordinates::Filtered(filters) => filters.rows(),
@@ -47,52 +57,35 @@ impl Reader<'_> {
     }
 
     /// Calls `work` with the samples of a piece, span after span, and with the length of the span:
-    /// one row of so many numbers per coordinate.
+    /// one row per coordinate.
     pub fn for_each_span(
         &self,
         piece: &Piece,
         buffers: &mut Buffers,
         mut work: impl FnMut(&mut [f64], usize),
     ) -> Result<(), Error> {
-        let Buffers {
-            samples,
-            transformed,
-            means,
-        } = buffers;
+        let (samples, transformed) = (&mut buffers.samples, &mut buffers.transformed);
         let channels = self.recording.channels();
         let spans = spans_of(piece, channels);
-        // The mean of a single span is found once it is read; several are read twice.
-        means.clear();
-        means.resize(channels, 0.0);
+        // A single span is read once, and its mean taken from memory; several are read twice.
+        let mut means = vec![0.0; channels];
         let single = spans.len() == 1;
         if self.center && !single {
-            self.add_means(&spans, samples, means)?;
+            self.add_means(&spans, samples, &mut means)?;
         }
         for span in &spans {
             let length = span.len();
-            samples.resize(channels * length, 0.0);
             self.read(span, samples)?;
             if self.center {
                 if single {
-                    add_sums(samples, length, means);
+                    add_sums(samples, length, &mut means);
                     means.iter_mut().for_each(|m| *m /= length as f64);
                 }
-                subtract(means, samples, length);
+                subtract(&means, samples, length);
             }
             work(self.transform(samples, transformed, length), length);
         }
         Ok(())
-    }
-
-    /// The mean of every channel over a piece.
-    pub fn means(&self, piece: &Piece, buffers: &mut Buffers) -> Result<Vec<f64>, Error> {
-        let mut means = vec![0.0; self.recording.channels()];
-        self.add_means(
-            &spans_of(piece, means.len()),
-            &mut buffers.samples,
-            &mut means,
-        )?;
-        Ok(means)
     }
 
     fn add_means(
@@ -103,7 +96,6 @@ impl Reader<'_> {
     ) -> Result<(), Error> {
         let count: usize = spans.iter().map(ExactSizeIterator::len).sum();
         for span in spans {
-            samples.resize(means.len() * span.len(), 0.0);
             self.read(span, samples)?;
             add_sums(samples, span.len(), means);
         }
@@ -111,25 +103,19 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// One span in the coordinates wanted, less the channels' means if they are given: rows of as many
-    /// numbers as it is long.
+    /// One span, minus the channels' means if they are given: one row per coordinate.
     pub fn read_span<'b>(
         &self,
         span: &Range<usize>,
         means: Option<&[f64]>,
         buffers: &'b mut Buffers,
     ) -> Result<&'b mut [f64], Error> {
-        let Buffers {
-            samples,
-            transformed,
-            ..
-        } = buffers;
-        samples.resize(self.recording.channels() * span.len(), 0.0);
+        let samples = &mut buffers.samples;
         self.read(span, samples)?;
         if let Some(means) = means {
             subtract(means, samples, span.len());
         }
-        Ok(self.transform(samples, transformed, span.len()))
+        Ok(self.transform(samples, &mut buffers.transformed, span.len()))
     }
 
     fn transform<'b>(
@@ -154,10 +140,11 @@ impl Reader<'_> {
         }
     }
 
-    fn read(&self, span: &Range<usize>, out: &mut [f64]) -> Result<(), Error> {
+    /// Reads a span of the channels, and fails if a sample is not finite.
+    fn read(&self, span: &Range<usize>, out: &mut Vec<f64>) -> Result<(), Error> {
+        out.resize(self.recording.channels() * span.len(), 0.0);
         self.recording.read(span.clone(), out)?;
-        // The sum of squares is finite only if all samples are. As it may also overflow, the samples
-        // themselves have the last word.
+        // A finite sum of squares implies finite samples; an infinite one may be an overflow.
         if linalg::dot(out, out).is_finite() {
             return Ok(());
         }
@@ -172,13 +159,16 @@ impl Reader<'_> {
     }
 }
 
+/// A range of samples in parts of at most `longest`.
+fn cut(range: Range<usize>, longest: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = range.clone().step_by(longest);
+    starts.map(move |start| start..range.end.min(start + longest))
+}
+
 /// The spans of a piece, in parts that are read at once.
 fn spans_of(piece: &Piece, channels: usize) -> Vec<Range<usize>> {
-    let most = samples_per_span(channels);
-    let parts = piece.iter().flat_map(|span| {
-        let starts = span.clone().step_by(most);
-        starts.map(|start| start..span.end.min(start + most))
-    });
+    let longest = samples_per_span(channels);
+    let parts = piece.iter().flat_map(|span| cut(span.clone(), longest));
     parts.collect()
 }
 
@@ -192,4 +182,210 @@ fn add_sums(rows: &[f64], length: usize, sums: &mut [f64]) {
     for (row, sum) in rows.chunks_exact(length).zip(sums) {
         *sum += linalg::sum(row);
     }
+}
+
+/// Adds the power of every row, times a factor.
+pub(super) fn add_powers(powers: &mut [f64], factor: f64, rows: &[f64], length: usize) {
+    for (row, power) in rows.chunks_exact(length).zip(powers) {
+        *power += factor * linalg::dot(row, row);
+    }
+}
+
+/// The symmetric matrix whose lower triangle is the sum of what `add` adds for every job.
+///
+/// The jobs are added in groups that depend on their number alone, so that the result has the same
+/// bits for any number of threads.
+pub(super) fn sum_symmetric<J: Sync>(
+    jobs: &[J],
+    p: usize,
+    workers: &Workers,
+    add: impl Fn(&J, &mut Buffers, &mut [f64]) -> Result<(), Error> + Sync + Send,
+) -> Result<Matrix, Error> {
+    const GROUPS: usize = 16;
+    let groups: Vec<&[J]> = jobs.chunks(jobs.len().div_ceil(GROUPS)).collect();
+    let sums = workers.map(&groups, |_, group| -> Result<Vec<f64>, Error> {
+        let (mut sum, mut buffers) = (vec![0.0; p * p], Buffers::default());
+        for job in *group {
+            add(job, &mut buffers, &mut sum)?;
+        }
+        Ok(sum)
+    });
+    let mut total = vec![0.0; p * p];
+    for sum in sums {
+        linalg::add_multiple(&mut total, 1.0, &sum?);
+    }
+    mirror(&mut total, p);
+    Ok(Matrix::from_rows(p, p, total))
+}
+
+/// Copies the lower triangle to the upper, conjugated.
+pub(super) fn mirror<T: Scalar>(matrix: &mut [T], p: usize) {
+    // In tiles, so that columns are read by whole cache lines.
+    const TILE: usize = 16;
+    for rows in (0..p).step_by(TILE) {
+        for columns in (0..=rows).step_by(TILE) {
+            for b in columns..(columns + TILE).min(p) {
+                for a in rows.max(b + 1)..(rows + TILE).min(p) {
+                    matrix[b * p + a] = matrix[a * p + b].conj();
+                }
+            }
+        }
+    }
+}
+
+/// A span of samples of one piece.
+#[derive(Clone)]
+pub(super) struct Span {
+    pub samples: Range<usize>,
+    /// End of the span without a gap that these samples are part of.
+    end: usize,
+    piece: usize,
+}
+
+impl Span {
+    /// The span extended by at most this number of samples, without crossing a gap.
+    pub fn extended(&self, further: usize) -> Self {
+        let end = self.end.min(self.samples.end.saturating_add(further));
+        self.with(self.samples.start..end)
+    }
+
+    /// Number of products of samples at a lag, the earlier of which are in the span.
+    pub fn products(&self, lag: usize) -> usize {
+        self.extended(lag).samples.len().saturating_sub(lag)
+    }
+
+    fn with(&self, samples: Range<usize>) -> Self {
+        Self {
+            samples,
+            ..self.clone()
+        }
+    }
+}
+
+/// Spans in parts of at most `longest` samples.
+pub(super) fn parts<'b>(
+    spans: impl Iterator<Item = &'b Span>,
+    longest: usize,
+) -> impl Iterator<Item = Span> {
+    spans.flat_map(move |own| cut(own.samples.clone(), longest).map(|samples| own.with(samples)))
+}
+
+/// Number of samples of some spans.
+pub(super) fn count_samples<'b>(spans: impl IntoIterator<Item = &'b Span>) -> usize {
+    spans.into_iter().map(|span| span.samples.len()).sum()
+}
+
+/// Samples minus the means of their pieces, to be read in any order.
+pub(super) struct Centered<'a> {
+    /// Its coordinates may change: the means are those of the channels.
+    pub reader: Reader<'a>,
+    /// The spans of each set of pieces.
+    pub sets: Vec<Vec<Span>>,
+    /// The means of the channels of each piece; empty if they are not subtracted.
+    means: Vec<Vec<f64>>,
+}
+
+impl<'a> Centered<'a> {
+    /// Computes the means of all pieces.
+    pub fn new(reader: Reader<'a>, sets: &[Vec<Piece>]) -> Result<Self, Error> {
+        let channels = reader.recording.channels();
+        let (mut spans, mut means) = (Vec::new(), Vec::new());
+        let (mut samples, mut piece) = (Vec::new(), 0);
+        for pieces in sets {
+            let mut of_set = Vec::new();
+            for own in pieces {
+                if reader.center {
+                    let mut mean = vec![0.0; channels];
+                    reader.add_means(&spans_of(own, channels), &mut samples, &mut mean)?;
+                    means.push(mean);
+                }
+                of_set.extend(own.iter().map(|span| Span {
+                    samples: span.clone(),
+                    end: span.end,
+                    piece,
+                }));
+                piece += 1;
+            }
+            spans.push(of_set);
+        }
+        Ok(Self {
+            reader,
+            sets: spans,
+            means,
+        })
+    }
+
+    /// Number of coordinates.
+    pub fn dimension(&self) -> usize {
+        self.reader.dimension()
+    }
+
+    /// Number of samples of all sets.
+    pub fn samples(&self) -> usize {
+        count_samples(self.sets.iter().flatten())
+    }
+
+    /// The spans of each set, cut into `count` consecutive blocks of nearly equal length.
+    pub fn blocks(&self, count: usize) -> Vec<Vec<Vec<Span>>> {
+        self.sets.iter().map(|set| blocks(set, count)).collect()
+    }
+
+    /// Number of samples that are read at once.
+    pub fn samples_per_span(&self) -> usize {
+        samples_per_span(self.reader.recording.channels())
+    }
+
+    /// All spans, in parts that are read at once.
+    fn parts(&self) -> impl Iterator<Item = Span> {
+        parts(self.sets.iter().flatten(), self.samples_per_span())
+    }
+
+    /// The samples of a span, one row per coordinate.
+    pub fn read<'b>(&self, span: &Span, buffers: &'b mut Buffers) -> Result<&'b mut [f64], Error> {
+        let means = self.means.get(span.piece).map(Vec::as_slice);
+        self.reader.read_span(&span.samples, means, buffers)
+    }
+
+    /// Σ x_t x_tᵀ over all sets, divided by the number of samples.
+    pub fn covariance(&self, threads: Option<usize>) -> Result<Matrix, Error> {
+        let (p, samples) = (self.dimension(), self.samples());
+        let workers = Workers::for_work(threads, samples.saturating_mul(p * p / 2));
+        let parts: Vec<Span> = self.parts().collect();
+        sum_symmetric(&parts, p, &workers, |part, buffers, sum| {
+            let (x, length) = (self.read(part, buffers)?, part.samples.len());
+            linalg::add_gram(sum, p, 1.0 / samples as f64, x, length, length);
+            Ok(())
+        })
+    }
+
+    /// The diagonal of the covariance.
+    pub fn powers(&self) -> Result<Vec<f64>, Error> {
+        let mut powers = vec![0.0; self.dimension()];
+        let (mut buffers, factor) = (Buffers::default(), 1.0 / self.samples() as f64);
+        for part in self.parts() {
+            let x = self.read(&part, &mut buffers)?;
+            add_powers(&mut powers, factor, x, part.samples.len());
+        }
+        Ok(powers)
+    }
+}
+
+/// Spans, cut into consecutive blocks.
+fn blocks(spans: &[Span], count: usize) -> Vec<Vec<Span>> {
+    let total = count_samples(spans);
+    let count = count.clamp(1, total.max(1));
+    let mut blocks = vec![Vec::new(); count];
+    let mut before = 0;
+    for span in spans {
+        let (start, length) = (span.samples.start, span.samples.len());
+        let within = |border: usize| start + border.clamp(before, before + length) - before;
+        for (k, block) in blocks.iter_mut().enumerate() {
+            let samples = within(k * total / count)..within((k + 1) * total / count);
+            if !samples.is_empty() {
+                block.push(span.with(samples));
+            }
+        }
+        before += length;
+    }
+    blocks
 }

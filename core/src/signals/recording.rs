@@ -1,30 +1,26 @@
-//! Recordings: channels × samples, in memory or elsewhere, read a span at a time.
+//! Recordings: channels × samples, in memory or elsewhere, read span by span.
 
 use std::ops::Range;
 
-use crate::Error;
+use super::segments::usable_spans;
+use crate::{Error, linalg};
 
-/// A recording of channels × samples that can be read a span at a time, by several threads.
+/// A recording of channels × samples that several threads can read span by span.
 ///
-/// Everything in [`signals`](crate::signals) asks for some thousand samples at a time, so a
-/// recording may lie in a file and never be in memory as a whole.
+/// Everything in [`signals`](crate::signals) reads a few thousand samples at a time, so that a
+/// recording may be a file larger than memory.
 ///
 /// ```
 /// use std::ops::Range;
 /// use codiag::Error;
 /// use codiag::signals::{CovarianceOptions, Cut, Recording, Segments, segment_covariances};
 ///
-/// /// A tone of a thousand samples, and the same a quarter of a period later.
+/// /// A tone of a thousand samples, and its copy a quarter of a period later.
 /// struct Tone;
 ///
 /// impl Recording for Tone {
-///     fn channels(&self) -> usize {
-///         2
-///     }
-///
-///     fn samples(&self) -> usize {
-///         1000
-///     }
+///     fn channels(&self) -> usize { 2 }
+///     fn samples(&self) -> usize { 1000 }
 ///
 ///     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
 ///         let (sines, cosines) = out.split_at_mut(span.len());
@@ -51,8 +47,8 @@ pub trait Recording: Sync {
     /// Writes a span of all channels to `out`, one channel after the other.
     ///
     /// # Errors
-    /// If the samples cannot be read: [`Error::Io`], or what [`Error::external`] makes of another
-    /// program's error.
+    /// If the samples cannot be read: [`Error::Io`], or [`Error::external`] for errors of other
+    /// programs.
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error>;
 }
 
@@ -70,7 +66,7 @@ impl<R: Recording + ?Sized> Recording for &R {
     }
 }
 
-/// A recording in memory, in any order.
+/// A recording in memory, with any strides.
 ///
 /// ```
 /// use codiag::signals::{Recording, View};
@@ -92,10 +88,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A recording whose channels lie one after the other.
+    /// A recording whose channels are stored one after the other.
     ///
     /// # Errors
-    /// If there are no channels or samples, or not as many numbers as they need.
+    /// If there are no channels or samples, or the length of `data` differs from their product.
     pub fn new(data: &'a [f64], channels: usize, samples: usize) -> Result<Self, Error> {
         let view = Self::with_strides(data, channels, samples, (samples, 1))?;
         if data.len() != numbers(&[channels, samples]) {
@@ -140,7 +136,7 @@ impl Recording for View<'_> {
     }
 
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
-        // Where samples are far apart, channels are near: tiles keep both in the cache.
+        // Where samples are far apart, channels are close: tiles keep both in the cache.
         const TILE: usize = 64;
         let length = span.len();
         if length == 0 {
@@ -162,17 +158,16 @@ impl Recording for View<'_> {
                     out[tile..end].fill(self.data[first]);
                     continue;
                 }
-                out[tile..end]
-                    .iter_mut()
-                    .zip(numbers)
-                    .for_each(|(out, x)| *out = *x);
+                let places = out[tile..end].iter_mut().zip(numbers);
+                places.for_each(|(out, x)| *out = *x);
             }
         }
         Ok(())
     }
 }
 
-/// Epochs × channels × samples in memory, in any order; as a recording, one epoch after the other.
+/// Epochs × channels × samples in memory, with any strides; read as a recording, they follow each
+/// other.
 ///
 /// ```
 /// use codiag::signals::{Epochs, Recording};
@@ -183,11 +178,6 @@ impl Recording for View<'_> {
 /// let mut second = [0.0; 4];
 /// epochs.epoch(1).read(0..2, &mut second)?;
 /// assert_eq!(second, [4.0, 5.0, 6.0, 7.0]);
-///
-/// // A recording of two channels, one after the other, cut into epochs without a copy.
-/// let cut = Epochs::with_strides(&data, [3, 2, 2], [2, 6, 1])?;
-/// cut.epoch(1).read(0..2, &mut second)?;
-/// assert_eq!(second, [2.0, 3.0, 8.0, 9.0]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -198,10 +188,11 @@ pub struct Epochs<'a> {
 }
 
 impl<'a> Epochs<'a> {
-    /// Epochs that lie one after the other, each channel after channel.
+    /// Epochs stored one after the other, each channel after channel.
     ///
     /// # Errors
-    /// If there are no epochs, channels or samples, or not as many numbers as they need.
+    /// If there are no epochs, channels or samples, or the length of `data` differs from their
+    /// product.
     pub fn new(
         data: &'a [f64],
         epochs: usize,
@@ -303,12 +294,12 @@ fn length(shape: &[usize], actual: usize) -> Error {
     }
 }
 
-/// How many numbers an array of this shape has; the largest there is, if they cannot be counted.
+/// The number of entries of an array of this shape, or `usize::MAX` on overflow.
 fn numbers(shape: &[usize]) -> usize {
     shape.iter().copied().fold(1, usize::saturating_mul)
 }
 
-/// Whether the last number is there.
+/// Fails if the last entry is beyond the data.
 fn check_last(data: &[f64], shape: &[usize], strides: &[usize]) -> Result<(), Error> {
     let steps = shape
         .iter()
@@ -321,67 +312,71 @@ fn check_last(data: &[f64], shape: &[usize], strides: &[usize]) -> Result<(), Er
     Err(length(shape, data.len()))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Seconds over which samples are averaged to see a drift.
+const DRIFT_WINDOW_S: f64 = 2.0;
+/// Windows that are read at most, evenly spread over the recording.
+const MAX_DRIFT_WINDOWS: usize = 500;
+/// Windows below which nothing is said about a drift.
+const MIN_DRIFT_WINDOWS: usize = 4;
 
-    fn ascending(n: usize) -> Vec<f64> {
-        (0..n).map(|k| k as f64).collect()
+/// The fraction of a channel's variance that its means over two seconds have, which is due to
+/// frequencies far below 1 Hz: the median over the channels. High-pass filter a recording in which
+/// it is large before you separate it. 0 if the recording is too short.
+///
+/// ```
+/// use codiag::signals::{View, drift_share};
+///
+/// let steady: Vec<f64> = (0..10_000).map(|t| (0.7 * t as f64).sin()).collect();
+/// let drifting: Vec<f64> = steady.iter().enumerate().map(|(t, x)| x + 1e-3 * t as f64).collect();
+/// let share = |data: &[f64]| drift_share(&View::new(data, 1, 10_000)?, 100.0, &[]);
+/// assert!(share(&steady)? < 0.01);
+/// assert!(share(&drifting)? > 0.9);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// If the recording cannot be read, or an excluded span is not within it.
+pub fn drift_share(
+    recording: &dyn Recording,
+    rate: f64,
+    exclude: &[Range<usize>],
+) -> Result<f64, Error> {
+    let (channels, length) = (recording.channels(), (DRIFT_WINDOW_S * rate) as usize);
+    if length < 2 || length > recording.samples() {
+        return Ok(0.0);
     }
-
-    #[test]
-    fn any_order_reads_the_same_numbers() {
-        let (channels, samples) = (3, 200);
-        let rows = ascending(channels * samples);
-        let columns: Vec<f64> = (0..samples)
-            .flat_map(|t| (0..channels).map(move |c| (c * samples + t) as f64))
-            .collect();
-        let mut expected = vec![0.0; channels * 130];
-        let view = View::new(&rows, channels, samples).unwrap();
-        view.read(50..180, &mut expected).unwrap();
-        assert_eq!(expected[131], 251.0);
-        let mut out = vec![0.0; channels * 130];
-        let transposed = View::with_strides(&columns, channels, samples, (1, channels)).unwrap();
-        transposed.read(50..180, &mut out).unwrap();
-        assert_eq!(out, expected);
-        let constant = View::with_strides(&rows, 2, 5, (1, 0)).unwrap();
-        constant.read(1..4, &mut out[..6]).unwrap();
-        assert_eq!(out[..6], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    let usable = usable_spans(recording.samples(), exclude)?;
+    let starts: Vec<usize> = usable
+        .into_iter()
+        .flat_map(|span| span.clone().step_by(length).take(span.len() / length))
+        .collect();
+    let every = starts.len().div_ceil(MAX_DRIFT_WINDOWS).max(1);
+    let n = starts.len().div_ceil(every);
+    if n < MIN_DRIFT_WINDOWS {
+        return Ok(0.0);
     }
-
-    #[test]
-    fn epochs_are_one_recording() {
-        let data = ascending(4 * 2 * 5);
-        let epochs = Epochs::new(&data, 4, 2, 5).unwrap();
-        assert_eq!((epochs.channels(), epochs.samples()), (2, 20));
-        let mut out = vec![0.0; 2 * 9];
-        epochs.read(3..12, &mut out).unwrap();
-        let expected: Vec<f64> = (0..2_usize)
-            .flat_map(|c| (3..12).map(move |t| (t / 5 * 10 + c * 5 + t % 5) as f64))
-            .collect();
-        assert_eq!(out, expected);
+    let n = n as f64;
+    let mut block = vec![0.0; channels * length];
+    let (mut means, mut within) = (vec![Vec::new(); channels], vec![0.0; channels]);
+    for &start in starts.iter().step_by(every) {
+        recording.read(start..start + length, &mut block)?;
+        for (c, x) in block.chunks_exact(length).enumerate() {
+            let mean = linalg::sum(x) / length as f64;
+            let squares: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();
+            means[c].push(mean);
+            within[c] += squares / (length as f64 * n);
+        }
     }
-
-    #[test]
-    fn shapes_are_checked() {
-        let data = ascending(6);
-        assert!(matches!(
-            View::new(&data, 0, 6),
-            Err(Error::RecordingShape { .. })
-        ));
-        assert!(matches!(View::new(&data, 2, 2), Err(Error::Length { .. })));
-        // Their product is 0 where it is taken modulo 2⁶⁴.
-        assert!(matches!(
-            View::new(&[], 1 << 32, 1 << 32),
-            Err(Error::Length { .. })
-        ));
-        assert!(matches!(
-            View::with_strides(&data, 2, 3, (4, 1)),
-            Err(Error::Length { .. })
-        ));
-        assert!(matches!(
-            Epochs::new(&data, 2, 0, 3),
-            Err(Error::RecordingShape { .. })
-        ));
-    }
+    let mut shares: Vec<f64> = means
+        .iter()
+        .zip(&within)
+        .filter_map(|(means, within)| {
+            let mean = linalg::sum(means) / n;
+            let between: f64 = means.iter().map(|m| (m - mean).powi(2) / n).sum();
+            let share = between / (between + within);
+            share.is_finite().then_some(share)
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    Ok(shares.get(shares.len() / 2).copied().unwrap_or(0.0))
 }

@@ -1,24 +1,18 @@
-//! How a recording is cut: which samples make which matrix.
+//! Segments of a recording, from each of which a matrix is estimated.
 
 use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::invalid;
 use crate::Error;
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
 
-/// Samples that have one mean: spans in ascending order.
-///
-/// ```
-/// use codiag::signals::{Cut, Piece, Segments};
-/// let first: &Piece = &Segments::default().cut(Cut::Count(100)).pieces(1000, 4)?[0];
-/// assert_eq!(first, &vec![0..10]);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// Samples with a common mean: spans in ascending order.
 pub type Piece = Vec<Range<usize>>;
 
-/// How many segments, or how long each is.
+/// The number or the length of segments.
 ///
 /// ```
 /// use codiag::signals::{Cut, Segments};
@@ -32,16 +26,16 @@ pub type Piece = Vec<Range<usize>>;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Cut {
-    /// As short as the matrices allow, but not shorter than a quarter of a second: sources such as the
-    /// heart differ from others for a tenth of a second at a time. See [`Segments::automatic_length`]. A
-    /// [`Separation`](super::Separation) takes longer ones if a source is silent in one of them.
+    /// As short as the matrices allow, but at least a quarter of a second, since sources such as
+    /// the heart are active for short times: [`Segments::automatic_length`]. A
+    /// [`Separation`](super::Separation) uses longer ones if a source is silent in one of them.
     #[default]
     Auto,
-    /// This many segments of equal length, spread evenly over the recording.
+    /// This many segments of equal length, evenly spread over the recording.
     Count(usize),
-    /// Segments of this many samples, one after the other; what is left at the end is not used.
+    /// Consecutive segments of this many samples; a rest at the end is not used.
     Length(usize),
-    /// Segments of this many seconds, in the same way. They need a [rate](Segments#structfield.rate).
+    /// Consecutive segments of this many seconds, which needs a [rate](Segments#structfield.rate).
     Seconds(f64),
 }
 
@@ -63,12 +57,11 @@ impl FromStr for Cut {
 }
 
 fn length_refused(value: &str) -> Error {
-    let expected =
-        Expected::Words("a whole number of samples, or a time such as \"0.25s\" or \"250ms\"");
-    Error::setting(Setting::SegmentLength, expected, value)
+    let expected = "a whole number of samples, or a time such as \"0.25s\" or \"250ms\"";
+    invalid(Setting::SegmentLength, expected, value)
 }
 
-/// How a recording is cut into segments.
+/// Segments of a recording.
 ///
 /// ```
 /// use codiag::signals::{Cut, Segments};
@@ -76,11 +69,11 @@ fn length_refused(value: &str) -> Error {
 /// let halves = Segments::default().cut(Cut::Count(2));
 /// assert_eq!(halves.pieces(100, 4)?, [vec![0..50], vec![50..100]]);
 ///
-/// // Bad spans are taken out first: what is left is cut as if it were one recording.
+/// // Excluded spans are removed first, and the rest is cut like one recording.
 /// let clean = halves.exclude(vec![40..60]);
 /// assert_eq!(clean.pieces(100, 4)?, [vec![0..40], vec![60..100]]);
 ///
-/// // By default, as many as there are quarters of a second, if that is enough for the matrices.
+/// // By default a quarter of a second each, if that is long enough for the matrices.
 /// let minute = Segments::default().rate(600.0);
 /// assert_eq!(minute.pieces(36_000, 40)?.len(), 240);
 /// # Ok::<(), codiag::Error>(())
@@ -88,40 +81,31 @@ fn length_refused(value: &str) -> Error {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Segments {
-    /// How many, or how long.
+    /// Their number or length.
     pub cut: Cut,
-    /// The share of a segment that the next one has in common with it, from 0 to below 1.
+    /// The fraction of a segment that overlaps with the next one, from 0 to below 1.
     pub overlap: f64,
-    /// Samples per second: for lengths in seconds, and for those that are found.
+    /// Samples per second, for lengths in seconds and automatic ones.
     pub rate: Option<f64>,
-    /// Spans of samples that belong to no segment, in any order.
+    /// Spans of samples that are not used, in any order.
     pub exclude: Vec<Range<usize>>,
 }
 
-setters!(Segments {
-    cut: Cut,
-    overlap: f64,
-    exclude: Vec<Range<usize>>,
-});
+setters!(Segments { cut: Cut, overlap: f64, exclude: Vec<Range<usize>> } optional { rate: f64 });
 
-/// The shortest segments that are chosen, in seconds.
-const SECONDS: f64 = 0.25;
-/// How many samples a segment has at least for each component, by default: with a rate, and without.
-const SAMPLES_PER_COMPONENT: (usize, usize) = (2, 10);
-/// How many numbers the set may hold by default, before segments get longer.
-const NUMBERS: usize = 1 << 25;
+/// The shortest automatic segments in seconds.
+const MIN_AUTOMATIC_SECONDS: f64 = 0.25;
+/// The fewest samples of an automatic segment for each component if the rate is known.
+const MIN_SAMPLES_PER_COMPONENT: usize = 2;
+/// Samples of an automatic segment for each component if the rate is not known.
+const SAMPLES_PER_COMPONENT_WITHOUT_RATE: usize = 10;
+/// Size of the set above which automatic segments are longer.
+const MAX_AUTOMATIC_NUMBERS: usize = 1 << 25;
 
 impl Segments {
-    /// The same with a [rate](Self#structfield.rate).
-    #[must_use]
-    pub fn rate(mut self, rate: impl Into<Option<f64>>) -> Self {
-        self.rate = rate.into();
-        self
-    }
-
-    /// The length that [`Cut::Auto`] chooses for matrices of so many components: a quarter of a second, or
-    /// two samples per component if that is longer (ten, if the rate is not known). In long recordings of many
-    /// components it grows, so that the matrices stay within 256 megabytes.
+    /// The length of the segments of [`Cut::Auto`]: a quarter of a second, or two samples per
+    /// component if that is longer (ten if the rate is not known). In long recordings with many
+    /// components they are longer, so that the matrices need at most 256 megabytes.
     ///
     /// ```
     /// use codiag::signals::Segments;
@@ -131,22 +115,22 @@ impl Segments {
     /// assert_eq!(Segments::default().automatic_length(36_000, 40), 400);
     /// ```
     pub fn automatic_length(&self, samples: usize, components: usize) -> usize {
-        let (known, unknown) = SAMPLES_PER_COMPONENT;
         let shortest = match self.rate {
-            Some(rate) => ((SECONDS * rate).ceil() as usize).max(known * components),
-            None => unknown * components,
+            Some(rate) => ((MIN_AUTOMATIC_SECONDS * rate).ceil() as usize)
+                .max(MIN_SAMPLES_PER_COMPONENT * components),
+            None => SAMPLES_PER_COMPONENT_WITHOUT_RATE * components,
         };
-        let most = (NUMBERS / (components * (components + 1) / 2).max(1)).max(100);
+        let each = (components * (components + 1) / 2).max(1);
+        let most = (MAX_AUTOMATIC_NUMBERS / each).max(100);
         shortest
             .max(samples.div_ceil(most))
             .clamp(1, samples.max(1))
     }
 
-    /// The samples of every segment, for a recording of so many samples that is separated into so many
-    /// components: they matter to [`Cut::Auto`] alone.
+    /// The samples of every segment. The number of components is used by [`Cut::Auto`] only.
     ///
     /// # Errors
-    /// If the numbers are out of their ranges, or there are too few samples for one segment.
+    /// If a field is out of its range, or there are too few samples for one segment.
     pub fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Piece>, Error> {
         if !(0.0..1.0).contains(&self.overlap) {
             let expected = Expected::Below(0.0, 1.0);
@@ -157,55 +141,51 @@ impl Segments {
         let (length, starts) = match self.cut {
             Cut::Auto => {
                 let length = self.automatic_length(total, components);
-                // As many as would fit, a little longer, so that nothing is left.
+                // As many as fit, slightly longer, so that there is no rest.
                 let step = (length as f64 * (1.0 - self.overlap)).max(1.0);
                 self.evenly(1 + ((total - length) as f64 / step) as usize, total)?
             }
             Cut::Count(count) => self.evenly(count, total)?,
-            Cut::Length(length) => self.one_after_the_other(length, &length, total)?,
+            Cut::Length(length) => self.consecutive(length, &length, total)?,
             Cut::Seconds(seconds) => {
-                let rate = self.rate.filter(|rate| rate.is_finite() && *rate > 0.0);
-                let Some(rate) = rate else {
-                    let expected = Expected::Words(
-                        "a number of samples where the rate, the samples per second, is not known",
-                    );
+                let Some(rate) = self.rate.filter(|rate| rate.is_finite() && *rate > 0.0) else {
+                    let expected =
+                        "a number of samples where the rate, the samples per second, is not known";
                     let value = format!("{seconds} s");
-                    return Err(Error::setting(Setting::SegmentLength, expected, value));
+                    return Err(invalid(Setting::SegmentLength, expected, value));
                 };
                 let length = (seconds * rate).round();
                 if length.is_nan() || length < 1.0 {
                     return Err(length_refused(&format!("{seconds} s")));
                 }
-                self.one_after_the_other(length as usize, &format!("{seconds} s, {length}"), total)?
+                self.consecutive(length as usize, &format!("{seconds} s, {length}"), total)?
             }
         };
-        Ok(starts
-            .into_iter()
-            .map(|start| locate(&usable, start..start + length))
-            .collect())
+        let pieces = starts.into_iter();
+        let pieces = pieces.map(|start| locate(&usable, start..start + length));
+        Ok(pieces.collect())
     }
 
-    /// The length of so many segments of equal length, and where they start.
+    /// The length of `count` segments of equal length, and their first samples.
     fn evenly(&self, count: usize, total: usize) -> Result<(usize, Vec<usize>), Error> {
         if count == 0 {
             let expected = Expected::AtLeast(1);
             return Err(Error::setting(Setting::Segments, expected, count));
         }
         let shares = 1.0 + (count - 1) as f64 * (1.0 - self.overlap);
-        // Slightly more than the quotient, which rounding may have taken below a whole number.
+        // Slightly more than the quotient, which may be a whole number before rounding.
         let length = (total as f64 / shares * (1.0 + 1e-12)) as usize;
         if length == 0 || count > total {
             let value = format!("{count} for {total} samples");
-            let expected = Expected::Words("at most one per sample");
-            return Err(Error::setting(Setting::Segments, expected, value));
+            return Err(invalid(Setting::Segments, "at most one per sample", value));
         }
         let last = total - length;
         let starts = (0..count).map(|i| i * last / (count - 1).max(1)).collect();
         Ok((length, starts))
     }
 
-    /// The same for segments of a length, which was said in some words.
-    fn one_after_the_other(
+    /// The length of consecutive segments, given as `said`, and their first samples.
+    fn consecutive(
         &self,
         length: usize,
         said: &dyn Display,
@@ -213,12 +193,17 @@ impl Segments {
     ) -> Result<(usize, Vec<usize>), Error> {
         if length == 0 || length > total {
             let value = format!("{said} for {total} samples");
-            let expected = Expected::Words("at least 1 sample and at most as many as there are");
-            return Err(Error::setting(Setting::SegmentLength, expected, value));
+            let expected = "at least 1 sample and at most as many as there are";
+            return Err(invalid(Setting::SegmentLength, expected, value));
         }
-        let step = ((length as f64 * (1.0 - self.overlap)).round() as usize).max(1);
-        Ok((length, (0..=total - length).step_by(step).collect()))
+        let starts = (0..=total - length).step_by(step(length, self.overlap));
+        Ok((length, starts.collect()))
     }
+}
+
+/// Samples from the start of a segment or window to that of the next.
+pub(super) fn step(length: usize, overlap: f64) -> usize {
+    ((length as f64 * (1.0 - overlap)).round() as usize).max(1)
 }
 
 /// The spans between those excluded.
@@ -233,8 +218,11 @@ pub(super) fn usable_spans(
     for span in excluded {
         if span.start > span.end || span.end > samples {
             let value = format!("{}..{}", span.start, span.end);
-            let expected = Expected::Words("spans of samples within the recording");
-            return Err(Error::setting(Setting::Exclude, expected, value));
+            return Err(invalid(
+                Setting::Exclude,
+                "spans of samples within the recording",
+                value,
+            ));
         }
         if at < span.start {
             usable.push(at..span.start);
@@ -246,13 +234,16 @@ pub(super) fn usable_spans(
     }
     if usable.is_empty() {
         let value = format!("all {samples} samples");
-        let expected = Expected::Words("spans that leave some samples");
-        return Err(Error::setting(Setting::Exclude, expected, value));
+        return Err(invalid(
+            Setting::Exclude,
+            "spans that leave some samples",
+            value,
+        ));
     }
     Ok(usable)
 }
 
-/// Where a range of samples, counted without those excluded, lies in the recording.
+/// The samples of a range that is counted without the excluded ones.
 fn locate(usable: &[Range<usize>], wanted: Range<usize>) -> Piece {
     let mut piece = Vec::new();
     let mut before = 0;
@@ -265,120 +256,4 @@ fn locate(usable: &[Range<usize>], wanted: Range<usize>) -> Piece {
         before += span.len();
     }
     piece
-}
-
-#[cfg(test)]
-#[allow(clippy::single_range_in_vec_init)] // a list of one span
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_give_equal_lengths_to_the_very_end() {
-        for (count, samples, overlap) in [(7, 100, 0.0), (100, 14_400, 0.0), (9, 1000, 0.5)] {
-            let segments = Segments::default().cut(Cut::Count(count));
-            let pieces = segments.overlap(overlap).pieces(samples, 4).unwrap();
-            assert_eq!(pieces.len(), count);
-            let length = pieces[0][0].len();
-            assert!(pieces.iter().all(|p| p.len() == 1 && p[0].len() == length));
-            assert_eq!(pieces[0][0].start, 0);
-            assert_eq!(pieces[count - 1][0].end, samples);
-            if overlap == 0.0 {
-                assert!(pieces.windows(2).all(|p| p[0][0].end <= p[1][0].start));
-                assert_eq!(length, samples / count);
-            } else {
-                assert_eq!(length, 200);
-                assert!(
-                    pieces
-                        .windows(2)
-                        .all(|p| p[1][0].start - p[0][0].start == 100)
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn lengths_leave_the_rest() {
-        let segments = Segments::default().cut(Cut::Length(30)).overlap(0.5);
-        let starts: Vec<usize> = segments
-            .pieces(100, 4)
-            .unwrap()
-            .iter()
-            .map(|p| p[0].start)
-            .collect();
-        assert_eq!(starts, [0, 15, 30, 45, 60]);
-    }
-
-    #[test]
-    fn excluded_spans_are_in_no_segment() {
-        let four = Segments::default().cut(Cut::Count(4));
-        let segments = four.exclude(vec![70..80, 0..10, 75..90]);
-        let pieces = segments.pieces(110, 4).unwrap();
-        let all: Vec<usize> = pieces.iter().flatten().cloned().flatten().collect();
-        let expected: Vec<usize> = (10..70).chain(90..110).collect();
-        assert_eq!(all, expected);
-        assert_eq!(pieces[3], [90..110]);
-        let everything = segments.clone().exclude(vec![0..110]);
-        assert!(everything.pieces(110, 4).is_err());
-        let beyond = segments.exclude(vec![100..111]);
-        assert!(beyond.pieces(110, 4).is_err());
-    }
-
-    #[test]
-    fn nonsense_is_refused() {
-        for (cut, overlap) in [
-            (Cut::Count(0), 0.0),
-            (Cut::Count(101), 0.0),
-            (Cut::Length(0), 0.0),
-            (Cut::Length(101), 0.0),
-            (Cut::Count(10), 1.0),
-            (Cut::Count(10), f64::NAN),
-        ] {
-            let segments = Segments::default().cut(cut).overlap(overlap);
-            assert!(segments.pieces(100, 4).is_err(), "{cut:?} {overlap}");
-        }
-    }
-
-    #[test]
-    fn lengths_in_time_need_a_rate() {
-        let quarter = Segments::default().cut("0.25s".parse().unwrap());
-        let error = quarter.pieces(1000, 4).unwrap_err().to_string();
-        assert!(
-            error.contains("rate") && error.contains("0.25 s"),
-            "{error}"
-        );
-        let pieces = quarter.rate(200.0).pieces(1000, 4).unwrap();
-        assert_eq!((pieces.len(), pieces[1][0].clone()), (20, 50..100));
-        for text in ["", "s", "1.5", "-3", "quickly", "1 s s"] {
-            let error = text.parse::<Cut>().unwrap_err().to_string();
-            assert!(error.contains("0.25s"), "{error}");
-        }
-        for text in ["0s", "-1s", "NaNs", "1h"] {
-            let cut = text
-                .parse::<Cut>()
-                .map(|cut| Segments::default().cut(cut).rate(200.0));
-            assert!(cut.and_then(|s| s.pieces(1000, 4)).is_err(), "{text}");
-        }
-        assert_eq!(" 1.5 s".parse(), Ok(Cut::Seconds(1.5)));
-    }
-
-    #[test]
-    fn lengths_that_are_found_fill_the_recording() {
-        for (rate, components, samples, overlap, length) in [
-            (Some(600.0), 40, 14_400, 0.0, 150),
-            (Some(600.0), 306, 14_400, 0.0, 612),
-            (Some(600.0), 40, 14_321, 0.5, 150),
-            (None, 4, 20_000, 0.0, 40),
-            (Some(600.0), 40, 60, 0.0, 60),
-            (Some(1000.0), 300, 36_000_000, 0.0, 48_453),
-        ] {
-            let segments = Segments::default().rate(rate).overlap(overlap);
-            assert_eq!(segments.automatic_length(samples, components), length);
-            let pieces = segments.pieces(samples, components).unwrap();
-            assert!(pieces[0][0].len() >= length && pieces[0][0].len() < 2 * length);
-            assert_eq!(
-                (pieces[0][0].start, pieces[pieces.len() - 1][0].end),
-                (0, samples)
-            );
-        }
-    }
 }

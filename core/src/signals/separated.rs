@@ -1,37 +1,29 @@
-//! The sources of a recording, and what is known about them.
+//! The sources of a recording: diagnostics, and application of filters and patterns span by span.
 
-use super::streaming::{Sink, apply, gather, remove};
-use super::{Piece, Recording};
-use crate::linalg::Matrix;
+use super::reader::samples_per_span;
+use super::{Piece, Recording, invalid};
+use crate::error::Setting;
+use crate::linalg::{self, Matrix};
+use crate::threads::Workers;
 use crate::{Diagonalization, Error};
 
-/// The source that is hardest to tell from another.
-///
-/// ```
-/// use codiag::signals::{Separation, View, simulate};
-///
-/// let made = simulate::nonstationary(3, 100, 100, 0);
-/// let recording = View::new(&made.data, 3, 10_000)?;
-/// let found = Separation::default().fit(&recording)?;
-/// let rival = found.rivals[0].expect("there are two others");
-/// assert!(rival.source != 0 && rival.margin > 0.0);
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// The source from which another one is least separable, see [`Separated::rivals`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rival {
     /// The other source.
     pub source: usize,
-    /// Zero if any mixture of the two serves as well. For segments and bands Γ_ab Γ_ba − 1, which is zero
-    /// if their powers are proportional; for lags and cumulants Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if
-    /// they have the same autocorrelations, or both are Gaussian.
+    /// Zero if the two cannot be separated. For segments and bands Γ_ab Γ_ba − 1, which is zero if
+    /// their powers are proportional; for lags and cumulants Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if
+    /// their autocorrelations are equal, or both are Gaussian.
     pub margin: f64,
 }
 
-/// A recording's sources: filters B, patterns A, and how well they are told apart.
+/// The sources of a recording: filters B, patterns A, and how separable they are.
 ///
-/// The first sources are those of which powers vary most; of which the sum of squared autocorrelations (or
-/// the one autocorrelation) is largest; or of which the kurtosis is largest.
+/// They are sorted in descending order of how much their powers vary (segments, bands), of their
+/// summed squared autocorrelations or the single autocorrelation (lags), or of their kurtosis
+/// (cumulants).
 ///
 /// ```
 /// use codiag::signals::{Separation, View, simulate};
@@ -40,10 +32,9 @@ pub struct Rival {
 /// let recording = View::new(&made.data, 3, 10_000)?;
 /// let found = Separation::default().fit(&recording)?;
 /// assert_eq!((found.components(), found.channels()), (3, 3));
-/// let sources = found.sources(&recording)?;
-/// assert_eq!((sources.rows(), sources.columns()), (3, 10_000));
-///
-/// // The recording without its first source, a span at a time.
+/// assert!(found.rivals[0].is_some_and(|rival| rival.source != 0 && rival.margin > 0.0));
+/// assert_eq!(found.sources(&recording)?.columns(), 10_000);
+/// // The recording without its first source, span by span.
 /// let mut samples = 0;
 /// found.remove_with(&recording, &[0], &mut |first, rows| {
 ///     assert_eq!(first, samples);
@@ -56,26 +47,27 @@ pub struct Rival {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Separated {
-    /// The solver's answer. Its `powers` are those of each source in each segment or band (segment after segment,
-    /// if there are both), or its autocorrelations, one row per lag, segment after segment; its `b` and `a` are the filters and
-    /// patterns in the recording's units.
+    /// The result of the solver. Its `powers` are those of each source in each segment or band
+    /// (segment after segment, if there are both), or its autocorrelations, one row per lag,
+    /// segment after segment; its `b` and `a` are the filters and patterns in the recording's
+    /// units.
     pub diagonalization: Diagonalization,
-    /// Each source's share of the variance of the recording, in the units of
-    /// [`Scale`](super::Scale). They need not sum to 1: patterns need not be orthogonal.
+    /// The fraction of the recording's variance due to each source, in the units of
+    /// [`Scale`](super::Scale). They need not sum to 1, since patterns need not be orthogonal.
     pub variance_shares: Vec<f64>,
-    /// How much the power of each source varies over the segments or bands: its standard
-    /// deviation, divided by its mean. Segments of L independent Gaussian samples of constant
-    /// variance show √(2/L) by chance. Empty for lags and cumulants.
+    /// Variation of the power of each source over the segments or bands: standard deviation divided
+    /// by mean. Segments of L independent Gaussian samples of constant variance have √(2/L). Empty
+    /// for lags and cumulants.
     pub nonstationarity: Vec<f64>,
-    /// The kurtosis E\[s⁴\] − 3 of each source, which is of unit variance: 0 for a Gaussian one. Empty
-    /// but for cumulants.
+    /// The excess kurtosis E\[s⁴\] − 3 of each source of unit variance: 0 for a Gaussian one. Empty
+    /// except for cumulants.
     pub kurtosis: Vec<f64>,
-    /// For each source the one that is hardest to tell from it; None if there is only one.
+    /// For each source the one from which it is least separable; None if there is only one.
     pub rivals: Vec<Option<Rival>>,
-    /// The share of the recording's variance that the components separated have.
+    /// The fraction of the recording's variance in the separated components.
     pub kept_variance: f64,
-    /// The factor by which each channel was multiplied when principal components were found, as
-    /// [`Scale`](super::Scale) asks: in these units the patterns lie in the space of the filters.
+    /// The factor of each channel, by [`Scale`](super::Scale), with which principal components were
+    /// computed: in these units the patterns lie in the space of the filters.
     pub scale: Vec<f64>,
     /// The amount of shrinkage of each matrix, from 0 to 1. Empty for lags and cumulants.
     pub shrinkages: Vec<f64>,
@@ -105,7 +97,7 @@ impl Separated {
         self.filters().columns()
     }
 
-    /// The sources B x of this recording or another of the same channels: components x samples.
+    /// The sources B x of this or another recording of these channels: components x samples.
     ///
     /// # Errors
     /// If the recording has other channels, or cannot be read.
@@ -115,17 +107,17 @@ impl Separated {
         })
     }
 
-    /// As [`Separated::sources`], a span at a time and in order: the sink gets the number of the first
-    /// sample, and the sources as components x samples of the span.
+    /// Like [`Separated::sources`], span by span and in order: the sink receives the number of the
+    /// first sample, and the sources as components x samples of the span.
     ///
     /// # Errors
-    /// As for [`Separated::sources`], or what the sink returns.
+    /// Those of [`Separated::sources`] and of the sink.
     pub fn sources_with(&self, recording: &dyn Recording, sink: Sink<'_>) -> Result<(), Error> {
         apply(self.filters(), recording, self.threads, sink)
     }
 
-    /// The recording without some sources: x − A_e B_e x for those excluded, so that what lies
-    /// outside the components stays. Channels x samples.
+    /// The recording without the excluded sources, x − A_e B_e x: channels x samples. Signals
+    /// outside the components remain.
     ///
     /// # Errors
     /// If there is no such source, the recording has other channels, or cannot be read.
@@ -135,10 +127,10 @@ impl Separated {
         })
     }
 
-    /// As [`Separated::remove`], a span at a time.
+    /// Like [`Separated::remove`], span by span.
     ///
     /// # Errors
-    /// As for [`Separated::remove`], or what the sink returns.
+    /// Those of [`Separated::remove`] and of the sink.
     pub fn remove_with(
         &self,
         recording: &dyn Recording,
@@ -148,4 +140,131 @@ impl Separated {
         let (filters, patterns) = (self.filters(), self.patterns());
         remove(filters, patterns, exclude, recording, self.threads, sink)
     }
+}
+
+/// A function that receives the number of a span's first sample, and the span: one row per source
+/// or channel. See [`apply`] for an example.
+pub type Sink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
+
+/// Passes M x to the sink, span by span and in order, for a matrix M of one column per channel. If
+/// its rows are filters, M x are sources.
+///
+/// ```
+/// use codiag::Matrix;
+/// use codiag::signals::{View, apply};
+///
+/// let data = [1.0, 2.0, 3.0, 4.0]; // two channels of two samples
+/// let recording = View::new(&data, 2, 2)?;
+/// let difference = Matrix::from_rows(1, 2, vec![1.0, -1.0]);
+/// apply(&difference, &recording, None, &mut |first, rows| {
+///     assert_eq!((first, rows.row(0)), (0, &[-2.0, -2.0][..]));
+///     Ok(())
+/// })?;
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// If the recording has another number of channels or cannot be read, or the sink fails.
+pub fn apply(
+    matrix: &Matrix,
+    recording: &dyn Recording,
+    threads: Option<usize>,
+    sink: Sink<'_>,
+) -> Result<(), Error> {
+    let work = matrix.rows() * matrix.columns();
+    let compute = |x: Vec<f64>, length: usize| {
+        let mut image = Matrix::zeros(matrix.rows(), length);
+        linalg::product_into(matrix, &x, length, image.as_mut_slice());
+        image
+    };
+    stream(matrix.columns(), work, recording, threads, sink, compute)
+}
+
+/// Passes x − A_e B_e x to the sink, span by span and in order, for the excluded sources of filters
+/// B and patterns A.
+///
+/// # Errors
+/// If there is no such source, the recording has not one channel per column of B or cannot be read,
+/// or the sink fails.
+pub fn remove(
+    filters: &Matrix,
+    patterns: &Matrix,
+    exclude: &[usize],
+    recording: &dyn Recording,
+    threads: Option<usize>,
+    sink: Sink<'_>,
+) -> Result<(), Error> {
+    let (r, p) = (filters.rows(), filters.columns());
+    if let Some(beyond) = exclude.iter().find(|e| **e >= r) {
+        let value = format!("{beyond} of {r} sources");
+        return Err(invalid(
+            Setting::Exclude,
+            "numbers of sources, counted from 0",
+            value,
+        ));
+    }
+    let mut chosen = exclude.to_vec();
+    chosen.sort_unstable();
+    chosen.dedup();
+    let filters = Matrix::from_fn(chosen.len(), p, |e, c| filters[(chosen[e], c)]);
+    let negated = Matrix::from_fn(p, chosen.len(), |c, e| -patterns[(c, chosen[e])]);
+    let compute = |x: Vec<f64>, length: usize| {
+        let mut sources = vec![0.0; chosen.len() * length];
+        linalg::product_into(&filters, &x, length, &mut sources);
+        let mut rest = Matrix::from_rows(p, length, x);
+        linalg::add_product(&negated, &sources, length, rest.as_mut_slice());
+        rest
+    };
+    stream(p, 2 * p * chosen.len(), recording, threads, sink, compute)
+}
+
+/// Passes the output of `compute` for each span to the sink, in order.
+fn stream(
+    channels: usize,
+    multiply_adds: usize,
+    recording: &dyn Recording,
+    threads: Option<usize>,
+    sink: Sink<'_>,
+    compute: impl Fn(Vec<f64>, usize) -> Matrix + Sync + Send,
+) -> Result<(), Error> {
+    // Number of spans computed at once, and of their results in memory.
+    const BATCH: usize = 8;
+    let (p, samples) = (recording.channels(), recording.samples());
+    if p != channels {
+        return Err(Error::Channels {
+            expected: channels,
+            actual: p,
+        });
+    }
+    let workers = Workers::for_work(threads, samples.saturating_mul(multiply_adds));
+    let step = samples_per_span(p);
+    let starts: Vec<usize> = (0..samples).step_by(step).collect();
+    for batch in starts.chunks(BATCH) {
+        let results = workers.map(batch, |_, &start| -> Result<Matrix, Error> {
+            let length = step.min(samples - start);
+            let mut x = vec![0.0; p * length];
+            recording.read(start..start + length, &mut x)?;
+            Ok(compute(x, length))
+        });
+        for (start, rows) in batch.iter().zip(results) {
+            sink(*start, &rows?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Collects the spans that a sink receives.
+fn gather(
+    rows: usize,
+    recording: &dyn Recording,
+    compute: impl FnOnce(Sink<'_>) -> Result<(), Error>,
+) -> Result<Matrix, Error> {
+    let mut out = Matrix::zeros(rows, recording.samples());
+    compute(&mut |start, some| {
+        for a in 0..rows {
+            out.row_mut(a)[start..start + some.columns()].copy_from_slice(some.row(a));
+        }
+        Ok(())
+    })?;
+    Ok(out)
 }

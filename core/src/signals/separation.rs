@@ -1,43 +1,40 @@
-//! From a recording to its sources.
+//! Separation of a recording into sources: what to diagonalize, and how.
 
 use std::ops::{ControlFlow, Range};
 
-use super::covariance::epoch_pieces;
-use super::lags::epoch_sets;
-use super::principal::Components;
+use super::covariance::{epoch_pieces, epoch_sets, one_each};
 use super::segments::usable_spans;
-use super::{Bands, Epochs, Lags, Recording, Scale, Segments, Separated, Shrinkage};
+use super::{Bands, Components, Epochs, Lags, Recording, Scale, Segments, Separated, Shrinkage};
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
 use crate::{Criterion, Error, Settings};
 
-/// What tells sources apart.
+/// The property by which sources are separated.
 ///
 /// ```
 /// use codiag::signals::{Bands, Contrast, Lags, Separation};
 /// let bands = Bands::even(1.0, 40.0, 20, 250.0); // 250 samples per second
 /// let by_spectra = Separation::default().contrast(Contrast::Bands(bands));
-/// assert!(matches!(by_spectra.contrast, Contrast::Bands(_)));
 /// let sobi = Separation::default().contrast(Contrast::Lags(Lags::new(1..=100)));
 /// let jade = Separation::default().contrast(Contrast::Cumulants { exclude: Vec::new() });
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Contrast {
-    /// Their powers change over time, each in its own way: covariances of segments.
+    /// Powers that change over time, differently for each source: covariances of segments.
     Segments(Segments),
-    /// Their spectra differ: cospectra in frequency bands; of segments, if those are
-    /// [asked for](Bands#structfield.cut), for sources of which either differs.
+    /// Different spectra: cospectra in frequency bands, or in frequency bands of
+    /// [segments](Bands#structfield.cut).
     Bands(Bands),
-    /// Their autocorrelations differ: lagged covariances of the whitened recording, diagonalized by
-    /// rotations, unless they say otherwise. This is SOBI (Belouchrani et al. 1997), and AMUSE (Tong et
-    /// al. 1990) with one lag.
+    /// Different autocorrelations: lagged covariances of the whitened recording, diagonalized by
+    /// rotations unless [`Lags::orthogonal`] is false. This is SOBI (Belouchrani et al. 1997), and
+    /// AMUSE (Tong et al. 1990) with one lag.
     Lags(Lags),
-    /// They are not Gaussian, but for one: fourth-order cumulants of the whitened recording,
-    /// diagonalized by rotations. This is JADE (Cardoso & Souloumiac 1993).
+    /// Distributions of which at most one is Gaussian: fourth-order cumulants of the whitened
+    /// recording, diagonalized by rotations. This is JADE (Cardoso & Souloumiac 1993).
     Cumulants {
-        /// Spans of samples that do not count, in any order.
+        /// Spans of samples that are not used, in any order.
         exclude: Vec<Range<usize>>,
     },
 }
@@ -63,11 +60,11 @@ impl Default for Contrast {
     }
 }
 
-/// How a recording is separated into sources: x = A s + rest, s = B x.
+/// Separation of a recording into sources: x = A s + rest, s = B x.
 ///
-/// The sources are found by joint diagonalization of covariances of segments, of cospectra, of lagged
-/// covariances or of cumulants: they must differ in what the [`Contrast`] looks at. By default that is
-/// how their powers change over time.
+/// Joint diagonalization of covariances of segments, of cospectra, of lagged covariances or of
+/// cumulants separates sources that differ in the property of the [`Contrast`] (default: how their
+/// powers change over time).
 ///
 /// ```
 /// use codiag::signals::{Separation, View, simulate};
@@ -92,24 +89,25 @@ impl Default for Contrast {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Separation {
-    /// How many components are separated.
+    /// Number of components.
     pub components: Components,
-    /// What tells them apart.
+    /// The property by which they are separated.
     pub contrast: Contrast,
     /// Whether the mean of every segment (or window) is subtracted.
     pub center: bool,
-    /// The unit in which each channel counts in principal components, shrinkage and shares of
-    /// variance. Filters and patterns are in the recording's own units all the same.
+    /// Scaling of the channels for principal components, shrinkage and fractions of variance.
+    /// Filters and patterns are in the recording's own units.
     pub scale: Scale,
-    /// How far each matrix is drawn towards a multiple of the identity, in the coordinates of the
+    /// Shrinkage of each matrix towards a multiple of the identity, in the coordinates of the
     /// components.
     pub shrinkage: Shrinkage,
-    /// How many threads work; as many as pay if None.
+    /// Number of threads; None chooses it by the amount of work.
     pub threads: Option<usize>,
-    /// How the matrices are diagonalized. A start that is given, such as the filters of another
-    /// recording, is components x channels, in the recording's units. For its
-    /// [stability](Settings#structfield.stability) segments, epochs or classes are drawn anew; where all matrices are
-    /// of the whole recording (lags, cumulants, bands alone), blocks of its time.
+    /// How the matrices are diagonalized. A given start, such as the filters of another recording,
+    /// is components x channels, in the recording's units. The bootstrap for
+    /// [stability](Settings#structfield.stability) resamples segments, epochs or classes, or blocks
+    /// of time if all matrices are of the whole recording (lags, cumulants, bands without
+    /// segments).
     pub solver: Settings,
 }
 
@@ -134,46 +132,22 @@ setters!(Separation {
     scale: Scale,
     shrinkage: Shrinkage,
     solver: Settings,
-});
+} optional { threads: usize });
 
 impl Separation {
-    /// The same with another number of [`threads`](Self#structfield.threads), or as many as pay for
-    /// None.
-    #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
     /// Separates a recording.
     ///
     /// # Errors
-    /// If a segment has fewer samples than there are components, a sample is not finite, or a
-    /// choice is out of its range. Not converging is no error, but a
-    /// [`Status`](crate::Status) of the diagonalization.
+    /// If a segment has fewer samples than components, a sample is not finite, or an option is out
+    /// of its range. A solve that does not converge is a [`Status`](crate::Status) instead.
     pub fn fit(&self, recording: &dyn Recording) -> Result<Separated, Error> {
         self.fit_with(recording, &mut unobserved)
     }
 
-    /// As [`Separation::fit`], with an observer that follows the solver and may stop it.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use codiag::signals::{Separation, View, simulate};
-    ///
-    /// let made = simulate::nonstationary(4, 100, 100, 0);
-    /// let recording = View::new(&made.data, 4, 10_000)?;
-    /// let mut iterations = 0;
-    /// let found = Separation::default().fit_with(&recording, &mut |record: &codiag::Record, _: &_| {
-    ///     iterations = record.iteration;
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert_eq!(iterations, found.diagonalization.iterations);
-    /// # Ok::<(), codiag::Error>(())
-    /// ```
+    /// Like [`Separation::fit`], with an observer that follows the solver and may stop it.
     ///
     /// # Errors
-    /// As for [`Separation::fit`].
+    /// Those of [`Separation::fit`].
     pub fn fit_with(
         &self,
         recording: &dyn Recording,
@@ -192,21 +166,20 @@ impl Separation {
             Contrast::Lags(lags) => {
                 let most = self.components.at_most(recording.channels());
                 let pieces = lags.segments.pieces(recording.samples(), most)?;
-                let sets = pieces.into_iter().map(|piece| vec![piece]);
-                self.fit_whitened(recording, sets.collect(), observer)
+                self.fit_whitened(recording, &one_each(pieces), observer)
             }
             Contrast::Cumulants { exclude } => {
                 let piece = usable_spans(recording.samples(), exclude)?;
-                self.fit_whitened(recording, vec![vec![piece]], observer)
+                self.fit_whitened(recording, &[vec![piece]], observer)
             }
         }
     }
 
-    /// Separates epochs: the covariances are those of single epochs or, with labels, of classes
-    /// (numbers from 0 on), whatever [`Segments`] say. Lagged covariances are those of all epochs together,
-    /// or of classes. Neither windows of cospectra nor lags cross the borders of epochs; labels do not
-    /// matter to cumulants, and to cospectra only if they are [of segments](Bands#structfield.cut), which
-    /// then are the epochs or classes.
+    /// Separates epochs. The covariances are those of epochs or, with labels (numbers from 0 on),
+    /// of classes; lagged covariances are those of all epochs together, or of classes; [`Segments`]
+    /// are not used. Windows of cospectra and lags do not cross the borders of epochs. Labels have
+    /// no effect on cumulants, and on cospectra only with a [cut](Bands#structfield.cut), whose
+    /// segments are then the epochs or classes.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -223,7 +196,7 @@ impl Separation {
     /// ```
     ///
     /// # Errors
-    /// As for [`Separation::fit`], or if there is not one label per epoch.
+    /// Those of [`Separation::fit`], or if the number of labels differs from that of the epochs.
     pub fn fit_epochs(
         &self,
         epochs: &Epochs<'_>,
@@ -241,14 +214,12 @@ impl Separation {
                     Some(_) => epoch_pieces(epochs, labels)?.0,
                     None => epoch_sets(epochs, None)?,
                 };
-                let pieces = sets
-                    .into_iter()
-                    .map(|set| set.into_iter().flatten().collect());
+                let pieces = sets.into_iter().map(|set| set.concat());
                 self.fit_cospectra(epochs, bands, pieces.collect(), observer)
             }
-            Contrast::Lags(_) => self.fit_whitened(epochs, epoch_sets(epochs, labels)?, observer),
+            Contrast::Lags(_) => self.fit_whitened(epochs, &epoch_sets(epochs, labels)?, observer),
             Contrast::Cumulants { .. } => {
-                self.fit_whitened(epochs, epoch_sets(epochs, None)?, observer)
+                self.fit_whitened(epochs, &epoch_sets(epochs, None)?, observer)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Recordings of which the sources are known, to try things on.
+//! Simulated recordings with known sources.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -6,19 +6,11 @@ use rand_distr::StandardNormal;
 
 use crate::linalg::{self, Matrix};
 
-/// A recording with the sources it was mixed from.
-///
-/// ```
-/// use codiag::signals::{View, simulate};
-/// let made = simulate::nonstationary(4, 10, 50, 0);
-/// let recording = View::new(&made.data, made.channels, made.samples)?;
-/// assert_eq!((made.sources.rows(), made.sources.columns()), (4, 500));
-/// # Ok::<(), codiag::Error>(())
-/// ```
+/// A recording and the sources it is a mixture of.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Simulation {
-    /// Channels · samples numbers, one channel after the other: A s, and noise where there is any.
+    /// Channels · samples numbers, one channel after the other: A s, plus noise if there is any.
     pub data: Vec<f64>,
     /// The number of channels.
     pub channels: usize,
@@ -44,24 +36,8 @@ impl Simulation {
         }
     }
 
-    /// How far each source stands above all others in what B makes of the recording, in decibels:
-    /// the signal to interference ratio. Each true source is looked for in the row of B A where it
-    /// is strongest.
-    ///
-    /// ```
-    /// use codiag::Matrix;
-    /// use codiag::signals::{Separation, View, simulate};
-    ///
-    /// let made = simulate::voices(2, 5.0, 0);
-    /// let recording = View::new(&made.data, made.channels, made.samples)?;
-    /// let found = Separation::default().fit(&recording)?;
-    /// let (before, after) = (
-    ///     made.interference_ratios(&Matrix::identity(2)),
-    ///     made.interference_ratios(found.filters()),
-    /// );
-    /// assert!(after[0] > before[0] && after[1] > before[1]);
-    /// # Ok::<(), codiag::Error>(())
-    /// ```
+    /// The signal-to-interference ratio of each source in B x, in decibels: its power relative to
+    /// that of all others, in the row of B A in which this is largest.
     pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
         let gain = linalg::product(b, &self.mixing);
         let k = self.sources.rows();
@@ -90,8 +66,8 @@ fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
     Matrix::from_fn(rows, columns, |_, _| normal(rng))
 }
 
-/// p Gaussian sources of which the power changes at random from one stretch of `length` samples to the
-/// next, by a factor of about e either way, mixed at random to p channels.
+/// A random mixture of p Gaussian sources to p channels. Their powers are constant in stretches of
+/// `length` samples and change at random by factors of about e.
 ///
 /// ```
 /// let made = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
@@ -104,16 +80,14 @@ pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Si
     for k in 0..p {
         for stretch in sources.row_mut(k).chunks_exact_mut(length.max(1)) {
             let amplitude = (0.5 * normal(&mut rng)).exp();
-            stretch
-                .iter_mut()
-                .for_each(|x| *x = amplitude * normal(&mut rng));
+            stretch.fill_with(|| amplitude * normal(&mut rng));
         }
     }
     Simulation::mix(sources, mixing, 100.0)
 }
 
-/// `count` sounds like speech, mixed to as many microphones, 8000 samples per second: about four
-/// syllables per second, voiced at a pitch of their own or hissed, with pauses.
+/// Mixtures of `count` speech-like sounds to `count` microphones, at 8000 samples per second: about
+/// four syllables per second, voiced at a pitch of their own or unvoiced, with pauses.
 ///
 /// ```
 /// let made = codiag::signals::simulate::voices(3, 2.0, 0);
@@ -159,16 +133,16 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
                         .sum(),
                     _ => 0.3 * (hiss[0] - hiss[1]),
                 };
-            // A room is never silent.
+            // Background noise.
             *x += 1e-3 * normal(rng);
         }
         at = end;
     }
 }
 
-/// An electroencephalogram in microvolts with the blinks of an eye, 250 samples per second: the first
-/// source is the blinks, strong at the first channels and weak at the last; the others are rhythms
-/// that come and go, of which the channels pick up mixtures, and each channel has noise of its own.
+/// An electroencephalogram in microvolts with blinks, at 250 samples per second. The first source
+/// is the blinks, strong in the first channels and weak in the last; the others are rhythms of
+/// changing amplitude. Each channel has independent noise.
 ///
 /// ```
 /// let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);
@@ -193,22 +167,16 @@ pub fn eeg_with_blinks(channels: usize, sources: usize, seconds: f64, seed: u64)
     let mut made = Matrix::zeros(sources, samples);
     blink(made.row_mut(0), rate, &mut rng);
     for k in 1..sources {
-        rhythm(
-            made.row_mut(k),
-            4.0 + 26.0 * k as f64 / sources as f64,
-            rate,
-            &mut rng,
-        );
+        let frequency = 4.0 + 26.0 * k as f64 / sources as f64;
+        rhythm(made.row_mut(k), frequency, rate, &mut rng);
     }
     let mut simulation = Simulation::mix(made, mixing, rate);
-    simulation
-        .data
-        .iter_mut()
-        .for_each(|x| *x += 0.5 * normal(&mut rng));
+    let samples = simulation.data.iter_mut();
+    samples.for_each(|x| *x += 0.5 * normal(&mut rng));
     simulation
 }
 
-/// Bumps of a third of a second, one every three seconds or so.
+/// Bumps of a third of a second, about one every three seconds.
 fn blink(out: &mut [f64], rate: f64, rng: &mut StdRng) {
     let mut next = 1.0;
     while ((next + 0.4) * rate) < out.len() as f64 {
@@ -223,13 +191,13 @@ fn blink(out: &mut [f64], rate: f64, rng: &mut StdRng) {
     }
 }
 
-/// Noise about one frequency, of a few microvolts, swelling and fading.
+/// Narrow-band noise of a few microvolts with a changing amplitude.
 fn rhythm(out: &mut [f64], frequency: f64, rate: f64, rng: &mut StdRng) {
     let angle = std::f64::consts::TAU * frequency / rate;
     let radius = 0.97_f64;
     let (mut before, mut last, mut level) = (0.0, 0.0, 0.0);
     for x in out {
-        // The level wanders over some seconds.
+        // The level changes over some seconds.
         level = 0.998 * level + 0.063 * normal(rng);
         let next = 2.0 * radius * angle.cos() * last - radius * radius * before + normal(rng);
         (before, last) = (last, next);

@@ -157,6 +157,7 @@ fn solve_from<T: Scalar>(
 ) -> Result<Outcome<T>, Error> {
     if stopped {
         let (mut state, _) = State::begin(backend, settings, beginning, false, progress)?;
+        state.stop();
         state.record(Step::START);
         return Ok(state.end(Status::Stopped));
     }
@@ -170,17 +171,20 @@ trait Stepper<T: Scalar> {
 }
 
 fn stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
-    let newton = |objective: Box<dyn Objective<T>>, joint_requests| {
-        Box::new(TruncatedNewton::new(objective, joint_requests))
-    };
     match settings.method {
         Method::Newton if backend.summary().criterion.is_least_squares() => {
-            newton(Box::new(LeastSquares::new(backend, settings)), false)
+            let objective = Box::new(LeastSquares::new(backend, settings));
+            Box::new(TruncatedNewton::new(objective, false, false))
         }
         Method::Newton => {
             let objective = DiagonalCriterion::new(backend, settings);
-            let joint = objective.stores_hessian() && backend.capabilities().prefers_joint_requests;
-            newton(Box::new(objective), joint)
+            let stores_hessian = objective.stores_hessian();
+            let joint = stores_hessian && backend.capabilities().prefers_joint_requests;
+            Box::new(TruncatedNewton::new(
+                Box::new(objective),
+                joint,
+                stores_hessian,
+            ))
         }
         Method::QuasiNewton => Box::new(quasi_newton::QuasiNewton),
         Method::Pham => Box::new(pairwise::Pairwise::Pham),

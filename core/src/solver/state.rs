@@ -238,6 +238,11 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         status.map(|status| self.final_status(status))
     }
 
+    /// The observer has asked to stop: it is shown no further record.
+    pub fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
     fn show(&mut self) -> std::ops::ControlFlow<()> {
         let record = self.history.last().expect("a point is recorded first");
         self.progress.show(record, &self.point.b)

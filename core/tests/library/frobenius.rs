@@ -162,8 +162,16 @@ fn newton_begins_on_the_combinations_that_hold_the_energy() {
         for start in 0..2 {
             let own = heard.iter().filter(|record| record.start == start);
             let own: Vec<&Record> = own.collect();
-            let small = own.iter().take_while(|record| record.sample).count();
-            assert!(small > 1 && own[small..].iter().all(|record| !record.sample));
+            let small = own
+                .iter()
+                .take_while(|record| record.stage == codiag::Stage::Sample)
+                .count();
+            assert!(
+                small > 1
+                    && own[small..]
+                        .iter()
+                        .all(|record| record.stage != codiag::Stage::Sample)
+            );
             // What they leave out changes little.
             assert!(own[small].gradient_norm < 0.05, "{:?}", own[small]);
             assert!(own.len() - small <= 12, "{}", own.len() - small);
@@ -179,7 +187,7 @@ fn newton_begins_on_the_combinations_that_hold_the_energy() {
     let data = correlated(n, p, 0);
     let set = MatrixSet::with_options(&data, n, p, &options()).unwrap();
     let mut observer = |record: &Record, _: &Matrix| {
-        assert!(!record.sample);
+        assert!(record.stage != codiag::Stage::Sample);
         ControlFlow::Continue(())
     };
     let settings = Settings::default().start(Start::Identity);
@@ -235,7 +243,8 @@ fn as_from_memory(data: &[f64], n: usize, p: usize) {
         let settings = Settings::default().method(method);
         let expected = diagonalize(&memory, &settings).unwrap();
         let mut disk = OnDisk::new(npy.open(), Memory(8_000_000), &options()).unwrap();
-        let from_disk = diagonalize_with_backend(&mut disk, &settings, &mut silent).unwrap();
+        let from_disk =
+            codiag::diagonalize_with_backend(&mut disk, &settings, &mut silent).unwrap();
         let parts = [0, 120].map(|first| {
             let end = if first == 0 { 120 } else { n };
             let own = &data[first * p * p..end * p * p];
@@ -245,7 +254,8 @@ fn as_from_memory(data: &[f64], n: usize, p: usize) {
         let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
         let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
         let mut cluster = ClusterSet::new(&ask, &described, None).unwrap();
-        let of_parts = diagonalize_with_backend(&mut cluster, &settings, &mut silent).unwrap();
+        let of_parts =
+            codiag::diagonalize_with_backend(&mut cluster, &settings, &mut silent).unwrap();
         for answer in [from_disk, of_parts] {
             assert_eq!(answer.status, expected.status);
             assert!((answer.loss - expected.loss).abs() < 1e-10);

@@ -6,6 +6,7 @@ mod convergence;
 mod equivariance;
 mod frobenius;
 mod hermitian;
+mod inspect;
 mod invariance;
 mod least_squares;
 mod observers;
@@ -15,12 +16,13 @@ mod properties;
 mod reference;
 mod rotations;
 mod signals;
+mod synthetic;
 mod tracker;
 
+#[path = "../../examples/backend.rs"]
+mod backend_example;
 #[path = "../../examples/cross_spectra.rs"]
 mod cross_spectra;
-#[path = "../../examples/working_set.rs"]
-mod working_set;
 
 #[test]
 fn cross_spectra_see_delays() {
@@ -28,6 +30,6 @@ fn cross_spectra_see_delays() {
 }
 
 #[test]
-fn a_working_set_of_ones_own_solves() {
-    working_set::main().unwrap();
+fn custom_backend_solves() {
+    backend_example::main().unwrap();
 }

@@ -53,8 +53,8 @@ fn records_say_which_start_they_belong_to() {
     let mut starts = Vec::new();
     let mut observer = |record: &Record, _: &Matrix| {
         // A further start is found on some of the matrices.
-        assert!(!record.sample || record.start > 0);
-        if !record.sample {
+        assert!(record.stage != codiag::Stage::Sample || record.start > 0);
+        if record.stage != codiag::Stage::Sample {
             starts.push((record.start, record.iteration));
         }
         ControlFlow::Continue(())
@@ -157,12 +157,23 @@ fn the_stage_on_a_sample_is_heard_and_can_be_stopped() {
         ControlFlow::Continue(())
     };
     let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
-    let sampled = heard.iter().take_while(|record| record.sample).count();
-    assert!(sampled > 0 && heard[sampled..].iter().all(|record| !record.sample));
+    let sampled = heard
+        .iter()
+        .take_while(|record| record.stage == codiag::Stage::Sample)
+        .count();
+    assert!(
+        sampled > 0
+            && heard[sampled..]
+                .iter()
+                .all(|record| record.stage != codiag::Stage::Sample)
+    );
     assert_eq!(answer.history.len(), heard.len() - sampled);
 
     let mut deadline = |record: &Record, _: &Matrix| {
-        assert!(record.sample, "the first one was to be the last");
+        assert!(
+            record.stage == codiag::Stage::Sample,
+            "the first one was to be the last"
+        );
         ControlFlow::Break(())
     };
     let stopped = diagonalize_with(&set, &Settings::default(), &mut deadline).unwrap();
@@ -182,7 +193,7 @@ fn sets_can_be_sent_to_other_threads() {
     let mut working = InMemory::new(&noisy(20, 3, 0.1, 0));
     let solved = std::thread::spawn(move || {
         let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-        diagonalize_with_backend(&mut working, &Settings::default(), &mut silent)
+        codiag::diagonalize_with_backend(&mut working, &Settings::default(), &mut silent)
     });
     assert!(solved.join().unwrap().unwrap().status.converged());
 }

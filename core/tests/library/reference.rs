@@ -65,7 +65,7 @@ fn from_disk(data: &[f64], settings: &Settings) -> Diagonalization {
     let npy = Npy::double(data, N, P);
     let mut set = OnDisk::new(npy.open(), BUDGET, &SetOptions::default()).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
+    codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
 /// The first and the second half of the set, each a part of one chunk and one thread.
@@ -79,7 +79,7 @@ fn from_two_parts(data: &[f64], settings: &Settings) -> Diagonalization {
     let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
     let mut set = ClusterSet::new(&ask, &described, None).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
+    codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
 type Solve = fn(&[f64], &Settings) -> Diagonalization;

@@ -1,11 +1,13 @@
-//! Filters of whole signals, by their Fourier transforms.
+//! Band-pass filters of whole signals, by Fourier transforms.
 
 use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
 
-/// The signal minus its mean over the second around each sample.
-pub fn without_drift(signal: &[f64], rate: f64) -> Vec<f64> {
-    let half = ((0.5 * rate) as usize).max(1);
+use super::thresholds::DETECTION;
+
+/// The signal minus its mean over a window around each sample.
+fn without_drift(signal: &[f64], rate: f64) -> Vec<f64> {
+    let half = ((0.5 * DETECTION.drift_window_s * rate) as usize).max(1);
     let mut sums = vec![0.0; signal.len() + 1];
     for (t, x) in signal.iter().enumerate() {
         sums[t + 1] = sums[t] + x;
@@ -18,15 +20,15 @@ pub fn without_drift(signal: &[f64], rate: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A signal in a band of frequencies.
+/// A signal in a frequency band.
 pub struct Filtered {
     pub signal: Vec<f64>,
-    /// The same a quarter of a cycle later: with the signal it makes amplitude and phase.
+    /// The signal a quarter of a cycle later, for amplitude and phase.
     pub quadrature: Vec<f64>,
 }
 
 impl Filtered {
-    /// From one frequency to another in hertz, without drift.
+    /// Filters a signal to a band in hertz, and removes its drift.
     pub fn new(signal: &[f64], rate: f64, low: f64, high: f64) -> Self {
         let (samples, length) = (signal.len(), signal.len().next_power_of_two().max(2));
         let mut planner = RealFftPlanner::new();
@@ -45,7 +47,7 @@ impl Filtered {
         let mut turned: Vec<Complex<f64>> =
             spectrum.iter().map(|x| Complex::new(x.im, -x.re)).collect();
         let back = |spectrum: &mut [Complex<f64>]| {
-            // What has no mirror image must be real.
+            // Frequencies without a negative counterpart have real coefficients.
             spectrum[0].im = 0.0;
             spectrum[length / 2].im = 0.0;
             let mut out = inverse.make_output_vec();
@@ -60,12 +62,12 @@ impl Filtered {
     }
 }
 
-/// 1 within the band, falling to 0 over a quarter of each edge beyond it.
+/// 1 within the band, falling to 0 beyond its edges.
 fn response(frequency: f64, low: f64, high: f64) -> f64 {
     let beyond = if frequency < low {
-        (low - frequency) / (0.25 * low)
+        (low - frequency) / (DETECTION.filter_edge * low)
     } else if frequency > high {
-        (frequency - high) / (0.25 * high)
+        (frequency - high) / (DETECTION.filter_edge * high)
     } else {
         0.0
     };
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_band_stays_and_has_its_phase() {
+    fn signals_in_the_band_keep_amplitude_and_phase() {
         let rate = 200.0;
         let wave =
             |frequency: f64, t: usize| (std::f64::consts::TAU * frequency * t as f64 / rate).sin();

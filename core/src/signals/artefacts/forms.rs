@@ -1,31 +1,13 @@
-//! What the form of a source says: its distribution, its spectrum, how regular it is.
+//! Scores by the form of a source, and their reasons: its distribution, spectrum and regularity.
 
 use realfft::num_complex::Complex;
 
-use super::super::welch::{Spectrum, Welch, Window};
-use super::{Artefact, ArtefactKind, Evidence};
+use super::thresholds::DETECTION as P;
 use crate::linalg;
+use crate::signals::bands::{Spectrum, Welch, Window};
 
-/// Blinks are rare, tall and one-sided: a kurtosis and a skewness of this count in full. The kurtosis is 0
-/// for a normal distribution.
-const BLINK_KURTOSIS: f64 = 4.0;
-const BLINK_SKEWNESS: f64 = 1.0;
-/// Hertz below which blinks have most of their power.
-const SLOW: f64 = 8.0;
-/// Beats of this kurtosis count in full.
-const BEAT_KURTOSIS: f64 = 2.0;
-/// The shortest and longest time between beats, in seconds: 200 to 40 beats a minute.
-const BEAT_PERIODS: (f64, f64) = (0.3, 1.5);
-/// A line that stands so many times above its neighbours counts in full.
-const LINE_PROMINENCE: f64 = 10.0;
-/// Hertz above which muscles have most of their power.
-const FAST: f64 = 30.0;
-/// Power of high frequencies that varies by so much counts in full.
-const FAST_VARIATION: f64 = 0.4;
-
-/// How far a number reaches up to another, at most 1.
-fn reaches(number: f64, full: f64) -> f64 {
-    // A number that is none reaches nothing.
+/// A number as a fraction of another, from 0 (also for NaN) to 1.
+pub(super) fn fraction(number: f64, full: f64) -> f64 {
     if number > 0.0 {
         (number / full).min(1.0)
     } else {
@@ -33,22 +15,9 @@ fn reaches(number: f64, full: f64) -> f64 {
     }
 }
 
-fn by_form(kind: ArtefactKind, score: f64, reason: String) -> Artefact {
-    Artefact {
-        kind,
-        score: if score.is_finite() {
-            score.clamp(0.0, 1.0)
-        } else {
-            0.0
-        },
-        evidence: Evidence::Form,
-        reason,
-    }
-}
-
 pub(super) struct Moments {
     skewness: f64,
-    /// 0 for a normal distribution.
+    /// Excess kurtosis: 0 for a normal distribution.
     kurtosis: f64,
 }
 
@@ -65,40 +34,39 @@ impl Moments {
     }
 }
 
-/// The share of the power from one frequency to below another.
-fn share(spectrum: &Spectrum, from: f64, to: f64) -> f64 {
+/// The fraction of the power from one frequency to below another.
+fn band_power(spectrum: &Spectrum, from: f64, to: f64) -> f64 {
     let total: f64 = spectrum.density.iter().sum();
     let bins = spectrum.frequencies.iter().zip(&spectrum.density);
-    let within: f64 = bins
-        .filter(|(f, _)| (from..to).contains(*f))
-        .map(|(_, d)| d)
-        .sum();
-    within / total
+    let within = bins.filter(|(f, _)| (from..to).contains(*f));
+    within.map(|(_, density)| density).sum::<f64>() / total
 }
 
-pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> Artefact {
-    let slow = share(spectrum, 0.0, SLOW);
+pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> (f64, String) {
+    let slow = band_power(spectrum, 0.0, P.max_blink_hz);
     let (kurtosis, skewness) = (moments.kurtosis, moments.skewness.abs());
-    by_form(
-        ArtefactKind::Blink,
-        slow * reaches(kurtosis, BLINK_KURTOSIS) * reaches(skewness, BLINK_SKEWNESS),
+    let peaked = slow * fraction(kurtosis, P.full_blink_kurtosis);
+    (
+        peaked * fraction(skewness, P.full_blink_skewness),
         format!(
-            "rare one-sided bumps: kurtosis {kurtosis:.1}, skewness {skewness:.1}, {:.0} % of its power below \
-             {SLOW} Hz",
+            "rare one-sided bumps: kurtosis {kurtosis:.1}, skewness {skewness:.1}, {:.0} % of its \
+             power below {} Hz",
             100.0 * slow,
+            P.max_blink_hz,
         ),
     )
 }
 
-pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> Artefact {
+pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> (f64, String) {
     let kurtosis = moments.kurtosis;
     let Some((regularity, period)) = energy_period(source, rate) else {
-        let reason = "its energy does not repeat itself as a heart's does".to_owned();
-        return by_form(ArtefactKind::Heartbeat, 0.0, reason);
+        return (
+            0.0,
+            "its energy does not repeat itself as a heart's does".to_owned(),
+        );
     };
-    by_form(
-        ArtefactKind::Heartbeat,
-        regularity * reaches(kurtosis, BEAT_KURTOSIS),
+    (
+        regularity * fraction(kurtosis, P.full_beat_kurtosis),
         format!(
             "sharp peaks {:.0} times a minute: its energy repeats itself after {period:.2} s \
              (its autocorrelation rises by {regularity:.2}), kurtosis {kurtosis:.1}",
@@ -107,14 +75,13 @@ pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> Artefac
     )
 }
 
-/// The highest peak of the autocorrelation of the energy of a signal's changes, counted from the
-/// trough before it, and its lag in seconds, among the lags that a heart may have.
+/// The highest peak of the autocorrelation of the energy of a signal's changes, relative to the
+/// trough before it, and its lag in seconds, within the range of heart rates.
 fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
-    // Energies of bins of 20 ms or a sample: fine enough for a period, coarse enough to be quick.
-    let bin = ((0.02 * rate) as usize).max(1);
+    let bin = ((P.energy_bin_s * rate) as usize).max(1);
     let changes: Vec<f64> = signal.windows(2).map(|x| (x[1] - x[0]).powi(2)).collect();
     let fine: Vec<f64> = changes.chunks_exact(bin).map(linalg::sum).collect();
-    // Over three bins, so that beats which are not quite regular still meet.
+    // Over three bins, to tolerate slightly irregular beats.
     let mut energy: Vec<f64> = fine
         .windows(3)
         .map(|x| x.iter().sum::<f64>().sqrt())
@@ -122,7 +89,8 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
     let mean = linalg::sum(&energy) / energy.len() as f64;
     energy.iter_mut().for_each(|e| *e -= mean);
     let bins = |seconds: f64| (seconds * rate / bin as f64) as usize;
-    let (first, last) = (bins(BEAT_PERIODS.0).max(1), bins(BEAT_PERIODS.1));
+    let first = bins(60.0 / P.max_heart_rate_bpm).max(1);
+    let last = bins(60.0 / P.min_heart_rate_bpm);
     if energy.len() < 3 * last {
         return None;
     }
@@ -131,7 +99,7 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
         let pairs = energy.len() - lag;
         linalg::dot(&energy[..pairs], &energy[lag..]) / total * energy.len() as f64 / pairs as f64
     };
-    // Energy that swells and fades slowly is alike at all lags: a beat must rise from a trough.
+    // Slowly varying energy is correlated at all lags: a beat must rise from a trough.
     let correlations: Vec<f64> = (first / 3..=last + 1).map(at).collect();
     let mut trough = f64::INFINITY;
     let mut peaks: Vec<(f64, usize)> = Vec::new();
@@ -144,19 +112,19 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
     }
     let highest = peaks.iter().fold(0.0_f64, |m, peak| m.max(peak.0));
     let best = peaks.iter().find(|peak| peak.0 == highest)?.1;
-    // What repeats itself after one beat does so after two and three, and may do so better by chance.
+    // Energy is also periodic with two and three periods, which may have higher peaks by chance.
     let period = [3, 2].into_iter().find_map(|beats| {
-        let near = |lag: usize| (beats * lag).abs_diff(best) <= beats.max(best / 16);
-        let shorter = peaks
-            .iter()
-            .find(|peak| near(peak.1) && peak.0 > 0.5 * highest);
+        let tolerance = beats.max(best / P.period_tolerance_divisor);
+        let near = |lag: usize| (beats * lag).abs_diff(best) <= tolerance;
+        let high = |height: f64| height > P.min_shorter_period_height * highest;
+        let shorter = peaks.iter().find(|peak| near(peak.1) && high(peak.0));
         shorter.map(|peak| peak.1)
     });
     let period = refined(&correlations, period.unwrap_or(best) - first / 3) + (first / 3) as f64;
     Some((highest, period * bin as f64 / rate))
 }
 
-/// The place of a peak between its neighbours, by the parabola through the three.
+/// The position of a peak, by the parabola through it and its neighbors.
 fn refined(values: &[f64], at: usize) -> f64 {
     let (before, here, after) = (values[at - 1], values[at], values[at + 1]);
     let bend = before - 2.0 * here + after;
@@ -168,36 +136,39 @@ fn refined(values: &[f64], at: usize) -> f64 {
     at as f64 + shift.clamp(-0.5, 0.5)
 }
 
-pub(super) fn line_noise(spectrum: &Spectrum) -> Artefact {
+pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
-    let found = [50.0, 60.0]
-        .into_iter()
-        .filter(|f| f + 1.0 < nyquist)
-        .map(|line| {
-            let harmonics = (1..=5)
-                .map(|h| line * f64::from(h))
-                .filter(|f| f + 1.0 < nyquist);
-            let power: f64 = harmonics.map(|f| share(spectrum, f - 1.0, f + 1.001)).sum();
-            // The density at the line against the median of those around it.
-            let around = |f: f64| (2.0..=8.0).contains(&(f - line).abs());
-            let bins = || spectrum.frequencies.iter().zip(&spectrum.density);
-            let mut others: Vec<f64> = bins()
-                .filter(|(f, _)| around(**f))
-                .map(|(_, d)| *d)
-                .collect();
-            others.sort_by(f64::total_cmp);
-            let own = bins().filter(|(f, _)| (**f - line).abs() <= 1.0);
-            let peak = own.map(|(_, d)| *d).fold(0.0, f64::max);
-            let median = others.get(others.len() / 2).copied().unwrap_or(0.0);
-            (line, power, peak / median.max(1e-12 * peak))
-        });
+    let half = P.line_half_width_hz;
+    let below_nyquist = |f: &f64| f + half < nyquist;
+    let lines = P.mains_hz.into_iter().filter(below_nyquist);
+    let found = lines.map(|line| {
+        let harmonics = (1..=P.mains_harmonics).map(|h| line * f64::from(h));
+        // The upper end is included, in spite of rounding.
+        let powers = harmonics.filter(below_nyquist);
+        let power: f64 = powers
+            .map(|f| band_power(spectrum, f - half, f + 1.001 * half))
+            .sum();
+        // The density at the line against the median of the densities around it.
+        let (near, far) = P.line_surroundings_hz;
+        let densities = |from: f64, to: f64| {
+            let bins = spectrum.frequencies.iter().zip(&spectrum.density);
+            let within = bins.filter(move |(f, _)| (from..=to).contains(&(**f - line).abs()));
+            within.map(|(_, density)| *density)
+        };
+        let mut others: Vec<f64> = densities(near, far).collect();
+        others.sort_by(f64::total_cmp);
+        let peak = densities(0.0, half).fold(0.0, f64::max);
+        let median = others.get(others.len() / 2).copied().unwrap_or(0.0);
+        (line, power, peak / median.max(peak / P.max_line_prominence))
+    });
     let Some((line, power, prominence)) = found.max_by(|x, y| x.2.total_cmp(&y.2)) else {
-        let reason = "there is nothing as fast as the mains in it".to_owned();
-        return by_form(ArtefactKind::LineNoise, 0.0, reason);
+        return (
+            0.0,
+            "there is nothing as fast as the mains in it".to_owned(),
+        );
     };
-    by_form(
-        ArtefactKind::LineNoise,
-        power * reaches(prominence, LINE_PROMINENCE),
+    (
+        power * fraction(prominence, P.full_line_prominence),
         format!(
             "{:.0} % of its power lies at {line} Hz and its multiples, where the spectrum stands {} \
              times above that around it",
@@ -211,31 +182,30 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> Artefact {
     )
 }
 
-pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> Artefact {
+pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> (f64, String) {
     let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
-    if nyquist < 1.5 * FAST {
-        let reason = "there is nothing as fast as muscles in it".to_owned();
-        return by_form(ArtefactKind::Muscle, 0.0, reason);
+    if nyquist < P.min_muscle_bandwidth * P.min_muscle_hz {
+        return (0.0, "there is nothing as fast as muscles in it".to_owned());
     }
-    let fast = share(spectrum, FAST, f64::INFINITY);
+    let fast = band_power(spectrum, P.min_muscle_hz, f64::INFINITY);
     let variation = fast_variation(source, rate);
-    by_form(
-        ArtefactKind::Muscle,
-        fast * reaches(variation, FAST_VARIATION),
+    (
+        fast * fraction(variation, P.full_muscle_variation),
         format!(
-            "bursts of high frequencies: {:.0} % of its power above {FAST} Hz, varying by {:.0} % from \
+            "bursts of high frequencies: {:.0} % of its power above {} Hz, varying by {:.0} % from \
              second to second",
             100.0 * fast,
+            P.min_muscle_hz,
             100.0 * variation,
         ),
     )
 }
 
-/// How much the power of high frequencies varies over windows of a second, relative to its mean.
+/// The standard deviation of high-frequency power over windows of a second, divided by its mean.
 fn fast_variation(source: &[f64], rate: f64) -> f64 {
     let welch = Welch::new((rate as usize).max(2), Window::Hann, 0.5, true);
     let mut scratch = welch.scratch();
-    let first = (FAST / rate * welch.length as f64).ceil() as usize;
+    let first = (P.min_muscle_hz / rate * welch.length as f64).ceil() as usize;
     let powers: Vec<f64> = welch
         .starts(&(0..source.len()))
         .map(|start| {

@@ -25,18 +25,26 @@ pub(super) struct TruncatedNewton<T: Scalar> {
     joint_requests: bool,
     /// The gradient norm before the last step.
     before: Option<f64>,
-    /// How many stages in single precision there have been.
+    /// How many stages in single precision there may still be.
     single_stages: usize,
 }
 
 impl<T: Scalar> TruncatedNewton<T> {
-    pub fn new(objective: Box<dyn Objective<T>>, joint_requests: bool) -> Self {
+    pub fn new(
+        objective: Box<dyn Objective<T>>,
+        joint_requests: bool,
+        single_precision: bool,
+    ) -> Self {
         Self {
             objective,
             trust_region: TrustRegion::default(),
             joint_requests,
             before: None,
-            single_stages: 0,
+            single_stages: if single_precision {
+                TUNING.max_single_stages
+            } else {
+                0
+            },
         }
     }
 
@@ -68,8 +76,8 @@ impl<T: Scalar> TruncatedNewton<T> {
 
 impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
-        if self.single_stages < TUNING.max_single_stages {
-            self.single_stages += 1;
+        if self.single_stages > 0 {
+            self.single_stages -= 1;
             if let Some(outcome) = stages::in_single_precision(state)? {
                 if state.is_sample() && outcome.status == Status::Converged {
                     // The whole set starts from there: a double-precision loss is not needed.
@@ -79,7 +87,7 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
                 }
                 return state.resume(outcome).map(Iteration::Moved);
             }
-            self.single_stages = TUNING.max_single_stages;
+            self.single_stages = 0;
         }
         let gradient_norm = state.gradient_norm();
         state.joint_hessian = self.expects_hessian(gradient_norm);

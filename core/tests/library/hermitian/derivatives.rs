@@ -1,6 +1,6 @@
 //! Gradient and Hessian against finite differences along complex directions.
 
-use codiag::backend::{Backend, InMemory};
+use codiag::backend::{Backend, InMemory, Request, Sums, Update};
 use codiag::synthetic::{hermitian, indefinite_complex};
 use codiag::{Criterion, Evaluation, Hessian, Matrix, MatrixSet, SetOptions, c64};
 
@@ -75,9 +75,16 @@ fn the_hessian_is_the_second_derivative_of_the_loss() {
     );
     // By passes over the set it is the same.
     let mut working = InMemory::new(&set);
-    working.reset(&b).unwrap();
-    let by_pass = working.hessian_product(&e).unwrap();
-    assert!(super::distance(&by_pass, &product) < 1e-12);
+    let request = Request::HessianProduct { b, e: e.clone() };
+    let mut sums = Sums::default();
+    working.evaluate(&request, &mut sums).unwrap();
+    // But for the part of the determinant, Eᴴ.
+    let sums = sums.moments_mut().0;
+    let by_pass = |a: usize, c: usize| match a == c {
+        true => c64::ZERO,
+        false => sums[(a, c)] + e[(c, a)].conj(),
+    };
+    assert!(super::distance(&Matrix::from_fn(P, P, by_pass), &product) < 1e-12);
 }
 
 #[test]
@@ -98,19 +105,35 @@ fn frobenius_derivatives_hold_along_unitary_matrices() {
 }
 
 #[test]
-fn the_line_follows_complex_directions() {
-    let set = hermitian(20, P, 0.5, 3);
-    let mut working = InMemory::new(&set);
-    let b = near_identity(P, 0.2);
-    let start = working.reset(&b).unwrap();
-    let e = direction(40);
-    working.probe(&e).unwrap();
-    let alpha = 0.3;
-    let mut m = Matrix::from_fn(P, P, |x, y| e[(x, y)] * alpha);
-    (0..P).for_each(|a| m[(a, a)] += 1.0);
-    assert!((working.line_point(0.0).unwrap().sum - start).abs() < 1e-12);
-    let point = working.line_point(alpha).unwrap().sum;
-    let moved = working.advance(alpha, &[1.0; P]).unwrap();
-    assert!((working.reset(&(&m * &b)).unwrap() - point).abs() < 1e-11);
-    assert!(super::distance(&working.statistics().unwrap().gradient, &moved.gradient) < 1e-11);
+fn lines_and_updates_follow_complex_directions() {
+    let mut set = InMemory::new(&hermitian(20, P, 0.5, 3));
+    let (b, e, alpha) = (near_identity(P, 0.2), direction(40), 0.3);
+    let mut evaluate = |request: Request<c64>| {
+        let mut sums = Sums::default();
+        set.evaluate(&request, &mut sums).unwrap();
+        sums
+    };
+    let point = |b: &Matrix<c64>, update| Request::Point {
+        b: b.clone(),
+        update,
+        hessian: false,
+    };
+    let start = evaluate(point(&b, None)).numbers()[0];
+    let (b_of, e_of) = (b.clone(), e.clone());
+    let line = evaluate(Request::Line { b: b_of, e: e_of });
+    assert!((line.numbers()[2 * P] - start).abs() < 1e-12);
+    let update = Update {
+        from: b.clone(),
+        e: e.clone(),
+        alpha,
+        scale: vec![1.0; P],
+    };
+    let next = update.point();
+    let along = evaluate(Request::LinePoint { b, e, alpha });
+    let mut moved = evaluate(point(&next, Some(update)));
+    let mut fresh = evaluate(point(&next, None));
+    assert!((along.numbers()[0] - fresh.numbers()[0]).abs() < 1e-11);
+    assert!((moved.numbers()[0] - fresh.numbers()[0]).abs() < 1e-11);
+    let (moved, fresh) = (moved.moments_mut().0, fresh.moments_mut().0);
+    assert!(super::distance(moved, fresh) < 1e-11);
 }

@@ -10,7 +10,7 @@ mod scales;
 
 use std::ops::ControlFlow;
 
-use codiag::backend::Backend;
+use codiag::backend::{Backend, Request, Sums};
 use codiag::cluster::{ClusterSet, Part};
 use codiag::synthetic::{mixed, mixed_complex};
 use codiag::{
@@ -69,13 +69,12 @@ macro_rules! number {
                 settings: &Settings,
             ) -> Diagonalization<Self> {
                 let mut disk = OnDisk::$set(npy.open(), Memory(40_000_000), options).unwrap();
-                diagonalize_with_backend(&mut disk, settings, &mut silent).unwrap()
+                codiag::diagonalize_with_backend(&mut disk, settings, &mut silent).unwrap()
             }
 
             fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self> {
                 let mut disk = OnDisk::$set(npy.open(), Memory(8_000_000), &options()).unwrap();
-                disk.reset(b).unwrap();
-                disk.hessian_product(e).unwrap()
+                response(&mut disk, b, e)
             }
 
             fn from_parts_of_a_set(
@@ -86,13 +85,24 @@ macro_rules! number {
                 let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
                 let ask = |question: &[u8]| parts.iter().map(|p| p.answer(question)).collect();
                 let mut cluster = ClusterSet::$set(&ask, &described, reduction).unwrap();
-                diagonalize_with_backend(&mut cluster, settings, &mut silent).unwrap()
+                codiag::diagonalize_with_backend(&mut cluster, settings, &mut silent).unwrap()
             }
         }
     };
 }
 number!(f64, mixed, double, new);
 number!(c64, mixed_complex, complex, complex);
+
+/// The sums over the response of the fit at B to a change E of A.
+fn response<T: Scalar>(set: &mut dyn Backend<T>, b: &Matrix<T>, e: &Matrix<T>) -> Matrix<T> {
+    let request = Request::HessianProduct {
+        b: b.clone(),
+        e: e.clone(),
+    };
+    let mut sums = Sums::default();
+    set.evaluate(&request, &mut sums).unwrap();
+    sums.moments_mut().0.clone()
+}
 
 fn silent<T>(_: &Record, _: &Matrix<T>) -> ControlFlow<()> {
     ControlFlow::Continue(())

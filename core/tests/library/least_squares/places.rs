@@ -1,6 +1,6 @@
 //! The same answers wherever the matrices are, and what is asked that has none.
 
-use codiag::backend::{Chunk, InMemory, WorkingSet};
+use codiag::backend::{Chunk, InMemory};
 use codiag::cluster::Part;
 use codiag::error::Conflict;
 use codiag::{Error, Hessian, Matrix, MatrixSet, Method, Settings, Start, diagonalize};
@@ -68,8 +68,7 @@ fn the_exact_hessian_from_disk_is_that_of_memory<T: Number>() {
     let b = near_identity(p, 2);
     let e = Matrix::from_fn(p, p, |x, y| number::<T>(4 + 3 * x + 7 * y));
     let mut memory = InMemory::new(&set_of(&data, p));
-    memory.reset(&b).unwrap();
-    let expected = memory.hessian_product(&e).unwrap();
+    let expected = super::response(&mut memory, &b, &e);
     let product = T::hessian_from_disk(&T::file(&data, n, p), &b, &e);
     assert!(distance(&product, &expected) < 1e-10 * expected.norm());
 }

@@ -242,7 +242,8 @@ fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
         for (memory, threads) in [(3_000_000, 1), (4_000_000, 2), (1 << 30, 1)] {
             let options = options.clone().threads(threads);
             let mut set = OnDisk::complex(npy.open(), Memory(memory), &options).unwrap();
-            let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
+            let answer =
+                codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();
             assert_eq!(answer.status, expected.status, "{descr}");
             assert!((answer.loss - expected.loss).abs() < 1e-11);
             let pairs = answer.b.as_slice().iter().zip(expected.b.as_slice());

@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use codiag::diagonalize_with_backend;
 use codiag::synthetic::{self, Synthetic};
 use codiag::{
     Diagonalization, Error, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank, Reading,
@@ -75,7 +74,7 @@ fn smallest(file: MatrixFile, options: &SetOptions) -> Memory {
 
 fn solve(npy: &Npy, memory: Memory, options: &SetOptions, settings: &Settings) -> Diagonalization {
     let mut set = OnDisk::new(npy.open(), memory, options).unwrap();
-    diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
+    codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
 fn assert_same(left: &Matrix, right: &Matrix, tolerance: f64, what: &str) {

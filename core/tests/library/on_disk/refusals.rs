@@ -66,7 +66,8 @@ fn a_truncated_file_is_an_error_before_and_during_the_solve() {
         }
         ControlFlow::Continue(())
     };
-    let error = diagonalize_working(&mut set, &Settings::default(), &mut observer).unwrap_err();
+    let error = codiag::diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)
+        .unwrap_err();
     let error = error.to_string();
     assert!(error.starts_with(&npy.0.display().to_string()), "{error}");
     assert!(
@@ -106,7 +107,7 @@ fn pham_is_refused_with_a_reason() {
     let npy = Npy::double(&made.data, 30, 4);
     let mut set = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).unwrap();
     let settings = Settings::default().method(Method::Pham);
-    let error = diagonalize_working(&mut set, &settings, &mut silent).unwrap_err();
+    let error = codiag::diagonalize_with_backend(&mut set, &settings, &mut silent).unwrap_err();
     assert_eq!(error, Error::Conflict(Conflict::PairsNotInMemory));
 }
 
@@ -133,12 +134,12 @@ fn a_watcher_sees_bytes_and_may_stop() {
     // Passes enough for the watcher to be called.
     let settings = Settings::default().hessian_memory(0).tolerance(1e-14);
     let mut observer = |record: &Record, _: &Matrix| {
-        if record.iteration == 1 && !record.sample {
+        if record.iteration == 1 && record.stage != codiag::Stage::Sample {
             stop.store(1, Ordering::Relaxed);
         }
         ControlFlow::Continue(())
     };
-    let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
+    let answer = codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();
     drop(set);
     let seen = seen.into_inner().unwrap();
     assert!(
@@ -172,7 +173,7 @@ fn a_watcher_that_breaks_after_convergence_keeps_the_answer() {
         }
         ControlFlow::Continue(())
     };
-    let answer = diagonalize_working(&mut set, &settings, &mut observer).unwrap();
+    let answer = codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();
     assert_eq!(answer.status, Status::Converged);
     // What the last pass would have brought is not there.
     assert!(answer.powers.rows() == 0 && answer.residuals.is_empty());

@@ -1,4 +1,4 @@
-//! From recordings to sources: what was mixed is found again.
+//! Separation of recordings with known sources.
 
 use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary, voices};
 use codiag::signals::{
@@ -66,7 +66,7 @@ fn sources_of_changing_power_are_found() {
 }
 
 #[test]
-fn voices_are_told_apart() {
+fn voices_are_separated() {
     for seed in 0..3 {
         let made = voices(3, 10.0, seed);
         let found = fit(&made, &Separation::default());
@@ -83,7 +83,6 @@ fn voices_are_told_apart() {
     }
 }
 
-/// Of all sources, the blinks are found, and taken out without touching anything else.
 #[test]
 fn blinks_are_removed_and_nothing_else() {
     let made = eeg_with_blinks(16, 8, 120.0, 4);
@@ -110,7 +109,7 @@ fn blinks_are_removed_and_nothing_else() {
 }
 
 #[test]
-fn spectra_tell_stationary_sources_apart() {
+fn spectra_separate_stationary_sources() {
     // Rhythms of constant power: only their frequencies differ.
     let (p, samples, rate) = (4, 30_000, 100.0);
     let mut made = nonstationary(p, 1, samples, 3);
@@ -185,7 +184,7 @@ fn units_of_channels_change_filters_and_nothing_else() {
 }
 
 #[test]
-fn reduction_keeps_what_was_asked_for() {
+fn reduction_keeps_the_requested_components() {
     // 12 channels of 4 sources, and noise a thousand times weaker.
     let four = nonstationary(4, 50, 200, 1);
     let noise = nonstationary(12, 50, 200, 2);
@@ -272,7 +271,7 @@ fn filters_of_one_recording_start_another_and_apply_to_it() {
     assert!((warm.diagonalization.loss - cold.diagonalization.loss).abs() < 1e-9);
     let first_gradient = |s: &Separated| s.diagonalization.history[0].gradient_norm;
     assert!(first_gradient(&warm) < 0.2, "{}", first_gradient(&warm));
-    // The same with fewer components than channels.
+    // With fewer components than channels.
     separation.components = Components::Number(4);
     separation.solver.start = Start::Spectral;
     let reduced = separation.fit(&first).unwrap();
@@ -312,7 +311,7 @@ fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
     let cut = Epochs::new(&data, epochs, p, samples).unwrap();
     let separation = Separation::default();
     let found = separation.fit_epochs(&cut, None, &mut unobserved).unwrap();
-    // The same as segments of the whole recording.
+    // Equal to segments of the whole recording.
     let whole = Separation::default().contrast(segments(epochs));
     let expected = whole.fit(&view(&made)).unwrap();
     let difference = amari_distance(found.filters(), expected.patterns());
@@ -330,10 +329,10 @@ fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
 }
 
 #[test]
-fn rivals_and_scores_say_what_is_known() {
+fn rivals_are_the_least_separable_sources() {
     let made = nonstationary(4, 100, 400, 2);
     let mut alike = made.clone();
-    // Sources 0 and 1 take the same course.
+    // The powers of sources 0 and 1 are equal.
     let samples = made.samples;
     for stretch in 0..100 {
         let power = |k: usize| variance(&made.sources.row(k)[stretch * 400..][..400]);
@@ -371,7 +370,7 @@ fn rivals_and_scores_say_what_is_known() {
 }
 
 #[test]
-fn stationary_noise_scores_as_chance_says() {
+fn nonstationarity_of_stationary_noise_is_that_of_chance() {
     let made = nonstationary(3, 1, 50_000, 6);
     // Segments of 500 samples.
     let found = Separation::default().contrast(segments(100));

@@ -1,6 +1,11 @@
 //! Covariances of segments and epochs.
 
-use super::*;
+use codiag::signals::{
+    Bands, Components, CovarianceOptions, Covariances, Cut, Epochs, Scale, Segments, Separation,
+    Shrinkage, View, cospectra, epoch_covariances, segment_covariances,
+};
+
+use super::{assert_close, naive, recording};
 
 #[test]
 fn covariances_are_the_sums_that_define_them() {
@@ -23,7 +28,7 @@ fn covariances_are_the_sums_that_define_them() {
 }
 
 #[test]
-fn a_segment_longer_than_what_is_read_at_once_is_no_different() {
+fn segments_of_several_spans_give_the_sum() {
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
     let view = View::new(&data, p, samples).unwrap();
@@ -86,7 +91,7 @@ fn classes_are_the_means_of_their_epochs() {
 }
 
 #[test]
-fn scales_are_those_asked_for() {
+fn scales_normalize_the_mean_diagonal() {
     let (p, samples) = (4, 400);
     let data = recording(p, samples);
     let view = View::new(&data, p, samples).unwrap();
@@ -111,11 +116,11 @@ fn scales_are_those_asked_for() {
     assert!((given.data[6] / plain.data[6] - 6.0).abs() < 1e-12);
 }
 
-/// The amounts of scikit-learn 1.9.1: `ledoit_wolf(X)[1]` and `oas(X)[1]` of sklearn.covariance, for an
-/// X of shape (samples, channels) whose transpose is `recording(p, samples)` with channel a multiplied
-/// by a + 1, and four times the first added to all others.
+/// The amounts `ledoit_wolf(X)[1]` and `oas(X)[1]` of sklearn.covariance 1.9.1, for an X of shape
+/// (samples, channels) whose transpose is `recording(p, samples)` with channel a multiplied by a +
+/// 1, and four times the first added to all others.
 #[test]
-fn automatic_shrinkage_is_that_of_scikit_learn() {
+fn automatic_shrinkage_agrees_with_scikit_learn() {
     for (p, samples, ledoit_wolf, oas) in [
         (5, 12, 0.230_502_552_992_306_76, 0.413_508_473_033_210_53),
         (6, 50, 0.108_853_950_200_815_65, 0.140_961_188_387_046_8),

@@ -1,7 +1,12 @@
 //! Cumulants, against sums written out.
 
-use super::*;
-use crate::linalg::{self, Matrix};
+use codiag::Matrix;
+use codiag::signals::{
+    Components, CovarianceOptions, Epochs, Lags, View, cumulants, epoch_cumulants,
+    lagged_covariances,
+};
+
+use super::{assert_close, recording};
 
 /// Q_ij by the formula that defines them, from whitened rows z.
 fn naive_cumulants(z: &Matrix) -> Vec<f64> {
@@ -26,8 +31,8 @@ fn naive_cumulants(z: &Matrix) -> Vec<f64> {
     all
 }
 
-/// The recording without some samples, less its mean.
-fn centred(data: &[f64], samples: usize, excluded: &std::ops::Range<usize>) -> Matrix {
+/// The recording without some samples, minus its mean.
+fn centered(data: &[f64], samples: usize, excluded: &std::ops::Range<usize>) -> Matrix {
     let kept: Vec<usize> = (0..samples).filter(|t| !excluded.contains(t)).collect();
     let p = data.len() / samples;
     let rows = (0..p).flat_map(|c| {
@@ -48,9 +53,9 @@ fn cumulants_are_the_sums_that_define_them() {
         let spans = std::slice::from_ref(&excluded);
         let found = cumulants(&view, Components::All, spans, &options).unwrap();
         assert_eq!(found.matrices.n, p * (p + 1) / 2);
-        let x = centred(&data, samples, &excluded);
-        let z = linalg::product(&found.whitener, &x);
-        let covariance = linalg::product_transposed(&z, &z);
+        let x = centered(&data, samples, &excluded);
+        let z = &found.whitener * &x;
+        let covariance = &z * &z.transpose();
         let unit: Vec<f64> = (0..p * p)
             .map(|k| {
                 if k / p == k % p {
@@ -66,17 +71,17 @@ fn cumulants_are_the_sums_that_define_them() {
 }
 
 #[test]
-fn epochs_are_centred_one_by_one() {
+fn each_epoch_is_centered() {
     let (n, p, samples) = (5, 3, 60);
     let data = recording(n, p * samples);
     let epochs = Epochs::new(&data, n, p, samples).unwrap();
     let options = CovarianceOptions::default();
     let found = epoch_cumulants(&epochs, Components::Number(2), &options).unwrap();
     let parts: Vec<Matrix> = (0..n)
-        .map(|e| centred(&data[e * p * samples..][..p * samples], samples, &(0..0)))
+        .map(|e| centered(&data[e * p * samples..][..p * samples], samples, &(0..0)))
         .collect();
     let x = Matrix::from_fn(p, n * samples, |c, t| parts[t / samples][(c, t % samples)]);
-    let z = linalg::product(&found.whitener, &x);
+    let z = &found.whitener * &x;
     assert_eq!((z.rows(), found.matrices.n), (2, 3));
     assert_close(&found.matrices.data, &naive_cumulants(&z), 1e-10);
 }
@@ -93,29 +98,4 @@ fn threads_change_no_bit_of_lags_and_cumulants() {
         (lagged.data, found.matrices.data)
     };
     assert_eq!(on(1), on(3));
-}
-
-/// The set of a separation is made without an array of all matrices.
-#[test]
-fn set_of_cumulants_is_that_of_their_array() {
-    use crate::signals::centered::Centered;
-    use crate::signals::cumulants::{of_white, set_of_white};
-    use crate::signals::reader::{Coordinates, Reader};
-    use crate::{Criterion, SetOptions};
-
-    let data = recording(5, 900);
-    let view = View::new(&data, 5, 900).unwrap();
-    let reader = Reader {
-        recording: &view,
-        coordinates: Coordinates::Channels,
-        center: true,
-    };
-    let centered = Centered::new(reader, &[vec![vec![0..900]]]).unwrap();
-    let options = SetOptions::default().criterion(Criterion::Frobenius);
-    let set = set_of_white(&centered, None, &options).unwrap();
-    let array = of_white(&centered, None).unwrap().set(&options).unwrap();
-    assert_eq!(set.len(), 15);
-    for i in 0..set.len() {
-        assert_eq!(set.matrix(i), array.matrix(i));
-    }
 }

@@ -1,10 +1,15 @@
-//! What is refused, and what helps.
+//! Errors, and the remedies they suggest.
 
-use super::*;
-use crate::{Error, SetOptions};
+use codiag::signals::{
+    Bands, Components, Contrast, CovarianceOptions, Cut, Lags, Segments, Separation, Shrinkage,
+    View, cospectra, cumulants, lagged_covariances, segment_covariances,
+};
+use codiag::{Error, SetOptions, Settings};
+
+use super::recording;
 
 #[test]
-fn too_few_samples_are_refused_with_the_number_needed() {
+fn too_few_samples_are_an_error_with_the_number_needed() {
     let data = recording(10, 100);
     let view = View::new(&data, 10, 100).unwrap();
     let segments = Segments::default().cut(Cut::Count(10));
@@ -15,7 +20,7 @@ fn too_few_samples_are_refused_with_the_number_needed() {
         "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11: take fewer or longer \
          segments, ask for at most 9 components, or for shrinkage"
     );
-    // What the message advises, helps.
+    // The remedies of the message work.
     let shrunk = options.shrinkage(Shrinkage::Fixed(0.1));
     let covariances = segment_covariances(&view, &segments, &shrunk).unwrap();
     assert!(covariances.set(&SetOptions::default()).is_ok());
@@ -41,7 +46,7 @@ fn too_few_samples_are_refused_with_the_number_needed() {
 }
 
 #[test]
-fn samples_that_are_not_finite_are_named_and_may_be_excluded() {
+fn non_finite_samples_are_located_and_can_be_excluded() {
     let mut data = recording(3, 600);
     data[600 + 123] = f64::NAN;
     let view = View::new(&data, 3, 600).unwrap();
@@ -67,7 +72,7 @@ fn samples_that_are_not_finite_are_named_and_may_be_excluded() {
 }
 
 #[test]
-fn bands_that_hold_nothing_are_refused() {
+fn bands_without_frequencies_are_errors() {
     let data = recording(2, 500);
     let view = View::new(&data, 2, 500).unwrap();
     for (bands, rate, window_length, overlap) in [
@@ -91,7 +96,7 @@ fn bands_that_hold_nothing_are_refused() {
 }
 
 #[test]
-fn absurd_sizes_are_errors_before_anything_is_allocated() {
+fn huge_sizes_are_errors_before_anything_is_allocated() {
     let data = recording(2, 500);
     let view = View::new(&data, 2, 500).unwrap();
     let options = CovarianceOptions::default();
@@ -107,7 +112,7 @@ fn absurd_sizes_are_errors_before_anything_is_allocated() {
         assert!(matches!(error, Error::Setting { .. }), "{error}");
     }
     assert!(Bands::try_even(1.0, 50.0, 1_000_000_000, 100.0).is_err());
-    let solver = crate::Settings::default().stability(1_000_000_000_000);
+    let solver = Settings::default().stability(1_000_000_000_000);
     let error = Separation::default().solver(solver).fit(&view).unwrap_err();
     assert!(
         error
@@ -128,9 +133,9 @@ fn an_overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
     }
 }
 
-/// Of 700 components they take about a terabyte.
+/// Cumulants of 700 components would take about a terabyte.
 #[test]
-fn cumulants_of_too_many_components_say_how_many_fit() {
+fn cumulants_of_too_many_components_suggest_a_number() {
     let data = recording(700, 720);
     let view = View::new(&data, 700, 720).unwrap();
     let found = cumulants(&view, Components::All, &[], &CovarianceOptions::default());

@@ -1,8 +1,8 @@
-//! Each kind of artefact is recognized, and nothing else is.
+//! Each kind of artifact is recognized, and nothing else is.
 
-use super::*;
-use crate::signals::simulate;
-
+use codiag::signals::{
+    ArtefactKind, Detector, Evidence, Reference, Thresholds, artefacts, simulate,
+};
 const RATE: f64 = 250.0;
 
 fn noise(samples: usize, seed: u64) -> Vec<f64> {
@@ -38,7 +38,7 @@ fn beats(samples: usize, period: f64) -> Vec<f64> {
 }
 
 #[test]
-fn each_kind_is_seen_for_what_it_is() {
+fn each_kind_is_recognized() {
     let samples = 60 * 250;
     let blinks = simulate::eeg_with_blinks(2, 2, 60.0, 0);
     assert_eq!(kinds(blinks.sources.row(0), &[]), [ArtefactKind::Blink]);
@@ -62,7 +62,7 @@ fn each_kind_is_seen_for_what_it_is() {
         .map(|(t, x)| (1.0 + 0.8 * (t as f64 / RATE).sin()) * x)
         .collect();
     assert_eq!(kinds(&swelling, &[]), [ArtefactKind::LineNoise]);
-    // Noise with its slow half taken off, in bursts of some seconds.
+    // High-pass noise in bursts of some seconds.
     let white = noise(samples, 3);
     let bursts: Vec<f64> = (1..samples)
         .map(|t| (white[t] - white[t - 1]) * if t / 800 % 3 == 0 { 5.0 } else { 1.0 })
@@ -71,7 +71,7 @@ fn each_kind_is_seen_for_what_it_is() {
 }
 
 #[test]
-fn what_is_none_of_these_is_called_none() {
+fn other_sources_are_not_flagged() {
     let samples = 60 * 250;
     assert_eq!(kinds(&noise(samples, 4), &[]), []);
     let eeg = simulate::eeg_with_blinks(6, 6, 60.0, 1);
@@ -84,7 +84,7 @@ fn what_is_none_of_these_is_called_none() {
 }
 
 #[test]
-fn a_reference_channel_is_believed_drift_or_not() {
+fn drift_of_a_reference_channel_has_no_effect() {
     let samples = 60 * 250;
     let source = noise(samples, 5);
     let drifting: Vec<f64> = source
@@ -107,10 +107,9 @@ fn a_reference_channel_is_believed_drift_or_not() {
     assert_eq!(kinds(&source, &[unrelated]), []);
 }
 
-/// A foetal heart of 132 beats a minute, every second beat a little taller, and what is left of the
-/// mother's at half the rate: neither makes it 66.
+/// A fetal heart of 132 beats a minute, with a residue of the mother's at half the rate.
 #[test]
-fn rates_are_those_of_single_beats() {
+fn heart_rates_are_those_of_single_beats() {
     let samples = 60 * 250;
     for (rate, period) in [
         (132.0, 60.0 / 132.0),
@@ -131,12 +130,12 @@ fn rates_are_those_of_single_beats() {
     }
 }
 
-/// A heart that hardly shows in a source: no correlation to speak of, but one phase at every beat.
+/// A source with a weak heartbeat: little correlation, but one phase at every beat.
 #[test]
 fn a_weak_heart_is_found_by_its_phase() {
     let samples = 60 * 250;
     let ecg = beats(samples, 0.85);
-    // As a field follows the current: later, and of another form.
+    // Delayed, and of another shape.
     let mut smeared = vec![0.0; samples];
     for t in 20..samples {
         smeared[t] =
@@ -175,9 +174,9 @@ fn a_weak_heart_is_found_by_its_phase() {
     assert!(named(&ecg, &phase) > 0.7);
 }
 
-/// Every source has every score, and the reference decides about its kind.
+/// Every source has every score, and a reference channel replaces the scores by form of its kind.
 #[test]
-fn thresholds_are_the_callers() {
+fn flags_depend_on_thresholds_and_references() {
     let samples = 60 * 250;
     let made = simulate::eeg_with_blinks(3, 3, 60.0, 0);
     let (eye, other) = (made.sources.row(0), noise(samples, 9));
@@ -194,7 +193,7 @@ fn thresholds_are_the_callers() {
     let scores = Detector::new(RATE, &[unrelated]).scores(eye);
     assert!(scores[0].score > 0.7 && scores[4].score < 0.4);
     assert!(Thresholds::default().flagged(&scores).is_empty());
-    // A channel without a signal decides nothing.
+    // A channel without a signal has no effect.
     let flat = vec![0.0; samples];
     let scores =
         Detector::new(RATE, &[Reference::new("EOG", ArtefactKind::Blink, &flat)]).scores(eye);

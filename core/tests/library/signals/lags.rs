@@ -1,6 +1,11 @@
 //! Lagged covariances, against sums written out.
 
-use super::*;
+use codiag::signals::{
+    CovarianceOptions, Cut, Epochs, Lags, Scale, Segments, Shrinkage, View,
+    epoch_lagged_covariances, lagged_covariances, segment_covariances,
+};
+
+use super::{assert_close, recording};
 
 /// (R + Rᵀ) / 2 over spans, each of which belongs to a piece with one mean, by a plain loop.
 fn naive_lagged(
@@ -63,7 +68,7 @@ fn lagged_covariances_are_the_sums_that_define_them() {
 }
 
 #[test]
-fn what_is_read_in_several_spans_is_no_different() {
+fn several_spans_give_the_sum() {
     // Lags that reach over spans, and rows that are not a multiple of those of one product.
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
@@ -79,7 +84,7 @@ fn what_is_read_in_several_spans_is_no_different() {
 }
 
 #[test]
-fn no_product_reaches_across_epochs() {
+fn products_do_not_cross_epochs() {
     let (n, p, samples) = (6, 3, 40);
     let data = recording(p, n * samples);
     let epochs = Epochs::with_strides(&data, [n, p, samples], [samples, n * samples, 1]).unwrap();
@@ -116,7 +121,7 @@ fn lag_zero_is_the_covariance() {
 }
 
 #[test]
-fn lags_without_products_are_refused() {
+fn lags_without_products_are_errors() {
     let data = recording(2, 100);
     let view = View::new(&data, 2, 100).unwrap();
     let options = CovarianceOptions::default();

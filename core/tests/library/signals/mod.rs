@@ -1,15 +1,17 @@
-//! Matrices made from signals, against sums written out.
+//! Recordings, matrices estimated from them, sources and artifacts.
 #![allow(clippy::single_range_in_vec_init)] // a list of one span
 
+mod artefacts;
 mod bad_input;
-mod cospectra;
 mod covariances;
 mod cumulants;
 mod lags;
+mod recordings;
+mod segments;
+mod separation;
+mod spectra;
 
-use super::*;
-
-/// Numbers that look random, the same everywhere, with a different level for each channel.
+/// Pseudo-random numbers, with a different mean for each channel.
 fn recording(channels: usize, samples: usize) -> Vec<f64> {
     let mut state = 12_345_u64;
     (0..channels * samples)
@@ -22,6 +24,7 @@ fn recording(channels: usize, samples: usize) -> Vec<f64> {
         .collect()
 }
 
+/// Σ_t x_t x_tᵀ / n over some samples, by a plain loop.
 fn naive(data: &[f64], samples: usize, chosen: &[usize], center: bool) -> Vec<f64> {
     let p = data.len() / samples;
     let n = chosen.len() as f64;

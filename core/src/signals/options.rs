@@ -1,0 +1,263 @@
+//! Options of estimation: centering, units of channels, shrinkage, threads.
+
+use std::str::FromStr;
+
+use super::invalid;
+use crate::Error;
+use crate::error::{Expected, Setting};
+use crate::linalg::Scalar;
+use crate::setters::setters;
+
+/// Options of the estimation of covariances, spectra, lagged covariances and cumulants.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CovarianceOptions {
+    /// Whether each channel's mean over a segment or epoch is subtracted.
+    pub center: bool,
+    /// Scaling of the channels.
+    pub scale: Scale,
+    /// Shrinkage of each covariance towards a multiple of the identity.
+    pub shrinkage: Shrinkage,
+    /// Number of threads; None chooses it by the amount of work. Results do not depend on it.
+    pub threads: Option<usize>,
+}
+
+impl Default for CovarianceOptions {
+    fn default() -> Self {
+        Self {
+            center: true,
+            scale: Scale::Unchanged,
+            shrinkage: Shrinkage::default(),
+            threads: None,
+        }
+    }
+}
+
+setters!(CovarianceOptions { center: bool, scale: Scale, shrinkage: Shrinkage } optional { threads: usize });
+
+/// Scaling of the channels for principal components, shrinkage and fractions of variance, where
+/// the channels of a recording have different units.
+///
+/// ```
+/// use codiag::signals::{CovarianceOptions, Cut, Scale, Segments, View, segment_covariances};
+///
+/// let data = [1.0, -1.0, 1.0, -1.0, 2.0, 2.0, -2.0, -2.0]; // two channels of four samples
+/// let recording = View::new(&data, 2, 4)?;
+/// let whole = Segments::default().cut(Cut::Count(1));
+/// let options = CovarianceOptions::default().scale(Scale::UnitRms);
+/// let found = segment_covariances(&recording, &whole, &options)?;
+/// assert_eq!(found.data, [1.0, 0.0, 0.0, 1.0]);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Scale {
+    /// Units as recorded.
+    #[default]
+    Unchanged,
+    /// Every channel is divided by its root mean square.
+    UnitRms,
+    /// Every channel is divided by the root mean square of its group, such as all magnetometers.
+    /// One group number per channel.
+    Groups(Vec<usize>),
+    /// Every channel is multiplied by its own positive factor.
+    Given(Vec<f64>),
+}
+
+impl Scale {
+    /// The factors; None if all are 1. The powers are only computed if needed.
+    pub(super) fn factors(
+        &self,
+        channels: usize,
+        powers: impl FnOnce() -> Result<Vec<f64>, Error>,
+    ) -> Result<Option<Vec<f64>>, Error> {
+        let one_per_channel = |length: usize| {
+            if length == channels {
+                return Ok(());
+            }
+            let value = format!("{length} for {channels} channels");
+            Err(invalid(Setting::Scale, "one number per channel", value))
+        };
+        Ok(Some(match self {
+            Self::Unchanged => return Ok(None),
+            Self::UnitRms => powers()?.into_iter().map(inverse_root).collect(),
+            Self::Groups(groups) => {
+                one_per_channel(groups.len())?;
+                let powers = powers()?;
+                let mean = |group: usize| {
+                    let own = groups.iter().zip(&powers).filter(|(g, _)| **g == group);
+                    let count = own.clone().count() as f64;
+                    own.map(|(_, power)| power / count).sum()
+                };
+                groups.iter().map(|g| inverse_root(mean(*g))).collect()
+            }
+            Self::Given(factors) => {
+                one_per_channel(factors.len())?;
+                if let Some(bad) = factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
+                    return Err(invalid(Setting::Scale, "positive numbers", bad));
+                }
+                factors.clone()
+            }
+        }))
+    }
+}
+
+/// 1/√power, or 1 for a channel that is zero everywhere.
+fn inverse_root(power: f64) -> f64 {
+    if power > 0.0 { 1.0 / power.sqrt() } else { 1.0 }
+}
+
+/// Shrinkage of a covariance C towards tr(C)/p · I.
+///
+/// ```
+/// use codiag::signals::Shrinkage;
+/// assert_eq!("auto".parse(), Ok(Shrinkage::LedoitWolf));
+/// assert_eq!("0.1".parse(), Ok(Shrinkage::Fixed(0.1)));
+/// assert_eq!(Shrinkage::default(), Shrinkage::Fixed(0.0)); // none
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Shrinkage {
+    /// (1 − s) C + s tr(C)/p I for this s in \[0, 1\].
+    Fixed(f64),
+    /// The s estimated from the samples of each matrix by Ledoit & Wolf (2004).
+    LedoitWolf,
+    /// The s of the oracle approximating shrinkage for Gaussian samples (Chen et al. 2010).
+    Oas,
+}
+
+impl Default for Shrinkage {
+    fn default() -> Self {
+        Self::Fixed(0.0)
+    }
+}
+
+impl FromStr for Shrinkage {
+    type Err = Error;
+
+    /// A number, `"auto"` or `"ledoit-wolf"`, or `"oas"`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "auto" | "ledoit-wolf" => return Ok(Self::LedoitWolf),
+            "oas" => return Ok(Self::Oas),
+            _ => {}
+        }
+        let fixed = text.parse().map(Self::Fixed);
+        fixed.map_err(|_| shrinkage_error(&format!("{text:?}")))
+    }
+}
+
+fn shrinkage_error(value: &str) -> Error {
+    let names = &["auto", "ledoit-wolf", "oas"];
+    let expected = Expected::OneOfOr(names, "a number between 0 and 1");
+    Error::setting(Setting::Shrinkage, expected, value)
+}
+
+impl Shrinkage {
+    pub(super) fn check(self) -> Result<(), Error> {
+        match self {
+            Self::Fixed(s) if !(0.0..=1.0).contains(&s) => Err(shrinkage_error(&s.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails unless there is none, for matrices that are not positive definite.
+    pub(super) fn check_none(self) -> Result<(), Error> {
+        if self.is_none() {
+            return Ok(());
+        }
+        let expected = "0 for lags and cumulants, which are not positive definite";
+        let value = match self {
+            Self::Fixed(s) => s.to_string(),
+            Self::LedoitWolf => "\"auto\"".to_owned(),
+            Self::Oas => "\"oas\"".to_owned(),
+        };
+        Err(invalid(Setting::Shrinkage, expected, value))
+    }
+
+    /// Whether matrices stay as they are.
+    pub(super) fn is_none(self) -> bool {
+        self == Self::Fixed(0.0)
+    }
+
+    /// Shrinks a full row-major covariance, and returns the amount. `fourth` is Σ_t ‖x_t‖⁴ over
+    /// the samples, used by [`Shrinkage::LedoitWolf`] only.
+    pub(super) fn apply<T: Scalar>(
+        self,
+        covariance: &mut [T],
+        p: usize,
+        samples: usize,
+        fourth: f64,
+    ) -> f64 {
+        let mean = (0..p).map(|a| covariance[a * p + a].real()).sum::<f64>() / p as f64;
+        let amount = match self {
+            Self::Fixed(s) => s,
+            Self::LedoitWolf => ledoit_wolf(covariance, p, mean, samples as f64, fourth),
+            Self::Oas => oas(covariance, p as f64, mean, samples as f64),
+        };
+        if amount > 0.0 {
+            covariance.iter_mut().for_each(|x| *x = *x * (1.0 - amount));
+            for a in 0..p {
+                covariance[a * p + a] += T::from_real(amount * mean);
+            }
+        }
+        amount
+    }
+}
+
+/// b² / d², where d² = ‖C − m I‖² / p is the squared distance of C from the target and
+/// b² = Σ_t ‖x_t x_tᴴ − C‖² / (p n²) the estimated sampling variance of C.
+fn ledoit_wolf<T: Scalar>(c: &[T], p: usize, mean: f64, n: f64, fourth: f64) -> f64 {
+    let p = p as f64;
+    let squares: f64 = c.iter().map(|x| x.norm_sqr()).sum();
+    let distance = squares / p - mean * mean;
+    let chance = (fourth / n - squares) / (p * n);
+    if distance > 0.0 {
+        (chance / distance).clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+/// (m₂ + m²) / ((n + 1)(m₂ − m²/p)), with m₂ the mean of the squared entries. For complex Gaussian
+/// samples E‖C‖² = ‖Σ‖² + (tr Σ)²/n and E(tr C)² = (tr Σ)² + ‖Σ‖²/n, which leads to
+/// (m² − m₂/p) / ((n − 1/p)(m₂ − m²/p)).
+fn oas<T: Scalar>(c: &[T], p: f64, mean: f64, n: f64) -> f64 {
+    let squares = c.iter().map(|x| x.norm_sqr()).sum::<f64>() / (p * p);
+    let distance = squares - mean * mean / p;
+    if distance <= 0.0 {
+        return 1.0;
+    }
+    let amount = if T::PLANES == 1 {
+        (squares + mean * mean) / ((n + 1.0) * distance)
+    } else {
+        (mean * mean - squares / p) / ((n - 1.0 / p) * distance)
+    };
+    amount.clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::c64;
+
+    /// The oracle's formula, iterated with its own estimate in place of the true covariance.
+    #[test]
+    fn complex_oas_is_the_fixed_point_of_the_oracle() {
+        let (a, b, d) = (c64::new(0.3, -0.4), c64::new(0.1, 0.2), c64::new(-0.2, 0.5));
+        let [x, y, z] = [2.0, 1.0, 3.0].map(c64::from);
+        let c = [x, a, b, a.conj(), y, d, b.conj(), d.conj(), z];
+        let (p, n) = (3.0, 40.0);
+        let trace = 6.0;
+        let squares: f64 = c.iter().map(|x| x.re * x.re + x.im * x.im).sum();
+        let mut amount = 0.5;
+        for _ in 0..2000 {
+            // tr(Σ̂ C) of Σ̂ = (1 − ρ) C + ρ m I.
+            let inner = (1.0 - amount) * squares + amount * trace * trace / p;
+            amount = (trace * trace - inner / p)
+                / ((n - 1.0 / p) * inner + (1.0 - n / p) * trace * trace);
+        }
+        assert!(amount > 0.1 && amount < 0.9);
+        assert!((oas(&c, p, trace / p, n) - amount).abs() < 1e-9);
+    }
+}
