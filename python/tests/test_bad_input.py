@@ -275,9 +275,9 @@ def test_compat_options(C, solve, name):
     ("options", "message"),
     [
         ({"start": np.full((6, 6), np.inf)}, "^the start must be finite and invertible"),
-        ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal, as orthog"),
-        ({"orthogonal": True, "method": "pham"}, '^orthogonal=True is not for method="pham"'),
-        ({"orthogonal": True, "rank": 3}, "^orthogonal=True is not for a set reduced by rank="),
+        ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal .*orthogonal=True"),
+        ({"orthogonal": True, "method": "pham"}, '^method="pham" does not support orthogonal=True'),
+        ({"orthogonal": True, "rank": 3}, "^orthogonal=True cannot be combined with rank"),
         ({"rank": 7}, '^rank must be "full", "auto" or a number from 1 to p, got 7'),
         ({"tol": -1.0}, "^tol must be a positive number, got -1"),
     ],

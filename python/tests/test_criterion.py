@@ -52,7 +52,7 @@ def test_from_a_file_within_a_budget(tmp_path):
 
 def test_what_the_criterion_does_not_have_is_refused():
     C, _ = rotated(10, 4, 0.1, 3)
-    with pytest.raises(ValueError, match='has the methods "newton", "quasi-newton", "jacobi"'):
+    with pytest.raises(ValueError, match='use method="newton", method="quasi-newton" or method="jacobi"'):
         codiag.diagonalize(C, criterion="frobenius", method="pham")
     with pytest.raises(ValueError, match="criterion must be"):
         codiag.diagonalize(C, criterion="varimax")
