@@ -62,7 +62,6 @@ pub enum codiag_language {
 pub(crate) struct Failure {
     pub code: codiag_error,
     pub message: String,
-    pub details: Details,
     /// The error of the library, if it is one.
     pub error: Option<Error>,
 }
@@ -73,7 +72,6 @@ impl Failure {
         Self {
             code: codiag_error::Argument,
             message: message.into(),
-            details: Details::default(),
             error: None,
         }
     }
@@ -89,7 +87,6 @@ impl Failure {
                 "internal error, please report it: {}",
                 text.as_deref().unwrap_or("a panic without words")
             ),
-            details: Details::default(),
             error: None,
         }
     }
@@ -100,7 +97,6 @@ impl From<Error> for Failure {
         Self {
             code: code(&error),
             message: error.render(&C),
-            details: Details::of(&error),
             error: Some(error),
         }
     }
@@ -140,7 +136,6 @@ struct Last {
     message: CString,
     error: Option<Error>,
     code: codiag_error,
-    details: Details,
 }
 
 thread_local! {
@@ -148,7 +143,6 @@ thread_local! {
         message: CString::default(),
         error: None,
         code: codiag_error::None,
-        details: Details::default(),
     });
 }
 
@@ -167,7 +161,6 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
             message: to_c(failure.message),
             error: failure.error,
             code,
-            details: failure.details,
         };
     });
     code as c_int
@@ -183,7 +176,8 @@ fn to_c(message: String) -> CString {
 pub(crate) fn last() -> (codiag_error, Details) {
     let last = LAST.try_with(|last| {
         let last = last.borrow();
-        (last.code, last.details)
+        let details = last.error.as_ref().map(Details::of);
+        (last.code, details.unwrap_or_default())
     });
     last.unwrap_or((codiag_error::None, Details::default()))
 }

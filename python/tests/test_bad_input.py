@@ -61,7 +61,7 @@ def test_not_positive_definite(C, solve):
     values[0] = -0.25
     C[9] = (vectors * values) @ vectors.T
     # Clearly negative: only other criteria can take it.
-    message = r'matrix 9 .*smallest eigenvalue is -2\.5\d*e-1; only criterion="frobenius" and'
+    message = r'matrix 9 .*smallest eigenvalue -2\.5\d*e-1.*use criterion="frobenius"'
     with pytest.raises(ValueError, match=message):
         solve(C)
 
@@ -71,7 +71,7 @@ def test_nearly_positive_definite(C, solve):
     values, vectors = np.linalg.eigh(C[9])
     values[0] = -1e-5
     C[9] = (vectors * values) @ vectors.T
-    with pytest.raises(ValueError, match=r"matrix 9 .*eigenvalue is -1\.0\d*e-5.*shrinkage=1e-3$"):
+    with pytest.raises(ValueError, match=r"matrix 9 .*eigenvalue -1\.0\d*e-5.*shrinkage=1e-3"):
         solve(C)
 
 
@@ -174,7 +174,7 @@ STARTED = {
         (np.eye(5), "6 x 6, got 5 x 5"),
         (np.eye(6)[:4], "6 x 6, got 4 x 6"),
         (np.ones(6), r"\(6,\)"),
-        (np.full((6, 6), np.nan), "not finite"),
+        (np.full((6, 6), np.nan), "NaN or infinite"),
     ],
     ids=["size", "oblong", "vector", "nan"],
 )

@@ -136,6 +136,7 @@ impl OptionNames for RustNames {
 impl Error {
     /// The message, with the options as `names` writes them. It begins with a lower-case letter and has
     /// no final period.
+    #[allow(clippy::too_many_lines)] // a list
     pub fn render(&self, names: &dyn OptionNames) -> String {
         let number = |index: usize| index + names.first_index();
         match self {
@@ -373,7 +374,7 @@ fn definite_advice(remedy: Remedy, names: &dyn OptionNames) -> String {
             names.with_value(Setting::Rank, &rank.to_string())
         ),
         Remedy::Shrink { shrinkage } => format!(
-            "this matrix is singular but the others are not: regularize it with {}, or leave it out",
+            "regularize the set with {}, or leave this matrix out",
             names.with_value(Setting::Shrinkage, &format!("{shrinkage:e}"))
         ),
         Remedy::None => format!(

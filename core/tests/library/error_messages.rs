@@ -1,5 +1,7 @@
 //! Every error in every language: the message has the options of that language, and of no other.
 
+#![allow(clippy::too_many_lines)] // tables
+
 use std::io;
 use std::path::PathBuf;
 
@@ -86,7 +88,6 @@ fn out_of_memory(remedy: MemoryRemedy) -> Error {
 }
 
 /// Errors, and what their messages contain in each language.
-#[allow(clippy::too_many_lines)] // a table
 fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
     let lags = MemoryRemedy::Setting {
         setting: Setting::Lags,
@@ -115,13 +116,12 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
         (
             not_definite(Remedy::Shrink { shrinkage: 1e-3 }),
             [
-                "this matrix is singular but the others are not: regularize it with \
-                 SetOptions::shrinkage(1e-3), or leave it out",
+                "regularize the set with SetOptions::shrinkage(1e-3), or leave this matrix out",
                 "with --shrinkage 1e-3,",
                 "with shrinkage=1e-3,",
                 "with shrinkage = 1e-3,",
-                "matrix 4 is not positive definite (smallest eigenvalue -2.000e-9); this matrix is singular but \
-                 the others are not: regularize it with shrinkage = 1e-3, or leave it out",
+                "matrix 4 is not positive definite (smallest eigenvalue -2.000e-9); regularize the set with \
+                 shrinkage = 1e-3, or leave this matrix out",
                 "with 'shrinkage', 1e-3,",
             ],
         ),
