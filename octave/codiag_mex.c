@@ -33,30 +33,17 @@ static mxArray *matrix(const double *data, size_t rows, size_t columns) {
 
 static mxArray *scalar(double value) { return mxCreateDoubleScalar(value); }
 
-/* Counted from 1; 0 if there is none. */
-static mxArray *from_one(size_t number) { return scalar(number == CODIAG_NONE ? 0.0 : (double)number + 1.0); }
-
 static void put(mxArray *structure, const char *name, mxArray *value) {
     int k = mxGetFieldNumber(structure, name);
     if (k < 0) k = mxAddField(structure, name);
     mxSetFieldByNumber(structure, 0, k, value);
 }
 
-static mxArray *failure(void) {
+/* The error message, with the options of Octave and MATLAB. */
+static mxArray *failure(int code) {
     mxArray *out = mxCreateStructMatrix(1, 1, 0, NULL);
-    codiag_error_details details;
-    memset(&details, 0, sizeof details);
-    details.size = sizeof details;
-    codiag_last_error_details(&details);
-    put(out, "error", scalar(details.code));
-    put(out, "message", mxCreateString(codiag_last_error()));
-    put(out, "matrix", from_one(details.matrix));
-    put(out, "row", from_one(details.row));
-    put(out, "column", from_one(details.column));
-    put(out, "value", scalar(details.value));
-    put(out, "remedy", scalar(details.remedy));
-    put(out, "rank", scalar((double)details.rank));
-    put(out, "shrinkage", scalar(details.shrinkage));
+    put(out, "error", mxCreateString(codiag_last_error_in(CODIAG_LANGUAGE_OCTAVE)));
+    put(out, "identifier", mxCreateString(code == CODIAG_ERROR_START ? "codiag:start" : "codiag:input"));
     return out;
 }
 
@@ -234,7 +221,7 @@ void mexFunction(int outputs, mxArray *output[], int inputs, const mxArray *inpu
         mexErrMsgIdAndTxt("codiag:start", "the start must be %d x %d", (int)rows, (int)columns);
     }
     if (!failed) failed = codiag_diagonalize(set, &settings, &answer);
-    output[0] = failed ? failure() : fields_of(answer, &watch);
+    output[0] = failed ? failure(failed) : fields_of(answer, &watch);
     free(watch.iterates);
     codiag_answer_free(answer);
     codiag_set_free(set);

@@ -104,6 +104,24 @@ typedef enum codiag_error {
 } codiag_error;
 
 /**
+ * Whose names of options a message has.
+ */
+typedef enum codiag_language {
+    /**
+     * C. Matrices and entries are counted from 0.
+     */
+    CODIAG_LANGUAGE_C = 0,
+    /**
+     * R. Matrices and entries are counted from 1.
+     */
+    CODIAG_LANGUAGE_R = 1,
+    /**
+     * Octave and MATLAB. Matrices and entries are counted from 1.
+     */
+    CODIAG_LANGUAGE_OCTAVE = 2
+} codiag_language;
+
+/**
  * What would make a set positive definite.
  */
 typedef enum codiag_remedy {
@@ -635,6 +653,12 @@ extern "C" {
  * failed. It is valid until the next failure on the thread.
  */
 const char *codiag_last_error(void);
+
+/**
+ * The message of codiag_last_error with the names of options of a codiag_language, for bindings that are made from
+ * this library. It is valid until the next failure on the thread, or the next call of this function.
+ */
+const char *codiag_last_error_in(int language);
 
 /**
  * Sets error details to those of no error. `size` is sizeof(codiag_error_details).

@@ -6,9 +6,10 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use codiag::Error;
+use codiag::error::OptionNames;
 
 use crate::details::Details;
-use crate::words;
+use crate::option_names::{C, Octave, R};
 
 /// What functions return: 0, or what kind of thing is wrong.
 #[repr(C)]
@@ -44,12 +45,25 @@ pub enum codiag_error {
     Memory = 12,
 }
 
+/// Whose names of options a message has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum codiag_language {
+    /// C. Matrices and entries are counted from 0.
+    C = 0,
+    /// R. Matrices and entries are counted from 1.
+    R = 1,
+    /// Octave and MATLAB. Matrices and entries are counted from 1.
+    Octave = 2,
+}
+
 /// What went wrong in a call.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub code: codiag_error,
     pub message: String,
-    pub details: Details,
+    /// The error of the library, if it is one.
+    pub error: Option<Error>,
 }
 
 impl Failure {
@@ -58,7 +72,7 @@ impl Failure {
         Self {
             code: codiag_error::Argument,
             message: message.into(),
-            details: Details::default(),
+            error: None,
         }
     }
 
@@ -73,7 +87,7 @@ impl Failure {
                 "internal error, please report it: {}",
                 text.as_deref().unwrap_or("a panic without words")
             ),
-            details: Details::default(),
+            error: None,
         }
     }
 }
@@ -82,8 +96,8 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self {
             code: code(&error),
-            message: words::sentence(&error),
-            details: Details::of(&error),
+            message: error.render(&C),
+            error: Some(error),
         }
     }
 }
@@ -120,15 +134,15 @@ fn code(error: &Error) -> codiag_error {
 
 struct Last {
     message: CString,
+    error: Option<Error>,
     code: codiag_error,
-    details: Details,
 }
 
 thread_local! {
     static LAST: RefCell<Last> = RefCell::new(Last {
         message: CString::default(),
+        error: None,
         code: codiag_error::None,
-        details: Details::default(),
     });
 }
 
@@ -141,28 +155,29 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
         Err(payload) => Failure::panic(&*payload),
     };
     let code = failure.code;
-    let message: Vec<u8> = failure
-        .message
-        .into_bytes()
-        .into_iter()
-        .filter(|b| *b != 0)
-        .collect();
     // At the very end of a thread there is no place left for it.
     let _ = LAST.try_with(|last| {
         *last.borrow_mut() = Last {
-            message: CString::new(message).unwrap_or_default(),
+            message: to_c(failure.message),
+            error: failure.error,
             code,
-            details: failure.details,
         };
     });
     code as c_int
+}
+
+fn to_c(message: String) -> CString {
+    let mut bytes = message.into_bytes();
+    bytes.retain(|b| *b != 0);
+    CString::new(bytes).unwrap_or_default()
 }
 
 /// The code and the details of the last failure of this thread.
 pub(crate) fn last() -> (codiag_error, Details) {
     let last = LAST.try_with(|last| {
         let last = last.borrow();
-        (last.code, last.details)
+        let details = last.error.as_ref().map(Details::of);
+        (last.code, details.unwrap_or_default())
     });
     last.unwrap_or((codiag_error::None, Details::default()))
 }
@@ -174,6 +189,26 @@ pub extern "C" fn codiag_last_error() -> *const c_char {
     const NOTHING: &CStr = c"";
     let message = LAST.try_with(|last| last.borrow().message.as_ptr());
     message.unwrap_or(NOTHING.as_ptr())
+}
+
+/// The message of codiag_last_error with the names of options of a codiag_language, for bindings that are made from
+/// this library. It is valid until the next failure on the thread, or the next call of this function.
+#[unsafe(no_mangle)]
+pub extern "C" fn codiag_last_error_in(language: c_int) -> *const c_char {
+    const R_LANGUAGE: c_int = codiag_language::R as c_int;
+    const OCTAVE_LANGUAGE: c_int = codiag_language::Octave as c_int;
+    let names: &dyn OptionNames = match language {
+        R_LANGUAGE => &R,
+        OCTAVE_LANGUAGE => &Octave,
+        _ => &C,
+    };
+    let _ = LAST.try_with(|last| {
+        let last = &mut *last.borrow_mut();
+        if let Some(error) = &last.error {
+            last.message = to_c(error.render(names));
+        }
+    });
+    codiag_last_error()
 }
 
 #[cfg(test)]
@@ -206,6 +241,26 @@ mod tests {
         let (before, after) = other.join().expect("it does not panic");
         assert_eq!((before.as_str(), after.as_str()), ("", "the second"));
         assert_eq!(message(), "the first");
+    }
+
+    #[test]
+    fn a_message_has_the_names_of_the_language() {
+        let weight = || Error::Weight {
+            index: 3,
+            value: -1.0,
+        };
+        guard(|| Err(weight().into()));
+        for (language, start) in [
+            (codiag_language::R, "weight 4"),
+            (codiag_language::Octave, "weight 4"),
+            (codiag_language::C, "weight 3"),
+        ] {
+            codiag_last_error_in(language as c_int);
+            assert!(message().starts_with(start), "{}", message());
+        }
+        guard(|| Err(Failure::argument("no error of the library")));
+        codiag_last_error_in(codiag_language::R as c_int);
+        assert_eq!(message(), "no error of the library");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `include/codiag.h` is made from these files, and says all that a caller has to know; a test keeps
 //! it true. What stands here is what Rust has to know: every function of the border is a thin wrap of
 //! the library, in which a panic is caught (`border.rs`), whatever C passes is checked before it is
-//! used, and an error is put in C's own words (`words.rs`).
+//! used, and an error message has the names of C (`option_names.rs`).
 
 // The border is made of pointers.
 #![allow(unsafe_code)]
@@ -19,10 +19,10 @@ mod choices;
 mod details;
 mod library;
 mod observer;
+mod option_names;
 mod options;
 mod set;
 mod signals;
-mod words;
 
 pub use answer::{
     codiag_answer, codiag_answer_a, codiag_answer_b, codiag_answer_condition_number,
@@ -30,7 +30,7 @@ pub use answer::{
     codiag_answer_powers, codiag_answer_residuals, codiag_answer_stability,
     codiag_answer_start_losses, codiag_diagonalize, codiag_info, codiag_info_init,
 };
-pub use border::{codiag_error, codiag_last_error};
+pub use border::{codiag_error, codiag_language, codiag_last_error, codiag_last_error_in};
 pub use choices::{
     codiag_criterion, codiag_criterion_from_name, codiag_criterion_name, codiag_error_name,
     codiag_layout, codiag_method, codiag_method_from_name, codiag_method_name, codiag_start,

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use codiag::{Criterion, Memory, Method, Order, Rank, Settings};
 
-use crate::complaint;
+use crate::option_names::Flags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -342,7 +342,8 @@ fn parse_rank(text: &str) -> Result<Rank, String> {
 }
 
 fn parse_memory(text: &str) -> Result<Memory, String> {
-    text.parse().map_err(|error| complaint::sentence(&error))
+    text.parse()
+        .map_err(|error: codiag::Error| error.render(&Flags))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

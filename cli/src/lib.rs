@@ -19,12 +19,13 @@
 
 mod args;
 mod commands;
-mod complaint;
+mod error_messages;
 mod export;
 mod figure;
 mod input;
 mod machine;
 mod number;
+mod option_names;
 mod page;
 mod progress;
 mod reproduction;
@@ -98,7 +99,7 @@ pub fn run<T: Into<OsString> + Clone>(
             session.quiet = cli.quiet;
             commands::dispatch(cli.command, session)
         }
-        Err(error) => help_or_complaint(&error, session),
+        Err(error) => help_or_usage_error(&error, session),
     };
     // A full disk may be noticed only now.
     let flushed = session.out.flush();
@@ -117,14 +118,14 @@ pub fn run<T: Into<OsString> + Clone>(
         }
         Err(error) => {
             let message = session.paint.red("error:");
-            let _ = writeln!(session.err, "{message} {}", complaint::line(&error));
+            let _ = writeln!(session.err, "{message} {}", error_messages::line(&error));
             BAD_INPUT
         }
     }
 }
 
-/// `--help` and `--version` are answers; anything else is one line of complaint.
-fn help_or_complaint(error: &clap::Error, session: &mut Session<'_>) -> anyhow::Result<Outcome> {
+/// `--help` and `--version` are answers; anything else is a usage error on one line.
+fn help_or_usage_error(error: &clap::Error, session: &mut Session<'_>) -> anyhow::Result<Outcome> {
     let rendered = error.render();
     if !error.use_stderr() {
         let written = if session.paint.colour {

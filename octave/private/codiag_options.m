@@ -16,25 +16,10 @@ for k = 1:2:numel(varargin)
     end
     options.(lower(name)) = varargin{k + 1};
 end
-criteria = {'likelihood', 'frobenius', 'least-squares'};
-one_of('criterion', options.criterion, criteria);
-methods = {{'newton', 'quasi-newton', 'pham'}, {'newton', 'quasi-newton', 'jacobi'}, ...
-           {'newton', 'acdc', 'uwedge', 'ffdiag'}};
-own = methods{strcmp(options.criterion, criteria)};
-if ~ischar(options.method) || ~any(strcmp(options.method, own))
-    shown = options.method;
-    if ~ischar(shown), shown = class(shown); end
-    error('codiag:options', 'criterion ''%s'' has the methods %s, not ''%s''', options.criterion, ...
-          strjoin(own, ', '), shown);
-end
+one_of('criterion', options.criterion, {'likelihood', 'frobenius', 'least-squares'});
+one_of('method', options.method, {'newton', 'quasi-newton', 'pham', 'jacobi', 'acdc', 'uwedge', 'ffdiag'});
 if ischar(options.start)
     one_of('start', options.start, {'spectral', 'whitener', 'identity'});
-end
-if options.orthogonal && strcmp(options.method, 'pham')
-    error('codiag:options', 'orthogonal is not for method ''pham''');
-end
-if options.orthogonal && strcmp(options.criterion, 'least-squares')
-    error('codiag:options', 'orthogonal is not for criterion ''least-squares'': over rotations it is ''frobenius''');
 end
 positive('tol', options.tol);
 counted('max_iter', options.max_iter, 0);

@@ -66,7 +66,7 @@ if ~isempty(options.callback)
 end
 answer = codiag_mex(data, [n p], double(is_complex), given);
 if isfield(answer, 'error')
-    error(codiag_words(answer));
+    error(answer.identifier, '%s', answer.error);
 end
 if ~isempty(given.callback) && caught.isKey('exception')
     rethrow(caught('exception'));

@@ -174,7 +174,7 @@ complains(@() codiag('abc'), 'array of numbers');
 complains(@() codiag(C, 'weights', 1:4), 'expected 5 weights');
 complains(@() codiag(C, 'weights', [1 -1 1 1 1]), 'weight 2 is -1');
 complains(@() codiag(C, 'tol', 0), 'tol must be a positive number');
-complains(@() codiag(C, 'method', 'jacobi'), 'criterion ''likelihood'' has the methods');
+complains(@() codiag(C, 'method', 'jacobi'), '''criterion'', ''likelihood'' does not support ''method'', ''jacobi''');
 complains(@() codiag(C, 'steps', 3), 'there is no option ''steps''');
 complains(@() codiag(C, 'tol'), 'pairs');
 complains(@() codiag(), 'help codiag');

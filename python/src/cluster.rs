@@ -14,10 +14,10 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::answer::Answered;
 use crate::convert::{Square, matrix_from, matrix_to};
+use crate::errors::bad_input;
 use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
-use crate::words::bad_input;
 
 /// Solves for a set in parts, which have described themselves. `ask` puts a question to all parts and
 /// returns their answers in order; `mean` is that of the whole set before its reduction, if it was

@@ -14,10 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::answer::Answered;
+use crate::errors::bad_input;
 use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
-use crate::words::bad_input;
 
 /// Where numbers lie in a file that is no .npy: offset, NumPy's name of their type, n, p.
 type Layout = (u64, String, usize, usize);

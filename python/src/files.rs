@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
-use crate::words::system_error;
+use crate::errors::system_error;
 
 /// Raises what the system says to a file there; removes what killed programs left in its folder.
 #[pyfunction]

@@ -5,16 +5,17 @@ mod answer;
 mod cluster;
 mod convert;
 mod disk;
+mod errors;
 mod files;
 mod many;
 mod observer;
+mod option_names;
 mod options;
 mod part;
 mod program;
 mod resample;
 mod signals;
 mod tracker;
-mod words;
 
 use std::time::{Duration, Instant};
 
@@ -30,9 +31,9 @@ use pyo3::types::PyDict;
 
 use answer::{Answered, measured};
 use convert::{Cube, Square, cube, matrix_from, matrix_to, shape};
+use errors::{bad_input, bad_point};
 use observer::Watch;
 use options::Options;
-use words::{bad_input, bad_point};
 
 /// Solves one problem; returns the attributes of a result by name.
 #[pyfunction]

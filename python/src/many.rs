@@ -13,9 +13,9 @@ use pyo3::types::PyDict;
 
 use crate::answer::results;
 use crate::convert::{Cube, shape};
+use crate::errors::bad_set;
 use crate::observer::SIGNAL_INTERVAL;
 use crate::options::Options;
-use crate::words::bad_set;
 
 /// One of the problems, borrowed from its array.
 struct Problem<'a> {

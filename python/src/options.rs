@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyString};
 
 use crate::convert::{Square, matrix_from};
-use crate::words::bad_input;
+use crate::errors::bad_input;
 
 /// A dictionary of keyword arguments, which may leave out whatever stays at its default. One that
 /// nobody asks for is refused.

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::convert::{Cube, Either, Square, cube, either, in_place, matrix_from, matrix_to, shape};
+use crate::errors::bad_input;
 use crate::options::Options;
-use crate::words::bad_input;
 
 /// Consecutive matrices of a larger set, checked but for their definiteness.
 #[pyclass(frozen, module = "codiag._core")]

@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 use crate::NOT_ALIKE;
 use crate::answer::{Answered, results};
 use crate::convert::{Cube, Square, matrix_from, shape};
+use crate::errors::{bad_input, bad_point};
 use crate::observer::Watch;
 use crate::options::Options;
-use crate::words::{bad_input, bad_point};
 
 /// The fields of a result by name, and how much the components it was started from are like its own.
 type Resampled<'py> = Vec<(Bound<'py, PyDict>, Bound<'py, PyArray1<f64>>)>;

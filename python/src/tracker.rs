@@ -8,9 +8,9 @@ use pyo3::types::PyDict;
 
 use crate::answer::{Answered, results};
 use crate::convert::{Cube, Either, Square, cube, either, matrix_from, matrix_to, shape};
+use crate::errors::bad_input;
 use crate::observer::Watch;
 use crate::options::tracker_settings;
-use crate::words::bad_input;
 
 /// What a tracker keeps: the matrices of its window, their own weights, and B.
 type State<'py> = (

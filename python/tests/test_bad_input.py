@@ -61,7 +61,7 @@ def test_not_positive_definite(C, solve):
     values[0] = -0.25
     C[9] = (vectors * values) @ vectors.T
     # Clearly negative: only other criteria can take it.
-    message = r'matrix 9 .*smallest eigenvalue is -2\.5\d*e-1; only criterion="frobenius" and'
+    message = r'matrix 9 .*smallest eigenvalue -2\.5\d*e-1.*use criterion="frobenius"'
     with pytest.raises(ValueError, match=message):
         solve(C)
 
@@ -71,7 +71,7 @@ def test_nearly_positive_definite(C, solve):
     values, vectors = np.linalg.eigh(C[9])
     values[0] = -1e-5
     C[9] = (vectors * values) @ vectors.T
-    with pytest.raises(ValueError, match=r"matrix 9 .*eigenvalue is -1\.0\d*e-5.*shrinkage=1e-3$"):
+    with pytest.raises(ValueError, match=r"matrix 9 .*eigenvalue -1\.0\d*e-5.*shrinkage=1e-3"):
         solve(C)
 
 
@@ -174,7 +174,7 @@ STARTED = {
         (np.eye(5), "6 x 6, got 5 x 5"),
         (np.eye(6)[:4], "6 x 6, got 4 x 6"),
         (np.ones(6), r"\(6,\)"),
-        (np.full((6, 6), np.nan), "not finite"),
+        (np.full((6, 6), np.nan), "NaN or infinite"),
     ],
     ids=["size", "oblong", "vector", "nan"],
 )
@@ -275,9 +275,9 @@ def test_compat_options(C, solve, name):
     ("options", "message"),
     [
         ({"start": np.full((6, 6), np.inf)}, "^the start must be finite and invertible"),
-        ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal, as orthog"),
-        ({"orthogonal": True, "method": "pham"}, '^orthogonal=True is not for method="pham"'),
-        ({"orthogonal": True, "rank": 3}, "^orthogonal=True is not for a set reduced by rank="),
+        ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal .*orthogonal=True"),
+        ({"orthogonal": True, "method": "pham"}, '^method="pham" does not support orthogonal=True'),
+        ({"orthogonal": True, "rank": 3}, "^orthogonal=True cannot be combined with rank"),
         ({"rank": 7}, '^rank must be "full", "auto" or a number from 1 to p, got 7'),
         ({"tol": -1.0}, "^tol must be a positive number, got -1"),
     ],

@@ -49,7 +49,7 @@ def test_order(ambiguous):
     np.testing.assert_array_equal(result.A, by_contrast.A[:, order])
     np.testing.assert_array_equal(result.powers, by_contrast.powers[:, order])
     np.testing.assert_array_equal(result.matches, by_contrast.matches[:, order])
-    with pytest.raises(ValueError, match='order="stability" needs trials'):
+    with pytest.raises(ValueError, match='order="stability" requires.*stability=20'):
         codiag.diagonalize(C, order="stability")
     with pytest.raises(ValueError, match='order must be "contrast" or "stability"'):
         codiag.diagonalize(C, order="size")
@@ -110,7 +110,7 @@ def test_callbacks_and_stopping(noisy):
 
 def test_only_in_memory(tmp_path):
     np.save(tmp_path / "C.npy", codiag.datasets.synthetic(4000, 10)[0])
-    with pytest.raises(ValueError, match="stability= is only for matrices in memory"):
+    with pytest.raises(ValueError, match="stability requires all matrices in memory"):
         codiag.diagonalize(tmp_path / "C.npy", stability=5, memory="3MB")
     # Further starts are tried wherever the matrices are.
     tried = codiag.diagonalize(tmp_path / "C.npy", restarts=1, order="stability", memory="3MB")

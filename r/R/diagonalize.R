@@ -80,7 +80,7 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
   answer <- .Call(C_diagonalize, C, as.double(shape[3:2]), options)
   if (inherits(caught, "interrupt")) interrupt()
   if (!is.null(caught)) stop(caught)
-  if (failed(answer)) refuse(answer, options)
+  if (failed(answer)) refuse(answer)
   if (answer$interrupted) interrupt()
   answer$interrupted <- NULL
   if (length(answer$stability) == 0) answer[c("stability", "matches")] <- NULL

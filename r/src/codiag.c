@@ -39,22 +39,10 @@ static SEXP from_one(size_t number) {
     return ScalarReal(number == CODIAG_NONE ? NA_REAL : (double)number + 1.0);
 }
 
-/* What is wrong, for R to put in words. */
+/* The error message, with the options of R. */
 static SEXP failure(void) {
-    codiag_error_details details;
-    memset(&details, 0, sizeof details);
-    details.size = sizeof details;
-    codiag_last_error_details(&details);
-    SEXP list = PROTECT(allocVector(VECSXP, 9)), names = PROTECT(allocVector(STRSXP, 9));
-    set_field(list, names, 0, "error", ScalarInteger(details.code));
-    set_field(list, names, 1, "message", mkString(codiag_last_error()));
-    set_field(list, names, 2, "matrix", from_one(details.matrix));
-    set_field(list, names, 3, "row", from_one(details.row));
-    set_field(list, names, 4, "column", from_one(details.column));
-    set_field(list, names, 5, "value", ScalarReal(details.value));
-    set_field(list, names, 6, "remedy", ScalarInteger(details.remedy));
-    set_field(list, names, 7, "rank", ScalarReal((double)details.rank));
-    set_field(list, names, 8, "shrinkage", ScalarReal(details.shrinkage));
+    SEXP list = PROTECT(allocVector(VECSXP, 1)), names = PROTECT(allocVector(STRSXP, 1));
+    set_field(list, names, 0, "error", mkString(codiag_last_error_in(CODIAG_LANGUAGE_R)));
     setAttrib(list, R_NamesSymbol, names);
     UNPROTECT(2);
     return list;

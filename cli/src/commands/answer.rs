@@ -70,8 +70,8 @@ pub fn warnings<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Vec<St
     {
         let (first, second) = found.pair;
         warnings.push(format!(
-            "components {first} and {second} can hardly be told apart (margin {}): {}, so any mixture \
-             of the two fits as well; trust their span, not each",
+            "components {first} and {second} are nearly unidentifiable (margin {}): {}, so any mixture \
+             of the two fits as well; only the subspace they span is determined",
             small(found.margin),
             if rotations {
                 "their diagonal entries are almost the same in all matrices"
@@ -233,7 +233,8 @@ impl<T: Scalar> Ended<'_, T> {
                 "{}raise --max-iter, or start again from {}.npy with --start",
                 self.names.helps, self.names.filters
             ),
-            _ => "rounding allows no smaller gradient: a larger --tol accepts it".to_owned(),
+            _ => "the gradient cannot be reduced further in double precision; increase --tol to accept this \
+                  result".to_owned(),
         };
         session.warn(&format!(
             "not converged ({}): gradient norm {norm} after {iterations}, tolerance {}; {advice}",

@@ -1,15 +1,15 @@
 //! `codiag check`: what is in a file, whether it can be diagonalized, and what helps if not.
 
 use anyhow::{Context, Result, ensure};
-use codiag::error::Remedy;
+use codiag::error::{Remedy, criteria_for_indefinite};
 use codiag::{Criterion, Inspection, Inspector, Scalar, c64};
 use serde::Serialize;
 
 use crate::args::Check;
-use crate::complaint;
 use crate::export;
 use crate::input::{self, Matrices};
 use crate::number::{Either, is_complex};
+use crate::option_names::Flags;
 use crate::words::{count, count_matrices, small};
 use crate::{Outcome, Session};
 
@@ -94,8 +94,8 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
     }
     if let Some(power) = found.out_of_range {
         advice.push(format!(
-            "the mean of the matrices has a diagonal entry of {power:.0e}: change the unit, so that it lies \
-             between 1e-250 and 1e250"
+            "the mean of the matrices has a diagonal entry of {power:.0e}: rescale the matrices so that \
+             it lies between 1e-250 and 1e250"
         ));
     }
     if let Some(remedy) = found.remedy
@@ -110,8 +110,8 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
                 "estimated from too few samples? Use --shrinkage {shrinkage:e}, or leave them out"
             ),
             _ => format!(
-                "neither --rank nor --shrinkage would help; if they are covariances, leave them out; if not, {}",
-                complaint::takers()
+                "leave them out if they are covariances; for indefinite matrices use {}",
+                criteria_for_indefinite(&Flags)
             ),
         };
         advice.push(format!("not positive definite: {singular}; {help}"));
@@ -131,9 +131,9 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
         advice.push(format!(
             "the largest trace is {ratio:.0e} times the smallest: {} look for artefacts or mixed units",
             if criterion.requires_definite() {
-                "the loss does not mind, but"
+                "the likelihood is scale-invariant, but"
             } else {
-                "the large ones decide the answer;"
+                "the large ones dominate the result;"
             }
         ));
     }

@@ -57,12 +57,12 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
         (
             "indefinite",
             |c| c[5 * 25] = -100.0,
-            "if not, only --criterion frobenius",
+            "for indefinite matrices use --criterion frobenius",
         ),
         (
             "tiny",
             |c| c.iter_mut().for_each(|x| *x *= 1e-280),
-            "change the unit",
+            "rescale the matrices",
         ),
         (
             "null",

@@ -267,7 +267,7 @@ fn every_trouble_is_named_and_check_agrees() {
         .codiag(run)
         .assert()
         .code(2)
-        .stderr(contains("if it is a cross-spectrum, --symmetrize"));
+        .stderr(contains("use --symmetrize"));
     place
         .codiag(&format!("{run} --symmetrize"))
         .assert()

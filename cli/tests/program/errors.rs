@@ -44,7 +44,7 @@ fn wrong_files() {
         ("letter.doc", &["letter.doc", ".npy"]),
         ("letter.npy", &["letter.npy", "not a .npy"]),
         ("letter.npz", &["letter.npz", "not an .npz"]),
-        ("empty.npy", &["empty.npy", "too short"]),
+        ("empty.npy", &["empty.npy", "ends within its header"]),
         ("folder", &["folder", "no .csv or .npy"]),
         ("bad.csv", &["bad.csv", "line 2", "\"x\""]),
         ("wide.csv", &["wide.csv", "2 x 3"]),
@@ -185,7 +185,7 @@ fn wrong_weights_and_starts() {
     expect(
         &place,
         "diagonalize covs.npy --weights w.txt",
-        &["weight 0", "not negative"],
+        &["weight 0 is -1", "nonnegative"],
     );
     place.write("w.txt", vec!["0"; 20].join("\n"));
     expect(
@@ -209,7 +209,7 @@ fn wrong_weights_and_starts() {
     expect(
         &place,
         "diagonalize covs.npy --start b.npy",
-        &["b.npy", "not finite"],
+        &["b.npy", "must be finite", "NaN"],
     );
 }
 

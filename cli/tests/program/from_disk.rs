@@ -110,7 +110,9 @@ fn a_budget_for_everything_is_a_solve_in_memory() {
         .codiag(&format!("{run} 12MB"))
         .assert()
         .code(2)
-        .stderr(contains("--method pham and jacobi would read the file"));
+        .stderr(contains(
+            "--method pham and --method jacobi require all matrices in memory",
+        ));
 }
 
 #[test]

@@ -89,5 +89,5 @@ fn components_of_matrices_too() {
         .codiag("diagonalize c.npy --stability 5 --memory 1kB")
         .assert()
         .code(2)
-        .stderr(contains("--stability is only for matrices in memory"));
+        .stderr(contains("--stability requires all matrices in memory"));
 }

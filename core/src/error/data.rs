@@ -1,7 +1,5 @@
 //! What is wrong with matrices, starts and recordings, and what would help.
 
-use std::fmt;
-
 use super::Setting;
 use crate::Memory;
 
@@ -101,35 +99,7 @@ pub enum StartProblem {
     Complex,
 }
 
-impl StartProblem {
-    pub(super) fn remedy(self) -> &'static str {
-        match self {
-            Self::NotFinite | Self::Singular => "finite and invertible",
-            Self::NotOrthogonal => "orthogonal, as Settings::orthogonal asks",
-            Self::Complex => "real, as the matrices are",
-        }
-    }
-}
-
-impl fmt::Display for StartProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotFinite => "not finite",
-            Self::Singular => "singular",
-            Self::NotOrthogonal => "not orthogonal",
-            Self::Complex => "complex",
-        })
-    }
-}
-
 /// A stretch of a recording, or of its spectrum, from which one matrix is made.
-///
-/// ```
-/// use codiag::error::Portion;
-/// let band = Portion::Band { low: 8.0, high: 13.0 };
-/// let words = format!("{band} has too few {}: {}", band.unit(), band.remedy());
-/// assert_eq!(words, "the band 8-13 Hz has too few Fourier coefficients: take wider bands");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Portion {
@@ -146,35 +116,4 @@ pub enum Portion {
         /// Up to this one.
         high: f64,
     },
-}
-
-impl Portion {
-    /// What it is made of.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Band { .. } => "Fourier coefficients",
-            _ => "samples",
-        }
-    }
-
-    /// What makes it larger.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::Segment(_) => "take fewer or longer segments",
-            Self::Epoch(_) => "take one covariance per class",
-            Self::Class(_) => "take more epochs",
-            Self::Band { .. } => "take wider bands",
-        }
-    }
-}
-
-impl fmt::Display for Portion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Segment(i) => write!(f, "segment {i}"),
-            Self::Epoch(i) => write!(f, "epoch {i}"),
-            Self::Class(i) => write!(f, "class {i}"),
-            Self::Band { low, high } => write!(f, "the band {low}-{high} Hz"),
-        }
-    }
 }

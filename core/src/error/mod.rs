@@ -1,21 +1,24 @@
 //! What can be wrong with the input, as data. Not converging is no error: see
 //! [`Status`](crate::Status).
 //!
-//! An error says which setting, which matrix and which entry, as values. Its [`Display`] puts it in
-//! words for those who call the library from Rust; the Python package and the program have words of
-//! their own, made from the same values.
+//! An error says which setting, which matrix and which entry, as values. [`Error::render`] makes the
+//! message, with the names of options that a binding supplies ([`OptionNames`]); its [`Display`] uses
+//! those of Rust.
 //!
 //! [`Display`]: std::fmt::Display
 
 mod data;
+mod render;
 mod settings;
 mod sources;
 
 pub use data::{MemoryRemedy, Portion, Remedy, StartProblem};
+pub use render::{OptionNames, criteria_for_indefinite, system_reason};
 pub use settings::{Conflict, Expected, Setting};
 pub use sources::{ExternalError, IoError};
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,13 +42,11 @@ use crate::settings::Method;
 #[non_exhaustive]
 pub enum Error {
     /// The data do not have the shape (n, p, p) with n, p > 0.
-    #[error("expected n matrices of size p x p with n, p > 0, got shape {shape:?}")]
     Shape {
         /// The shape received.
         shape: Vec<usize>,
     },
     /// A slice does not hold as many numbers as its shape says.
-    #[error("shape {shape:?} needs {expected} numbers, got {actual}")]
     Length {
         /// The shape announced.
         shape: Vec<usize>,
@@ -55,13 +56,11 @@ pub enum Error {
         actual: usize,
     },
     /// A shape of more numbers than a computer can address.
-    #[error("shape {shape:?} has more numbers than can be addressed")]
     TooLarge {
         /// The shape announced.
         shape: Vec<usize>,
     },
     /// One of many matrices does not have the size of the others.
-    #[error("matrix {matrix} has {actual} numbers, but a {size} x {size} matrix has {}", size * size)]
     MatrixLength {
         /// The matrix, counted from 0.
         matrix: usize,
@@ -71,10 +70,6 @@ pub enum Error {
         actual: usize,
     },
     /// An entry is NaN or infinite.
-    #[error(
-        "matrix {matrix}: {}entry ({row}, {column}) is {value}, not a finite number",
-        if *imaginary { "the imaginary part of " } else { "" }
-    )]
     NotFinite {
         /// The matrix, counted from 0.
         matrix: usize,
@@ -88,29 +83,17 @@ pub enum Error {
         imaginary: bool,
     },
     /// The matrices are so small or large that products of their entries leave the range of `f64`.
-    #[error(
-        "the mean of the matrices has a diagonal entry of {power:.3e}: change the unit, so that it lies \
-         between 1e-250 and 1e250"
-    )]
     Range {
         /// The entry.
         power: f64,
     },
     /// The same for the Frobenius criterion and for least squares, whose derivatives are fourth powers
     /// of the entries.
-    #[error(
-        "the matrices have a norm of {norm:.3e}: change the unit, so that it lies between 1e-70 and 1e70"
-    )]
     Energy {
         /// The root of their weighted mean square.
         norm: f64,
     },
     /// A matrix is not symmetric or, if it is complex, not Hermitian.
-    #[error(
-        "matrix {matrix} is not {} of the largest entry (at most 1e-8 is taken as rounding); \
-         SetOptions::symmetrize takes the mean of the two",
-        asymmetric_entries(*complex, *row, *column, *asymmetry)
-    )]
     Asymmetric {
         /// The matrix, counted from 0.
         matrix: usize,
@@ -124,11 +107,6 @@ pub enum Error {
         complex: bool,
     },
     /// A matrix, or the mean of all, is not positive definite.
-    #[error(
-        "{} is not positive definite: its smallest eigenvalue is {eigenvalue:.3e}{}",
-        matrix_or_mean(*matrix),
-        rust_advice(*remedy)
-    )]
     NotPositiveDefinite {
         /// The matrix, counted from 0; None for the mean of the set.
         matrix: Option<usize>,
@@ -138,7 +116,6 @@ pub enum Error {
         remedy: Remedy,
     },
     /// The weights are not one number per matrix.
-    #[error("expected {expected} weights, one per matrix, got {actual}")]
     WeightsLength {
         /// The number of matrices.
         expected: usize,
@@ -146,7 +123,6 @@ pub enum Error {
         actual: usize,
     },
     /// A weight is negative or not finite.
-    #[error("weight {index} is {value}: weights must be finite and not negative")]
     Weight {
         /// The weight, counted from 0.
         index: usize,
@@ -154,10 +130,8 @@ pub enum Error {
         value: f64,
     },
     /// All weights are zero.
-    #[error("all weights are zero: at least one must be positive")]
     WeightsZero,
     /// A given B has the wrong shape.
-    #[error("B must be {} x {}, got {rows} x {columns}", expected.0, expected.1)]
     StartShape {
         /// The dimension of the set and the number of its channels.
         expected: (usize, usize),
@@ -167,16 +141,13 @@ pub enum Error {
         columns: usize,
     },
     /// A given B cannot be used.
-    #[error("B must be {}, but it is {problem}", problem.remedy())]
     Start {
         /// What is wrong with it.
         problem: StartProblem,
     },
     /// The mean of the matrices has no eigenvalues that could be computed, so there is no start.
-    #[error("the eigenvalues of the mean of the matrices cannot be computed")]
     NoEigenvalues,
     /// A setting is out of its range.
-    #[error("{setting} must be {expected}, got {value}")]
     Setting {
         /// The setting.
         setting: Setting,
@@ -186,13 +157,8 @@ pub enum Error {
         value: String,
     },
     /// Two choices that exclude each other.
-    #[error("{0}")]
     Conflict(Conflict),
     /// A method that the criterion does not have.
-    #[error(
-        "the criterion {:?} has the methods {}, not {:?}",
-        criterion.name(), methods(*criterion), method.name()
-    )]
     Method {
         /// The criterion.
         criterion: Criterion,
@@ -200,10 +166,6 @@ pub enum Error {
         method: Method,
     },
     /// A recording has no channels or no samples, or epochs none of one of the three.
-    #[error(
-        "expected {}channels x samples, none of them 0, got shape {shape:?}",
-        if *epochs { "epochs x " } else { "" }
-    )]
     RecordingShape {
         /// Whether epochs × channels × samples were expected.
         epochs: bool,
@@ -211,10 +173,8 @@ pub enum Error {
         shape: Vec<usize>,
     },
     /// A recording is the same at all times.
-    #[error("the recording must be more than constants: it has no variance at all")]
     Constant,
     /// A recording has another number of channels than it should.
-    #[error("expected {expected} channels, got {actual}")]
     Channels {
         /// How many it should have.
         expected: usize,
@@ -222,10 +182,6 @@ pub enum Error {
         actual: usize,
     },
     /// A sample is NaN or infinite.
-    #[error(
-        "channel {channel}, sample {sample} is {value}, not a finite number: mend it, or exclude the \
-         span it lies in"
-    )]
     SampleNotFinite {
         /// The channel, counted from 0.
         channel: usize,
@@ -235,11 +191,6 @@ pub enum Error {
         value: f64,
     },
     /// A covariance would be singular for want of samples.
-    #[error(
-        "{portion} has {samples} {}, but a {dimension} x {dimension} matrix needs at least {needed}: \
-         {}, ask for at most {} components, or for shrinkage",
-        portion.unit(), portion.remedy(), dimension.saturating_sub(needed - samples)
-    )]
     TooFewSamples {
         /// What is too short.
         portion: Portion,
@@ -251,7 +202,6 @@ pub enum Error {
         needed: usize,
     },
     /// A budget of memory within which not even one block could be worked on.
-    #[error("the memory must be at least {smallest} for matrices of this size, got {given}")]
     Memory {
         /// The smallest budget that works.
         smallest: Memory,
@@ -260,11 +210,6 @@ pub enum Error {
     },
     /// What was asked for takes more memory than the machine has or the limits of the process allow. It is refused
     /// before anything is allocated.
-    #[error(
-        "{}{}",
-        memory_shortage(what, *needed, *available),
-        rust_memory_advice(*remedy)
-    )]
     OutOfMemory {
         /// What needs the memory, such as "JADE of 306 components".
         what: String,
@@ -276,16 +221,10 @@ pub enum Error {
         remedy: MemoryRemedy,
     },
     /// The system refuses to read.
-    #[error("cannot be read: {0}")]
     Io(#[source] IoError),
     /// A file is no .npy that can be used.
-    #[error(transparent)]
     Npy(NpyError),
     /// A file of matrices ends too early.
-    #[error(
-        "the file is truncated: its {matrices} matrices of {size} x {size} need {bytes} bytes, but it ends \
-         within matrix {matrix}"
-    )]
     Truncated {
         /// How many matrices it should have.
         matrices: usize,
@@ -297,7 +236,6 @@ pub enum Error {
         matrix: usize,
     },
     /// What is wrong with the matrices of a file.
-    #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -306,9 +244,6 @@ pub enum Error {
         error: Box<Error>,
     },
     /// A part of a set on a cluster gave an answer of another length than the question asks for.
-    #[error(
-        "an answer of {actual} numbers instead of {expected}: do all workers run the same version of codiag?"
-    )]
     Answer {
         /// How many numbers were asked for.
         expected: usize,
@@ -316,14 +251,17 @@ pub enum Error {
         actual: usize,
     },
     /// A question to a part of a set on a cluster that cannot be answered as it is.
-    #[error("a question that cannot be answered: do all processes run the same version of codiag?")]
     Question,
     /// Whoever keeps the matrices or the recording elsewhere cannot reach them.
-    #[error("{0}")]
     External(#[source] ExternalError),
     /// Whoever watches a solve asked to stop, before there was anything to return.
-    #[error("interrupted")]
     Interrupted,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(&render::RustNames))
+    }
 }
 
 impl Error {
@@ -352,106 +290,5 @@ impl Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Io(IoError(Arc::new(error)))
-    }
-}
-
-/// The names of a criterion's methods, as they are listed in a sentence.
-pub fn methods(criterion: Criterion) -> String {
-    let names = criterion
-        .methods()
-        .iter()
-        .map(|method| format!("{:?}", method.name()));
-    let names: Vec<String> = names.collect();
-    names.join(", ")
-}
-
-/// The criteria that take any symmetric matrices, each as `named`, as they are listed in a sentence.
-pub fn symmetric_criteria(named: impl Fn(Criterion) -> String) -> String {
-    let names: Vec<String> = Criterion::for_any_symmetric().map(named).collect();
-    match &names[..] {
-        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        names => names.concat(),
-    }
-}
-
-/// Which two entries of a matrix should be equal, or each other's conjugates, and how much they differ:
-/// "Hermitian: entries (1, 0) and the conjugate of (0, 1) differ by 1e-3".
-///
-/// ```
-/// use codiag::error::asymmetric_entries;
-/// let words = asymmetric_entries(false, 1, 0, 0.5);
-/// assert_eq!(words, "symmetric: entries (1, 0) and (0, 1) differ by 5.000e-1");
-/// ```
-pub fn asymmetric_entries(complex: bool, row: usize, column: usize, asymmetry: f64) -> String {
-    let (word, conjugate) = if complex {
-        ("Hermitian", "the conjugate of ")
-    } else {
-        ("symmetric", "")
-    };
-    if row == column {
-        return format!("{word}: entry ({row}, {row}) and its conjugate differ by {asymmetry:.3e}");
-    }
-    format!(
-        "{word}: entries ({row}, {column}) and {conjugate}({column}, {row}) differ by {asymmetry:.3e}"
-    )
-}
-
-/// How much memory something needs, and how much there is: "JADE of 306 components needs about 36 GB of memory, but 24 GB
-/// is available".
-///
-/// ```
-/// use codiag::Memory;
-/// use codiag::error::memory_shortage;
-/// let words = memory_shortage("a copy", Memory(2_000_000_000), Some(Memory(500_000_000)));
-/// assert_eq!(words, "a copy needs about 2.0 GB of memory, but 500 MB is available");
-/// ```
-pub fn memory_shortage(what: &str, needed: Memory, available: Option<Memory>) -> String {
-    let amount = match needed {
-        Memory::UNCOUNTABLE => "more than 18 EB".to_owned(),
-        needed => format!("about {needed}"),
-    };
-    match available {
-        Some(available) => {
-            format!("{what} needs {amount} of memory, but {available} is available")
-        }
-        None => format!("{what} needs {amount} of memory, which cannot be allocated"),
-    }
-}
-
-fn rust_memory_advice(remedy: MemoryRemedy) -> String {
-    match remedy {
-        MemoryRemedy::Setting {
-            setting,
-            value,
-            needs,
-        } => format!("; {setting} = {value} needs {needs}"),
-        MemoryRemedy::OnDisk => {
-            "; use fewer matrices, or keep them in a file with OnDisk".to_owned()
-        }
-        MemoryRemedy::None => String::new(),
-    }
-}
-
-fn matrix_or_mean(matrix: Option<usize>) -> String {
-    matrix.map_or_else(
-        || "the mean of the matrices".to_owned(),
-        |i| format!("matrix {i}"),
-    )
-}
-
-fn rust_advice(remedy: Remedy) -> String {
-    match remedy {
-        Remedy::Reduce { rank } => format!(
-            "; all matrices share a null space (the mean has rank {rank}): reduce the set to its range with \
-             Rank::Auto or Rank::Exactly({rank})"
-        ),
-        Remedy::Shrink { shrinkage } => format!(
-            "; its companions do not share its null space: lift it with SetOptions::shrinkage, for \
-             instance {shrinkage:e}"
-        ),
-        Remedy::None => format!(
-            "; only {} can take a set that is not positive definite",
-            symmetric_criteria(|criterion| format!("Criterion::{criterion:?}"))
-        ),
     }
 }

@@ -57,10 +57,10 @@ pub enum NpyError {
         /// NumPy's name for them.
         name: String,
     },
-    /// It is in Fortran order, in which matrices are not contiguous.
+    /// It is in Fortran order, in which the numbers of a matrix are not contiguous.
     #[error(
-        "the array is in Fortran order, in which no matrix is in one place: save it in C order, by \
-         numpy.save(file, numpy.ascontiguousarray(C)), or solve it in memory"
+        "the array is in Fortran order, which cannot be read in parts; save it in C order by \
+         numpy.save(file, numpy.ascontiguousarray(C))"
     )]
     FortranOrder,
     /// Its array has another shape than (n, p, p).

@@ -270,7 +270,7 @@ fn methods_and_starts_of_the_criterion() {
     let refused = diagonalize(&set, &Settings::default().method(Method::Pham)).unwrap_err();
     let (criterion, method) = (Criterion::Frobenius, Method::Pham);
     assert_eq!(refused, Error::Method { criterion, method });
-    assert!(refused.to_string().contains("\"jacobi\""), "{refused}");
+    assert!(refused.to_string().contains("Method::Jacobi"), "{refused}");
     let likelihood = codiag::synthetic::noisy(20, 4, 0.1, 0);
     let jacobi = Settings::default().method(Method::Jacobi);
     assert!(diagonalize(&likelihood, &jacobi).is_err());

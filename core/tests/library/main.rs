@@ -4,6 +4,7 @@ mod answer;
 mod bad_input;
 mod convergence;
 mod equivariance;
+mod error_messages;
 mod frobenius;
 mod hermitian;
 mod inspect;

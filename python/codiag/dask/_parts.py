@@ -228,7 +228,7 @@ def _pieces_of_weights(weights: Any, sizes: Sequence[int]) -> list[Any]:
     bad = np.flatnonzero(~((vector >= 0) & np.isfinite(vector)))
     if len(bad):
         raise ValueError(
-            f"weight {bad[0]} is {vector[bad[0]]:g}: weights must be finite and not negative"
+            f"weight {bad[0]} is {vector[bad[0]]:g}: weights must be finite and nonnegative"
         )
     # So that their sum neither overflows nor vanishes.
     vector = vector / (vector.max() or 1.0)

@@ -20,9 +20,9 @@ use pyo3::types::PyDict;
 
 use crate::answer::results;
 use crate::convert::{cube, matrix_from, matrix_to};
+use crate::errors::bad_input;
 use crate::observer::Watch;
 use crate::options::{Keywords, Options};
-use crate::words::bad_input;
 use options::{bands, components, estimate, exclude, segments, separation};
 
 /// A NumPy array of channels x samples, in any order, read where it is.

@@ -10,8 +10,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::errors::bad_input;
 use crate::options::{Keywords, Options};
-use crate::words::bad_input;
 
 /// All choices of a separation.
 #[allow(clippy::field_reassign_with_default)] // it will grow

@@ -93,7 +93,7 @@ test_that("a start is a matrix of R", {
   expect_error(diagonalize(mixed(2, 3)$C, start = matrix(1, 2, 2)), "start must be finite and invertible")
 })
 
-test_that("what is wrong is said in R's own words", {
+test_that("errors name the options of R", {
   C <- mixed(3, 5)$C
   bad <- C
   bad[2, 3, 4] <- NaN
@@ -115,8 +115,8 @@ test_that("what is wrong is said in R's own words", {
   expect_error(diagonalize(C, weights = c(1, -1, 1, 1, 1)), "weight 2 is -1")
   expect_error(diagonalize(C, tol = 0), "tol must be a positive number")
   expect_error(diagonalize(C, method = "fastica"), "method must be one of")
-  expect_error(diagonalize(C, method = "jacobi"), "criterion = \"likelihood\" has the methods")
-  expect_error(diagonalize(C, method = "pham", orthogonal = TRUE), "orthogonal = TRUE is not for method")
+  expect_error(diagonalize(C, method = "jacobi"), "criterion = \"likelihood\" does not support method = \"jacobi\"")
+  expect_error(diagonalize(C, method = "pham", orthogonal = TRUE), "does not support orthogonal = TRUE")
   expect_error(diagonalize(C, threads = 0), "threads must be a whole number of at least 1")
   expect_error(diagonalize(C, rank = 4), "rank must be")
 })

@@ -54,8 +54,8 @@ fn alike(found: &Separated, samples: usize) -> Option<String> {
     (rival.margin < CHOSEN * by_chance).then(|| {
         let other = rival.source;
         format!(
-            "sources {} and {} can hardly be told apart (margin {}, where chance alone shows {}): their \
-             autocorrelations are the same, so any mixture of the two fits as well; trust their span, not each",
+            "sources {} and {} are nearly unidentifiable (margin {}, where chance alone shows {}): their \
+             autocorrelations are the same, so any mixture of the two fits as well; only the subspace they span is determined",
             source.min(other),
             source.max(other),
             small(rival.margin),
@@ -73,8 +73,8 @@ fn gaussian(found: &Separated, samples: usize) -> Option<String> {
         .collect();
     (near.len() > 1).then(|| {
         format!(
-            "sources {} can hardly be told apart: all are Gaussian as far as their kurtosis tells, so any mixture \
-             of them fits as well; trust their span, not each",
+            "sources {} are nearly unidentifiable: all are Gaussian as far as their kurtosis tells, so any mixture \
+             of them fits as well; only the subspace they span is determined",
             near.join(", ")
         )
     })

@@ -19,7 +19,6 @@ use codiag::{Matrix, Settings};
 
 use super::answer::{self, Ended, Names, start_at_fault};
 use crate::args::{BandChoice, Separate};
-use crate::complaint;
 use crate::export::{self, Folder, npy};
 use crate::page::separate::{self, Page};
 use crate::progress::{Display, Follower};
@@ -360,7 +359,7 @@ fn clean(args: &Separate, input: &Input, found: &Separated, folder: &mut Folder)
 /// An error of the disk, through a sink.
 fn written(result: std::io::Result<()>) -> Result<(), codiag::Error> {
     result.map_err(|error| {
-        let reason = complaint::reason(&error);
+        let reason = codiag::error::system_reason(&error);
         codiag::Error::external(format!("the results cannot be written: {reason}"))
     })
 }

@@ -78,7 +78,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --segments 100",
-        "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11: take fewer",
+        "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer",
     ),
     (
         "recording.npy --segments 0",
@@ -98,11 +98,11 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --segments 5 --shrinkage much",
-        "--shrinkage must be a number between 0 and 1",
+        "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
     (
         "recording.npy --segments 5 --shrinkage 2",
-        "--shrinkage must be a number between 0 and 1",
+        "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
     ("recording.npy --bands 1-4", "--bands needs --rate"),
     (
@@ -199,6 +199,6 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "zero.npy --segments 2",
-        "zero.npy: the recording must be more than constants",
+        "zero.npy: the recording has zero variance",
     ),
 ];

@@ -131,7 +131,7 @@ fn sources_that_cannot_be_told_apart_are_named() {
     // White and Gaussian, of constant power: nothing tells them apart.
     let place = place(&nonstationary(2, 1, 5000, 3));
     for options in ["--sobi", "--amuse", "--jade"] {
-        let stderr = contains("can hardly be told apart").and(contains("only one matrix").not());
+        let stderr = contains("are nearly unidentifiable").and(contains("only one matrix").not());
         let all = format!("separate recording.npy {options}");
         place.codiag(&all).assert().success().stderr(stderr);
     }

@@ -1,0 +1,50 @@
+//! How the program writes the options that error messages name.
+
+use std::borrow::Cow;
+
+use codiag::error::{OptionNames, Setting};
+
+/// The flags of the command line.
+pub struct Flags;
+
+impl OptionNames for Flags {
+    fn option(&self, setting: Setting) -> Cow<'static, str> {
+        match setting {
+            // --exclude is checked by the program; these are spans of samples.
+            Setting::Exclude => "the bad spans".into(),
+            Setting::Forgetting | Setting::Labels | Setting::TrackerWindow | Setting::Window => {
+                setting.to_string().into()
+            }
+            Setting::LambdaMin => "lambda_min".into(),
+            Setting::Matrices => "-n".into(),
+            Setting::Tolerance => "--tol".into(),
+            other => format!("--{}", other.to_string().replace('_', "-")).into(),
+        }
+    }
+
+    fn with_value(&self, setting: Setting, value: &str) -> String {
+        let option = self.option(setting);
+        match setting {
+            Setting::Lags => format!("{option} 1:{value}"),
+            _ => format!("{option} {value}"),
+        }
+    }
+
+    fn choice(&self, setting: Setting, name: &str) -> Option<String> {
+        // Full rank is the absence of --rank.
+        let exists = (setting, name) != (Setting::Rank, "full");
+        exists.then(|| name.to_owned())
+    }
+
+    fn switched_on(&self, setting: Setting) -> String {
+        self.option(setting).into()
+    }
+
+    fn in_memory(&self) -> &'static str {
+        "leave out --memory"
+    }
+
+    fn on_disk(&self) -> Option<&'static str> {
+        Some("keep them in a .npy file that is read in parts (--memory)")
+    }
+}

@@ -1,0 +1,559 @@
+//! Error messages. There is one set of sentences; each binding supplies the names of its options.
+
+use std::borrow::Cow;
+use std::io;
+
+use super::{Conflict, Error, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem};
+use crate::Memory;
+use crate::criterion::Criterion;
+use crate::npy::{NpyError, tuple};
+use crate::settings::{Method, Order};
+
+/// How a language or program writes the options that error messages name.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use codiag::error::{OptionNames, Setting};
+/// use codiag::{Settings, diagonalize, synthetic};
+///
+/// struct Flags;
+///
+/// impl OptionNames for Flags {
+///     fn option(&self, setting: Setting) -> Cow<'static, str> {
+///         match setting {
+///             Setting::Tolerance => "--tol".into(),
+///             other => format!("--{other}").into(),
+///         }
+///     }
+///
+///     fn with_value(&self, setting: Setting, value: &str) -> String {
+///         format!("{} {value}", self.option(setting))
+///     }
+/// }
+///
+/// let set = synthetic::noisy(20, 3, 0.1, 0);
+/// let error = diagonalize(&set, &Settings::default().tolerance(-1.0)).unwrap_err();
+/// assert_eq!(error.render(&Flags), "--tol must be a positive number, got -1");
+/// ```
+pub trait OptionNames {
+    /// An option by itself: `--tol`, `tol`.
+    fn option(&self, setting: Setting) -> Cow<'static, str>;
+
+    /// An option with a value: `--shrinkage 1e-3`, `shrinkage=1e-3`.
+    fn with_value(&self, setting: Setting, value: &str) -> String;
+
+    /// One of the names that an option accepts: `auto`, `"auto"`, `CODIAG_RANK_AUTO`. None if it does
+    /// not exist here.
+    fn choice(&self, setting: Setting, name: &str) -> Option<String> {
+        let _ = setting;
+        Some(format!("{name:?}"))
+    }
+
+    /// An option with one of the names that it accepts: `--rank auto`, `rank="auto"`, `Rank::Auto`.
+    fn with_choice(&self, setting: Setting, name: &str) -> String {
+        let choice = self.choice(setting, name);
+        self.with_value(setting, choice.as_deref().unwrap_or(name))
+    }
+
+    /// An option that is switched on: `--orthogonal`, `orthogonal=True`.
+    fn switched_on(&self, setting: Setting) -> String {
+        self.with_value(setting, "true")
+    }
+
+    /// A matrix B that the caller passes.
+    fn given_matrix(&self) -> &'static str {
+        "the start"
+    }
+
+    /// The number of the first matrix, row, channel and so on: 0 or 1.
+    fn first_index(&self) -> usize {
+        0
+    }
+
+    /// What keeps all matrices in memory, as an instruction.
+    fn in_memory(&self) -> &'static str {
+        "load all matrices into memory"
+    }
+
+    /// What keeps the matrices in a file, as an instruction. None if that is not possible here.
+    fn on_disk(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether covariances can be estimated with shrinkage and for a number of components.
+    fn regularizes_covariances(&self) -> bool {
+        true
+    }
+}
+
+/// The names of Rust.
+pub(super) struct RustNames;
+
+impl OptionNames for RustNames {
+    fn option(&self, setting: Setting) -> Cow<'static, str> {
+        setting.to_string().into()
+    }
+
+    fn with_value(&self, setting: Setting, value: &str) -> String {
+        match setting {
+            Setting::Rank => format!("Rank::Exactly({value})"),
+            Setting::Shrinkage => format!("SetOptions::shrinkage({value})"),
+            Setting::Symmetrize => format!("SetOptions::symmetrize({value})"),
+            Setting::Orthogonal | Setting::Restarts | Setting::Stability => {
+                format!("Settings::{setting}({value})")
+            }
+            _ => format!("{setting} = {value}"),
+        }
+    }
+
+    fn choice(&self, setting: Setting, name: &str) -> Option<String> {
+        Some(match (setting, name) {
+            (Setting::Rank, "full") => "Rank::Full".to_owned(),
+            (Setting::Rank, "auto") => "Rank::Auto".to_owned(),
+            _ => format!("{name:?}"),
+        })
+    }
+
+    fn with_choice(&self, setting: Setting, name: &str) -> String {
+        let variant = match setting {
+            Setting::Criterion => name.parse().map(|c: Criterion| format!("Criterion::{c:?}")),
+            Setting::Method => name.parse().map(|m: Method| format!("Method::{m:?}")),
+            Setting::Order => name.parse().map(|o: Order| format!("Order::{o:?}")),
+            _ => Ok(self.choice(setting, name).unwrap_or_default()),
+        };
+        variant.unwrap_or_else(|_| self.with_value(setting, name))
+    }
+
+    fn given_matrix(&self) -> &'static str {
+        "B"
+    }
+
+    fn on_disk(&self) -> Option<&'static str> {
+        Some("keep them in a file with OnDisk")
+    }
+}
+
+impl Error {
+    /// The message, with the options as `names` writes them. It begins with a lower-case letter and has
+    /// no final period.
+    #[allow(clippy::too_many_lines)] // a list
+    pub fn render(&self, names: &dyn OptionNames) -> String {
+        let number = |index: usize| index + names.first_index();
+        match self {
+            Self::Shape { shape } => format!(
+                "expected n matrices of size p x p with n, p > 0, got shape {}",
+                tuple(shape)
+            ),
+            Self::Length {
+                shape,
+                expected,
+                actual,
+            } => format!("shape {} needs {expected} numbers, got {actual}", tuple(shape)),
+            Self::TooLarge { shape } => {
+                format!("shape {} has more numbers than can be addressed", tuple(shape))
+            }
+            Self::MatrixLength {
+                matrix,
+                size,
+                actual,
+            } => format!(
+                "matrix {} has {actual} numbers, but a {size} x {size} matrix has {}",
+                number(*matrix),
+                size * size
+            ),
+            Self::NotFinite {
+                matrix,
+                row,
+                column,
+                value,
+                imaginary,
+            } => format!(
+                "matrix {}: {}entry ({}, {}) is {value}, not a finite number",
+                number(*matrix),
+                if *imaginary { "the imaginary part of " } else { "" },
+                number(*row),
+                number(*column)
+            ),
+            Self::Range { power } => format!(
+                "the mean of the matrices has a diagonal entry of {power:.3e}; rescale the matrices so that \
+                 it lies between 1e-250 and 1e250"
+            ),
+            Self::Energy { norm } => format!(
+                "the matrices have a norm of {norm:.3e}; rescale them so that it lies between 1e-70 and 1e70"
+            ),
+            Self::Asymmetric {
+                matrix,
+                row,
+                column,
+                asymmetry,
+                complex,
+            } => asymmetric(
+                number(*matrix),
+                (number(*row), number(*column)),
+                *asymmetry,
+                *complex,
+                names,
+            ),
+            Self::NotPositiveDefinite {
+                matrix,
+                eigenvalue,
+                remedy,
+            } => {
+                let which = match matrix {
+                    Some(matrix) => format!("matrix {}", number(*matrix)),
+                    None => "the mean of the matrices".to_owned(),
+                };
+                format!(
+                    "{which} is not positive definite (smallest eigenvalue {eigenvalue:.3e}); {}",
+                    definite_advice(*remedy, names)
+                )
+            }
+            Self::WeightsLength { expected, actual } => {
+                format!("expected {expected} weights, one per matrix, got {actual}")
+            }
+            Self::Weight { index, value } => format!(
+                "weight {} is {value}; weights must be finite and nonnegative",
+                number(*index)
+            ),
+            Self::WeightsZero => "all weights are zero; at least one must be positive".to_owned(),
+            Self::StartShape {
+                expected,
+                rows,
+                columns,
+            } => format!(
+                "{} must be {} x {}, got {rows} x {columns}",
+                names.given_matrix(),
+                expected.0,
+                expected.1
+            ),
+            Self::Start { problem } => start(*problem, names),
+            Self::NoEigenvalues => {
+                "the eigenvalues of the mean of the matrices cannot be computed".to_owned()
+            }
+            Self::Setting {
+                setting,
+                expected,
+                value,
+            } => format!(
+                "{} must be {}, got {value}",
+                names.option(*setting),
+                expected_value(*setting, *expected, names)
+            ),
+            Self::Conflict(conflict) => conflicting(*conflict, names),
+            Self::Method { criterion, method } => {
+                let supported = criterion.methods().iter();
+                let supported = supported.map(|m| names.with_choice(Setting::Method, m.name()));
+                format!(
+                    "{} does not support {}; use {}",
+                    names.with_choice(Setting::Criterion, criterion.name()),
+                    names.with_choice(Setting::Method, method.name()),
+                    list(supported.collect(), "or")
+                )
+            }
+            Self::RecordingShape { epochs, shape } => format!(
+                "expected a nonempty array of {}channels x samples, got shape {}",
+                if *epochs { "epochs x " } else { "" },
+                tuple(shape)
+            ),
+            Self::Constant => "the recording has zero variance".to_owned(),
+            Self::Channels { expected, actual } => {
+                format!("expected {expected} channels, got {actual}")
+            }
+            Self::SampleNotFinite {
+                channel,
+                sample,
+                value,
+            } => format!(
+                "channel {}, sample {} is {value}, not a finite number; correct the recording, or leave \
+                 that part out",
+                number(*channel),
+                number(*sample)
+            ),
+            Self::TooFewSamples {
+                portion,
+                samples,
+                dimension,
+                needed,
+            } => too_few_samples(*portion, *samples, *dimension, *needed, names),
+            Self::Memory { smallest, given } => format!(
+                "{} must be at least {smallest} for matrices of this size, got {given}",
+                names.option(Setting::Memory)
+            ),
+            Self::OutOfMemory {
+                what,
+                needed,
+                available,
+                remedy,
+            } => memory_shortage(what, *needed, *available) + &memory_advice(*remedy, names),
+            Self::Io(error) => format!("cannot be read: {}", system_reason(error.get())),
+            Self::Npy(NpyError::FortranOrder) => {
+                format!("{}, or {}", NpyError::FortranOrder, names.in_memory())
+            }
+            Self::Npy(error) => error.to_string(),
+            Self::Truncated {
+                matrices,
+                size,
+                bytes,
+                matrix,
+            } => format!(
+                "the file is truncated: its {matrices} matrices of {size} x {size} need {bytes} bytes, but \
+                 it ends within matrix {}",
+                number(*matrix)
+            ),
+            Self::File { path, error } => format!("{}: {}", path.display(), error.render(names)),
+            Self::Answer { expected, actual } => format!(
+                "a worker returned {actual} numbers instead of {expected}; client and workers may run \
+                 different versions of codiag"
+            ),
+            Self::Question => {
+                "malformed request from the client; client and workers may run different versions of codiag"
+                    .to_owned()
+            }
+            Self::External(error) => error.to_string(),
+            Self::Interrupted => "interrupted".to_owned(),
+        }
+    }
+}
+
+/// The criteria that accept indefinite matrices, for a sentence.
+pub fn criteria_for_indefinite(names: &dyn OptionNames) -> String {
+    let criteria = Criterion::for_any_symmetric();
+    let named = criteria.map(|c| names.with_choice(Setting::Criterion, c.name()));
+    list(named.collect(), "or")
+}
+
+/// The message of the system, without its error number and with a lower-case first letter.
+pub fn system_reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().collect::<String>() + letters.as_str()
+    })
+}
+
+/// "a, b or c".
+fn list(mut items: Vec<String>, conjunction: &str) -> String {
+    match items.pop() {
+        Some(last) if items.is_empty() => last,
+        Some(last) => format!("{} {conjunction} {last}", items.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn asymmetric(
+    matrix: usize,
+    (row, column): (usize, usize),
+    asymmetry: f64,
+    complex: bool,
+    names: &dyn OptionNames,
+) -> String {
+    let (kind, conjugate) = if complex {
+        ("Hermitian", "the conjugate of ")
+    } else {
+        ("symmetric", "")
+    };
+    let entries = if row == column {
+        format!("entry ({row}, {row}) and its conjugate")
+    } else {
+        format!("entries ({row}, {column}) and {conjugate}({column}, {row})")
+    };
+    format!(
+        "matrix {matrix} is not {kind}: {entries} differ by {asymmetry:.3e} of the largest entry (tolerance \
+         1e-8); use {} to replace it by its {kind} part",
+        names.switched_on(Setting::Symmetrize)
+    )
+}
+
+/// What to do about a set that is not positive definite.
+fn definite_advice(remedy: Remedy, names: &dyn OptionNames) -> String {
+    match remedy {
+        Remedy::Reduce { rank } => format!(
+            "all matrices share a null space (the mean has rank {rank}): use {} or {}",
+            names.with_choice(Setting::Rank, "auto"),
+            names.with_value(Setting::Rank, &rank.to_string())
+        ),
+        Remedy::Shrink { shrinkage } => format!(
+            "regularize the set with {}, or leave this matrix out",
+            names.with_value(Setting::Shrinkage, &format!("{shrinkage:e}"))
+        ),
+        Remedy::None => format!(
+            "for indefinite matrices use {}",
+            criteria_for_indefinite(names)
+        ),
+    }
+}
+
+fn start(problem: StartProblem, names: &dyn OptionNames) -> String {
+    let given = names.given_matrix();
+    match problem {
+        StartProblem::NotFinite => {
+            format!("{given} must be finite and invertible, but it has NaN or infinite entries")
+        }
+        StartProblem::Singular => {
+            format!("{given} must be finite and invertible, but it is singular")
+        }
+        StartProblem::NotOrthogonal => format!(
+            "{given} must be orthogonal (unitary if complex), as {} and {} require, but it is not",
+            names.switched_on(Setting::Orthogonal),
+            names.with_choice(Setting::Criterion, Criterion::Frobenius.name())
+        ),
+        StartProblem::Complex => {
+            format!("{given} must be real, as the matrices are, but it is complex")
+        }
+    }
+}
+
+/// What a setting may be, as a phrase that follows "must be".
+fn expected_value(setting: Setting, expected: Expected, names: &dyn OptionNames) -> String {
+    let choices = |accepted: &[&str]| -> Vec<String> {
+        let choices = accepted
+            .iter()
+            .filter_map(|name| names.choice(setting, name));
+        choices.collect()
+    };
+    match expected {
+        Expected::Positive => "a positive number".to_owned(),
+        Expected::AtLeast(least) => format!("at least {least}"),
+        Expected::AtMost(most) => format!("at most {most}"),
+        Expected::Between(low, high) => format!("between {low} and {high}"),
+        Expected::Below(low, high) => format!("at least {low} and below {high}"),
+        Expected::Above(low, high) => format!("above {low} and at most {high}"),
+        Expected::OneOf(accepted) => list(choices(accepted), "or"),
+        Expected::OneOfOr(accepted, other) => {
+            let mut choices = choices(accepted);
+            choices.push(other.to_owned());
+            list(choices, "or")
+        }
+        Expected::Words(words) => words.to_owned(),
+    }
+}
+
+fn conflicting(conflict: Conflict, names: &dyn OptionNames) -> String {
+    let method = |method: Method| names.with_choice(Setting::Method, method.name());
+    let least_squares = names.with_choice(Setting::Criterion, Criterion::LeastSquares.name());
+    let orthogonal = names.switched_on(Setting::Orthogonal);
+    let newton = format!(
+        "{} or {}",
+        method(Method::Newton),
+        method(Method::QuasiNewton)
+    );
+    match conflict {
+        Conflict::OrthogonalPham => format!(
+            "{} does not support {orthogonal}; use {newton}",
+            method(Method::Pham)
+        ),
+        Conflict::OrthogonalReduced => format!(
+            "{orthogonal} cannot be combined with {}: the axes of a set of reduced rank are not the channels",
+            names.option(Setting::Rank)
+        ),
+        Conflict::OrthogonalLeastSquares => format!(
+            "{least_squares} does not support {orthogonal}; use {}, which is equivalent for orthogonal B",
+            names.with_choice(Setting::Criterion, Criterion::Frobenius.name())
+        ),
+        Conflict::LeastSquaresHessian => {
+            format!("the Hessian is not available for {least_squares}")
+        }
+        Conflict::PairsNotInMemory => format!(
+            "{} and {} require all matrices in memory; use {newton}, or {}",
+            method(Method::Pham),
+            method(Method::Jacobi),
+            names.in_memory()
+        ),
+        Conflict::OrderUntried => format!(
+            "{} requires resamples or restarts; use {} or {}",
+            names.with_choice(Setting::Order, Order::Stability.name()),
+            names.with_value(Setting::Stability, "20"),
+            names.with_value(Setting::Restarts, "20")
+        ),
+        Conflict::StabilityNotInMemory => format!(
+            "{} requires all matrices in memory; use {}, or {}",
+            names.option(Setting::Stability),
+            names.option(Setting::Restarts),
+            names.in_memory()
+        ),
+    }
+}
+
+fn too_few_samples(
+    portion: Portion,
+    samples: usize,
+    dimension: usize,
+    needed: usize,
+    names: &dyn OptionNames,
+) -> String {
+    let number = |index: usize| index + names.first_index();
+    let option = |setting| names.option(setting);
+    let (which, unit, advice) = match portion {
+        Portion::Segment(i) => (
+            format!("segment {}", number(i)),
+            "samples",
+            format!(
+                "fewer or longer segments ({})",
+                option(Setting::SegmentLength)
+            ),
+        ),
+        Portion::Epoch(i) => (
+            format!("epoch {}", number(i)),
+            "samples",
+            "one covariance per class".to_owned(),
+        ),
+        Portion::Class(i) => (
+            format!("class {}", number(i)),
+            "samples",
+            "more epochs".to_owned(),
+        ),
+        Portion::Band { low, high } => (
+            format!("the band {low}-{high} Hz"),
+            "Fourier coefficients",
+            format!("wider bands ({})", option(Setting::Bands)),
+        ),
+    };
+    let most = dimension.saturating_sub(needed.saturating_sub(samples));
+    let alternatives = if names.regularizes_covariances() {
+        format!(
+            ", at most {most} components ({}), or {}",
+            option(Setting::Components),
+            option(Setting::Shrinkage)
+        )
+    } else {
+        ", or a longer recording".to_owned()
+    };
+    format!(
+        "{which} has {samples} {unit}, but a {dimension} x {dimension} matrix needs at least {needed}; use \
+         {advice}{alternatives}"
+    )
+}
+
+/// How much memory something needs, and how much is available.
+fn memory_shortage(what: &str, needed: Memory, available: Option<Memory>) -> String {
+    let amount = match needed {
+        Memory::UNCOUNTABLE => "more than 18 EB".to_owned(),
+        needed => format!("about {needed}"),
+    };
+    match available {
+        Some(available) => {
+            format!("{what} needs {amount} of memory, but {available} is available")
+        }
+        None => format!("{what} needs {amount} of memory, which cannot be allocated"),
+    }
+}
+
+/// What needs less memory.
+fn memory_advice(remedy: MemoryRemedy, names: &dyn OptionNames) -> String {
+    match remedy {
+        MemoryRemedy::Setting {
+            setting,
+            value,
+            needs,
+        } => {
+            let value = names.with_value(setting, &value.to_string());
+            format!("; {value} needs {needs}")
+        }
+        MemoryRemedy::OnDisk => match names.on_disk() {
+            Some(on_disk) => format!("; use fewer matrices, or {on_disk}"),
+            None => "; use fewer or smaller matrices".to_owned(),
+        },
+        MemoryRemedy::None => String::new(),
+    }
+}

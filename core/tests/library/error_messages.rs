@@ -1,0 +1,581 @@
+//! Every error in every language: the message has the options of that language, and of no other.
+
+#![allow(clippy::too_many_lines)] // tables
+
+use std::io;
+use std::path::PathBuf;
+
+use codiag::error::{Conflict, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem};
+use codiag::npy::NpyError;
+use codiag::{Criterion, Error, Memory, Method};
+
+#[path = "../../../capi/src/option_names.rs"]
+mod c;
+#[path = "../../../cli/src/option_names.rs"]
+mod program;
+#[path = "../../../python/src/option_names.rs"]
+mod python;
+
+const LANGUAGES: usize = 6;
+const PYTHON: python::Keywords = python::Keywords {
+    given_matrix: "the start",
+};
+
+/// In the order of the table: Rust, the program, Python, C, R, Octave.
+fn render(error: &Error) -> [String; LANGUAGES] {
+    [
+        error.to_string(),
+        error.render(&program::Flags),
+        error.render(&PYTHON),
+        error.render(&c::C),
+        error.render(&c::R),
+        error.render(&c::Octave),
+    ]
+}
+
+/// Spellings that only other languages have.
+const FOREIGN: [&[&str]; LANGUAGES] = [
+    &["--", "CODIAG_", "=True", "=\"", "TRUE", "'"],
+    &["::", "CODIAG_", "=", "TRUE", "'", "\""],
+    &["::", "--", "CODIAG_", " = ", "TRUE", "'"],
+    &["::", "--", "=True", "=\"", "TRUE", "'", "\""],
+    &["::", "--", "CODIAG_", "=True", "=\"", "'"],
+    &["::", "--", "CODIAG_", "=", "TRUE", "\""],
+];
+
+fn not_definite(remedy: Remedy) -> Error {
+    Error::NotPositiveDefinite {
+        matrix: Some(3),
+        eigenvalue: -2e-9,
+        remedy,
+    }
+}
+
+fn asymmetric(column: usize, complex: bool) -> Error {
+    Error::Asymmetric {
+        matrix: 7,
+        row: 1,
+        column,
+        asymmetry: 4e-8,
+        complex,
+    }
+}
+
+fn setting(setting: Setting, expected: Expected) -> Error {
+    Error::Setting {
+        setting,
+        expected,
+        value: "9".to_owned(),
+    }
+}
+
+fn too_few(portion: Portion) -> Error {
+    Error::TooFewSamples {
+        portion,
+        samples: 10,
+        dimension: 10,
+        needed: 11,
+    }
+}
+
+fn out_of_memory(remedy: MemoryRemedy) -> Error {
+    Error::OutOfMemory {
+        what: "JADE of 306 components".to_owned(),
+        needed: Memory(36_000_000_000),
+        available: Some(Memory(24_000_000_000)),
+        remedy,
+    }
+}
+
+/// Errors, and what their messages contain in each language.
+fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
+    let lags = MemoryRemedy::Setting {
+        setting: Setting::Lags,
+        value: 40,
+        needs: Memory(1_000_000),
+    };
+    let components = MemoryRemedy::Setting {
+        setting: Setting::Components,
+        value: 40,
+        needs: Memory(1_000_000),
+    };
+    vec![
+        (
+            not_definite(Remedy::Reduce { rank: 4 }),
+            [
+                "matrix 3 is not positive definite (smallest eigenvalue -2.000e-9); all matrices share a null \
+                 space (the mean has rank 4): use Rank::Auto or Rank::Exactly(4)",
+                "matrix 3 is not positive definite (smallest eigenvalue -2.000e-9); all matrices share a null \
+                 space (the mean has rank 4): use --rank auto or --rank 4",
+                "use rank=\"auto\" or rank=4",
+                "use rank = CODIAG_RANK_AUTO or rank = 4",
+                "use rank = \"auto\" or rank = 4",
+                "use 'rank', 'auto' or 'rank', 4",
+            ],
+        ),
+        (
+            not_definite(Remedy::Shrink { shrinkage: 1e-3 }),
+            [
+                "regularize the set with SetOptions::shrinkage(1e-3), or leave this matrix out",
+                "with --shrinkage 1e-3,",
+                "with shrinkage=1e-3,",
+                "with shrinkage = 1e-3,",
+                "matrix 4 is not positive definite (smallest eigenvalue -2.000e-9); regularize the set with \
+                 shrinkage = 1e-3, or leave this matrix out",
+                "with 'shrinkage', 1e-3,",
+            ],
+        ),
+        (
+            not_definite(Remedy::None),
+            [
+                "for indefinite matrices use Criterion::Frobenius or Criterion::LeastSquares",
+                "use --criterion frobenius or --criterion least-squares",
+                "use criterion=\"frobenius\" or criterion=\"least-squares\"",
+                "criterion = CODIAG_CRITERION_FROBENIUS or criterion = CODIAG_CRITERION_LEAST_SQUARES",
+                "use criterion = \"frobenius\" or criterion = \"least-squares\"",
+                "use 'criterion', 'frobenius' or 'criterion', 'least-squares'",
+            ],
+        ),
+        (
+            asymmetric(0, false),
+            [
+                "matrix 7 is not symmetric: entries (1, 0) and (0, 1) differ by 4.000e-8 of the largest entry \
+                 (tolerance 1e-8); use SetOptions::symmetrize(true) to replace it by its symmetric part",
+                "use --symmetrize to",
+                "use symmetrize=True to",
+                "use symmetrize = 1 to",
+                "matrix 8 is not symmetric: entries (2, 1) and (1, 2) differ by 4.000e-8 of the largest entry \
+                 (tolerance 1e-8); use symmetrize = TRUE to replace it by its symmetric part",
+                "use 'symmetrize', true to",
+            ],
+        ),
+        (
+            Error::Start {
+                problem: StartProblem::NotOrthogonal,
+            },
+            [
+                "B must be orthogonal (unitary if complex), as Settings::orthogonal(true) and \
+                 Criterion::Frobenius require",
+                "as --orthogonal and --criterion frobenius require",
+                "the start must be orthogonal (unitary if complex), as orthogonal=True and \
+                 criterion=\"frobenius\" require",
+                "b must be orthogonal (unitary if complex), as orthogonal = 1",
+                "as orthogonal = TRUE and",
+                "as 'orthogonal', true and",
+            ],
+        ),
+        (
+            setting(Setting::Tolerance, Expected::Positive),
+            [
+                "tolerance must be a positive number, got 9",
+                "--tol must be",
+                "tol must be",
+                "tolerance must be",
+                "tol must be",
+                "'tol' must be",
+            ],
+        ),
+        (
+            setting(Setting::WindowLength, Expected::AtLeast(1)),
+            [
+                "window_length must be at least 1, got 9",
+                "--window-length must be",
+                "window_length must be",
+                "window_length must be",
+                "window_length must be",
+                "'window_length' must be",
+            ],
+        ),
+        (
+            setting(
+                Setting::Rank,
+                Expected::OneOfOr(&["full", "auto"], "a number from 1 to p"),
+            ),
+            [
+                "rank must be Rank::Full, Rank::Auto or a number from 1 to p, got 9",
+                "--rank must be auto or a number from 1 to p, got 9",
+                "rank must be \"full\", \"auto\" or a number",
+                "rank must be 0, CODIAG_RANK_AUTO or a number",
+                "rank must be \"full\", \"auto\" or a number",
+                "'rank' must be 'full', 'auto' or a number",
+            ],
+        ),
+        (
+            Error::Method {
+                criterion: Criterion::Frobenius,
+                method: Method::Pham,
+            },
+            [
+                "Criterion::Frobenius does not support Method::Pham; use Method::Newton, Method::QuasiNewton or \
+                 Method::Jacobi",
+                "--criterion frobenius does not support --method pham; use --method newton,",
+                "criterion=\"frobenius\" does not support method=\"pham\"; use method=\"newton\",",
+                "does not support method = CODIAG_METHOD_PHAM; use method = CODIAG_METHOD_NEWTON,",
+                "criterion = \"frobenius\" does not support method = \"pham\"; use",
+                "'criterion', 'frobenius' does not support 'method', 'pham'; use",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::OrthogonalPham),
+            [
+                "Method::Pham does not support Settings::orthogonal(true); use Method::Newton or",
+                "--method pham does not support --orthogonal; use --method newton or",
+                "method=\"pham\" does not support orthogonal=True",
+                "method = CODIAG_METHOD_PHAM does not support orthogonal = 1",
+                "method = \"pham\" does not support orthogonal = TRUE",
+                "'method', 'pham' does not support 'orthogonal', true",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::OrthogonalReduced),
+            [
+                "Settings::orthogonal(true) cannot be combined with rank:",
+                "--orthogonal cannot be combined with --rank:",
+                "orthogonal=True cannot be combined with rank:",
+                "orthogonal = 1 cannot be combined with rank:",
+                "orthogonal = TRUE cannot be combined with rank:",
+                "'orthogonal', true cannot be combined with 'rank':",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::OrthogonalLeastSquares),
+            [
+                "Criterion::LeastSquares does not support Settings::orthogonal(true); use Criterion::Frobenius,",
+                "does not support --orthogonal; use --criterion frobenius,",
+                "does not support orthogonal=True; use criterion=\"frobenius\",",
+                "does not support orthogonal = 1; use criterion = CODIAG_CRITERION_FROBENIUS,",
+                "does not support orthogonal = TRUE; use criterion = \"frobenius\",",
+                "does not support 'orthogonal', true; use 'criterion', 'frobenius',",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::LeastSquaresHessian),
+            [
+                "the Hessian is not available for Criterion::LeastSquares",
+                "for --criterion least-squares",
+                "for criterion=\"least-squares\"",
+                "for criterion = CODIAG_CRITERION_LEAST_SQUARES",
+                "for criterion = \"least-squares\"",
+                "for 'criterion', 'least-squares'",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::PairsNotInMemory),
+            [
+                "Method::Pham and Method::Jacobi require all matrices in memory; use Method::Newton or",
+                "or --method quasi-newton, or leave out --memory",
+                "or method=\"quasi-newton\", or pass the matrices as an array",
+                "use method = CODIAG_METHOD_NEWTON or",
+                "use method = \"newton\" or",
+                "use 'method', 'newton' or",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::OrderUntried),
+            [
+                "Order::Stability requires resamples or restarts; use Settings::stability(20) or \
+                 Settings::restarts(20)",
+                "--order stability requires resamples or restarts; use --stability 20 or --restarts 20",
+                "order=\"stability\" requires resamples or restarts; use stability=20 or restarts=20",
+                "use stability = 20 or restarts = 20",
+                "use stability = 20 or restarts = 20",
+                "use 'stability', 20 or 'restarts', 20",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::StabilityNotInMemory),
+            [
+                "stability requires all matrices in memory; use restarts, or load all",
+                "--stability requires all matrices in memory; use --restarts, or leave out --memory",
+                "stability requires all matrices in memory; use restarts, or pass the matrices as an array",
+                "use restarts, or",
+                "use restarts, or",
+                "use 'restarts', or",
+            ],
+        ),
+        (
+            too_few(Portion::Segment(0)),
+            [
+                "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or longer segments \
+                 (segment_length), at most 9 components (components), or shrinkage",
+                "(--segment-length), at most 9 components (--components), or --shrinkage",
+                "(segment_length), at most 9 components (n_components), or shrinkage",
+                "use fewer or longer segments (segments), or a longer recording",
+                "segment 1 has 10 samples",
+                "segment 1 has 10 samples",
+            ],
+        ),
+        (
+            too_few(Portion::Band {
+                low: 1.0,
+                high: 4.0,
+            }),
+            [
+                "the band 1-4 Hz has 10 Fourier coefficients",
+                "use wider bands (--bands)",
+                "use wider bands (bands)",
+                "use wider bands (bands)",
+                "use wider bands (bands)",
+                "use wider bands ('bands')",
+            ],
+        ),
+        (
+            Error::Memory {
+                smallest: Memory(2_000_000),
+                given: Memory(1000),
+            },
+            [
+                "memory must be at least 2.0 MB for matrices of this size, got 1",
+                "--memory must be",
+                "memory must be",
+                "memory must be",
+                "memory must be",
+                "'memory' must be",
+            ],
+        ),
+        (
+            out_of_memory(lags),
+            [
+                "JADE of 306 components needs about 36 GB of memory, but 24 GB is available; lags = 40 needs",
+                "; --lags 1:40 needs",
+                "; lags=40 needs",
+                "; lags = 40 needs",
+                "; k = 40 needs",
+                "; 'lags', 40 needs",
+            ],
+        ),
+        (
+            out_of_memory(components),
+            [
+                "; components = 40 needs",
+                "; --components 40 needs",
+                "; n_components=40 needs",
+                "; components = 40 needs",
+                "; n.comp = 40 needs",
+                "; 'components', 40 needs",
+            ],
+        ),
+        (
+            out_of_memory(MemoryRemedy::OnDisk),
+            [
+                "; use fewer matrices, or keep them in a file with OnDisk",
+                "; use fewer matrices, or keep them in a .npy file that is read in parts (--memory)",
+                "; use fewer matrices, or pass the path of a .npy file with memory=\"2GB\"",
+                "; use fewer or smaller matrices",
+                "; use fewer or smaller matrices",
+                "; use fewer or smaller matrices",
+            ],
+        ),
+        (
+            Error::Npy(NpyError::FortranOrder),
+            [
+                "numpy.ascontiguousarray(C)), or load all matrices into memory",
+                "or leave out --memory",
+                "or pass the matrices as an array",
+                "or load all matrices into memory",
+                "or load all matrices into memory",
+                "or load all matrices into memory",
+            ],
+        ),
+        (
+            Error::File {
+                path: PathBuf::from("c.npy"),
+                error: Box::new(asymmetric(1, true)),
+            },
+            [
+                "c.npy: matrix 7 is not Hermitian: entry (1, 1) and its conjugate differ by 4.000e-8",
+                "use --symmetrize to replace it by its Hermitian part",
+                "use symmetrize=True",
+                "use symmetrize = 1",
+                "entry (2, 2) and its conjugate",
+                "entry (2, 2) and its conjugate",
+            ],
+        ),
+    ]
+}
+
+/// Errors whose messages name no option, and what they contain in all languages.
+fn without_options() -> Vec<(Error, &'static str)> {
+    vec![
+        (Error::Shape { shape: vec![0, 2] }, "got shape (0, 2)"),
+        (
+            Error::Length {
+                shape: vec![1, 2, 2],
+                expected: 4,
+                actual: 3,
+            },
+            "shape (1, 2, 2) needs 4 numbers, got 3",
+        ),
+        (
+            Error::TooLarge { shape: vec![9] },
+            "more numbers than can be addressed",
+        ),
+        (
+            Error::MatrixLength {
+                matrix: 5,
+                size: 2,
+                actual: 3,
+            },
+            "has 3 numbers, but a 2 x 2 matrix has 4",
+        ),
+        (
+            Error::NotFinite {
+                matrix: 1,
+                row: 0,
+                column: 2,
+                value: f64::NAN,
+                imaginary: true,
+            },
+            "is NaN, not a finite number",
+        ),
+        (Error::Range { power: 1e-300 }, "1.000e-300; rescale"),
+        (Error::Energy { norm: 1e99 }, "1.000e99; rescale"),
+        (asymmetric(0, true), "and the conjugate of ("),
+        (
+            Error::WeightsLength {
+                expected: 3,
+                actual: 2,
+            },
+            "expected 3 weights, one per matrix, got 2",
+        ),
+        (
+            Error::Weight {
+                index: 1,
+                value: -1.0,
+            },
+            "weights must be finite and nonnegative",
+        ),
+        (Error::WeightsZero, "all weights are zero"),
+        (
+            Error::StartShape {
+                expected: (3, 5),
+                rows: 4,
+                columns: 6,
+            },
+            "must be 3 x 5, got 4 x 6",
+        ),
+        (
+            Error::Start {
+                problem: StartProblem::NotFinite,
+            },
+            "NaN or infinite entries",
+        ),
+        (
+            Error::Start {
+                problem: StartProblem::Singular,
+            },
+            "must be finite and invertible, but it is singular",
+        ),
+        (
+            Error::Start {
+                problem: StartProblem::Complex,
+            },
+            "must be real, as the matrices are, but it is complex",
+        ),
+        (Error::NoEigenvalues, "eigenvalues of the mean"),
+        (
+            Error::RecordingShape {
+                epochs: true,
+                shape: vec![2, 0, 4],
+            },
+            "epochs x channels x samples, got shape (2, 0, 4)",
+        ),
+        (Error::Constant, "the recording has zero variance"),
+        (
+            Error::Channels {
+                expected: 3,
+                actual: 2,
+            },
+            "expected 3 channels, got 2",
+        ),
+        (
+            Error::SampleNotFinite {
+                channel: 1,
+                sample: 2,
+                value: f64::INFINITY,
+            },
+            "is inf, not a finite number",
+        ),
+        (too_few(Portion::Epoch(0)), "use one covariance per class"),
+        (too_few(Portion::Class(0)), "use more epochs"),
+        (
+            out_of_memory(MemoryRemedy::None),
+            "needs about 36 GB of memory, but 24 GB is available",
+        ),
+        (
+            io::Error::from_raw_os_error(2).into(),
+            "cannot be read: no such file or directory",
+        ),
+        (Error::Npy(NpyError::NotNpy), "not a .npy file"),
+        (
+            Error::Truncated {
+                matrices: 4,
+                size: 2,
+                bytes: 128,
+                matrix: 3,
+            },
+            "truncated: its 4 matrices of 2 x 2 need 128 bytes",
+        ),
+        (
+            Error::Answer {
+                expected: 2,
+                actual: 1,
+            },
+            "different versions of codiag",
+        ),
+        (Error::Question, "different versions of codiag"),
+        (Error::external("the disk is gone"), "the disk is gone"),
+        (Error::Interrupted, "interrupted"),
+    ]
+}
+
+#[test]
+fn messages_have_the_options_of_one_language() {
+    let without = without_options().into_iter();
+    let without = without.map(|(error, part)| (error, [part; LANGUAGES]));
+    for (error, expected) in with_options().into_iter().chain(without) {
+        let messages = render(&error);
+        for ((message, expected), foreign) in messages.iter().zip(expected).zip(FOREIGN) {
+            assert!(message.contains(expected), "{message} lacks {expected}");
+            for spelling in foreign {
+                assert!(!message.contains(spelling), "{message} has {spelling}");
+            }
+            assert!(
+                !message.contains('\n') && !message.ends_with('.'),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn indices_begin_where_the_language_counts_from() {
+    let error = Error::NotFinite {
+        matrix: 1,
+        row: 0,
+        column: 2,
+        value: f64::NAN,
+        imaginary: false,
+    };
+    let expected = [0, 0, 0, 0, 1, 1].map(|first| {
+        let [matrix, row, column] = [1, 0, 2].map(|index| index + first);
+        format!("matrix {matrix}: entry ({row}, {column}) is NaN, not a finite number")
+    });
+    assert_eq!(render(&error), expected);
+}
+
+#[test]
+fn a_given_matrix_is_named_as_the_caller_knows_it() {
+    let error = Error::Start {
+        problem: StartProblem::Singular,
+    };
+    let point = python::Keywords { given_matrix: "B" };
+    assert!(error.render(&point).starts_with("B must be"));
+    let given = ["B", "the start", "the start", "b", "the start", "the start"];
+    for (message, given) in render(&error).iter().zip(given) {
+        assert!(
+            message.starts_with(&format!("{given} must be")),
+            "{message}"
+        );
+    }
+}

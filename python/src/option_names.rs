@@ -1,0 +1,41 @@
+//! How Python writes the options that error messages name.
+
+use std::borrow::Cow;
+
+use codiag::error::{OptionNames, Setting};
+
+/// The keyword arguments of Python.
+pub struct Keywords {
+    /// What a matrix B is called that the caller passes.
+    pub given_matrix: &'static str,
+}
+
+impl OptionNames for Keywords {
+    fn option(&self, setting: Setting) -> Cow<'static, str> {
+        match setting {
+            Setting::Components => "n_components".into(),
+            Setting::Tolerance => "tol".into(),
+            other => other.to_string().into(),
+        }
+    }
+
+    fn with_value(&self, setting: Setting, value: &str) -> String {
+        format!("{}={value}", self.option(setting))
+    }
+
+    fn switched_on(&self, setting: Setting) -> String {
+        self.with_value(setting, "True")
+    }
+
+    fn given_matrix(&self) -> &'static str {
+        self.given_matrix
+    }
+
+    fn in_memory(&self) -> &'static str {
+        "pass the matrices as an array"
+    }
+
+    fn on_disk(&self) -> Option<&'static str> {
+        Some("pass the path of a .npy file with memory=\"2GB\"")
+    }
+}
