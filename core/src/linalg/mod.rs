@@ -1,6 +1,6 @@
 //! Arithmetic: dense p×p matrices, and the SIMD kernels over blocks of many matrices.
 //!
-//! Nothing outside this module names faer or pulp, and nothing outside it is `unsafe` but what offers work to threads.
+//! Nothing outside this module names faer or pulp, or is `unsafe`.
 
 mod batch;
 mod dense;

@@ -11,7 +11,7 @@
 //! depend on how many are under way at a time.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -171,19 +171,10 @@ fn one_by_one<T: Scalar>(
     Ok((outcomes, false))
 }
 
-/// One of those that are counted; its end is the end of it.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// What a start tells the observer, B in the channels.
 type Told<T> = (Record, Matrix<T>);
 
-/// Each on a thread and a set of its own, with the help of threads that have none to solve, while the caller's tells
+/// Each on a thread and a set of its own, while the caller's tells
 /// the observer what they say, one start after the other: the observer hears the same as if they were solved one by
 /// one, and can stop them at any time.
 fn together<T: Scalar>(
@@ -195,9 +186,7 @@ fn together<T: Scalar>(
 ) -> Result<(Vec<Outcome<T>>, bool), Error> {
     let stop = &AtomicBool::new(false);
     let (tellers, heard): (Vec<_>, Vec<_>) = starts.clone().map(|_| channel::<Told<T>>()).unzip();
-    let threads = set.solves_at_once().min(2 * starts.len());
-    let underway = &AtomicUsize::new(starts.len());
-    let workers = Workers::with_volunteers(threads - 1);
+    let threads = set.solves_at_once().min(starts.len());
     // Held by the threads alone: once they have ended, however they did, no one waits for what is left.
     let queue = Arc::new(Mutex::new(starts.zip(tellers)));
     let branches: Vec<_> = (0..threads).map(|_| progress.trunk()).collect();
@@ -205,12 +194,11 @@ fn together<T: Scalar>(
         let solvers: Vec<_> = branches
             .into_iter()
             .map(|trunk| {
-                let (queue, workers) = (Arc::clone(&queue), workers.clone());
+                let queue = Arc::clone(&queue);
                 scope.spawn(move || {
                     let mut solved = Vec::new();
                     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     while let Some((start, teller)) = next() {
-                        let _done = Counted(underway);
                         if stop.load(Ordering::Relaxed) {
                             continue;
                         }
@@ -224,13 +212,11 @@ fn together<T: Scalar>(
                             }
                         };
                         let progress = &mut trunk.branch(start, &mut tell);
-                        let mut twin = set.twin(workers.clone());
+                        let mut twin = set.twin(Workers::One);
                         let chosen = choose(&twin, start);
                         let outcome = solve_start(&mut twin, chosen, settings, best, progress);
                         solved.push((start, outcome));
                     }
-                    drop(queue);
-                    workers.volunteer(&|| underway.load(Ordering::Relaxed) > 0);
                     solved
                 })
             })
