@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Recycled, Scalar, Singles, Triangle};
+use crate::linalg::{AlignedBuffer, F32Buffer, Matrix, Scalar, Triangle};
 use crate::threads::Workers;
 
 /// Gradient and Γ at the current point.
@@ -90,17 +90,17 @@ impl<T: Scalar> Statistics<T> {
 pub struct Hessian<T = f64> {
     criterion: Criterion,
     p: usize,
-    rows: Recycled,
+    rows: AlignedBuffer,
     /// The row blocks in single precision, as a set in single precision has written them.
-    single: Singles,
+    single: F32Buffer,
     /// What the numbers in single precision are multiples of: a power of two, so that no scale of the set leaves the
     /// range of single precision.
     single_unit: f64,
     /// Whether the row blocks in single precision are those of the point.
     is_single: bool,
     /// The operands of a product, in the layout of the row blocks and the precision of the sums.
-    operand: Recycled,
-    result: Recycled,
+    operand: AlignedBuffer,
+    result: AlignedBuffer,
     /// Who works on a product.
     workers: Workers,
     scalar: PhantomData<T>,
@@ -119,12 +119,12 @@ impl<T: Scalar> Hessian<T> {
         Self {
             criterion,
             p,
-            rows: Recycled::of_len(kernels::hessian_len(p, T::PLANES)),
-            single: Singles::default(),
+            rows: AlignedBuffer::of_len(kernels::hessian_len(p, T::PLANES)),
+            single: F32Buffer::default(),
             single_unit: 1.0,
             is_single: false,
-            operand: Recycled::default(),
-            result: Recycled::default(),
+            operand: AlignedBuffer::default(),
+            result: AlignedBuffer::default(),
             workers: Workers::One,
             scalar: PhantomData,
         }
@@ -156,8 +156,10 @@ impl<T: Scalar> Hessian<T> {
         self.is_single = true;
         self.single_unit = 1.0;
         let len = kernels::hessian_len_in::<f32>(self.p, T::PLANES);
-        self.single.set_len(len);
-        self.single.numbers_mut()
+        if self.single.len() != len {
+            self.single = F32Buffer::of_len(len);
+        }
+        &mut self.single
     }
 
     /// Says what the row blocks just written in single precision are multiples of.

@@ -192,8 +192,8 @@ struct InverseBlock {
 impl<T: Scalar> Preconditioner<T> {
     fn new(criterion: Criterion, gamma: &Matrix, group: Group) -> Self {
         let p = gamma.rows();
-        let mut own = linalg::zeros(p * p);
-        let mut other = linalg::zeros(p * p);
+        let mut own = vec![0.0; p * p];
+        let mut other = vec![0.0; p * p];
         for (a, b) in (1..p).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let inverse = if group == Group::Rotations {
                 // Only antisymmetric matrices are met.

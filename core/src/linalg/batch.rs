@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::{Matrix, Recycled, Scalar, Triangle};
+use super::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
 /// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices side
@@ -12,7 +12,7 @@ use super::{Matrix, Recycled, Scalar, Triangle};
 ///
 /// `S` is where the numbers are kept: memory of their own, a slice, or anything that derefs to one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SymmetricBatch<S = Recycled, T = f64> {
+pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     triangle: Triangle,
     lanes: usize,
     entries: S,
@@ -31,15 +31,19 @@ fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
     })
 }
 
-impl<T: Scalar> SymmetricBatch<Recycled, T> {
+impl<T: Scalar> SymmetricBatch<AlignedBuffer, T> {
     /// So many p×p matrices, to be overwritten.
     pub fn unwritten(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, Recycled::of_len(numbers(p, lanes, T::PLANES)))
+        Self::from_parts(
+            p,
+            lanes,
+            AlignedBuffer::of_len(numbers(p, lanes, T::PLANES)),
+        )
     }
 
     /// So many p×p matrices of zeros.
     pub fn zeros(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, Recycled::zeros(numbers(p, lanes, T::PLANES)))
+        Self::from_parts(p, lanes, AlignedBuffer::zeros(numbers(p, lanes, T::PLANES)))
     }
 }
 
@@ -273,7 +277,7 @@ mod tests {
     #[test]
     fn complex_matrices_have_a_second_plane() {
         let (p, lanes) = (3, 2);
-        let mut batch = SymmetricBatch::<Recycled, c64>::zeros(p, lanes);
+        let mut batch = SymmetricBatch::<AlignedBuffer, c64>::zeros(p, lanes);
         let plane = Triangle::new(p).len() * lanes;
         assert_eq!(batch.entries().len(), 2 * plane);
         batch.row_mut(2, 1)[1] = 5.0;

@@ -45,7 +45,7 @@ impl<T: Scalar> Matrix<T> {
         Self {
             rows,
             columns,
-            data: super::zeros(entry_count(rows, columns)),
+            data: vec![T::ZERO; entry_count(rows, columns)],
         }
     }
 

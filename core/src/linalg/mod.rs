@@ -2,16 +2,17 @@
 //!
 //! Nothing outside this module names faer or pulp, or is `unsafe`.
 
+mod aligned;
 mod batch;
 mod dense;
 mod gauss_jordan;
 pub mod kernels;
 mod matrix;
-mod recycled;
 mod scalar;
 mod small;
 mod triangle;
 
+pub use aligned::{AlignedBuffer, F32Buffer};
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
     add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
@@ -25,26 +26,9 @@ pub use dense::{
     product_adjoint as product_transposed,
 };
 pub use matrix::Matrix;
-pub use recycled::{Recycled, Scratch, Singles};
 pub use scalar::{Scalar, c64};
 pub use small::multiply_row_blocks;
 pub use triangle::Triangle;
-
-/// So many numbers and fewer are written as zeros, more come as such from the system.
-const FEW: usize = 128;
-
-/// So many zeros.
-///
-/// The pieces of memory that an allocator keeps at hand for each thread are those of the sizes of small matrices, and common
-/// ones (glibc's up to 2.40) give none of them to whoever asks for zeros: that takes five times as long.
-pub fn zeros<T: Scalar>(count: usize) -> Vec<T> {
-    if count > FEW {
-        return vec![T::ZERO; count];
-    }
-    let mut numbers = Vec::with_capacity(count);
-    numbers.resize(count, T::ZERO);
-    numbers
-}
 
 /// So many numbers are gone through in less time than it takes to call what is compiled for the widest vectors.
 const SHORT: usize = 64;

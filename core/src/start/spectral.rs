@@ -19,7 +19,7 @@ use super::rounds::Few;
 use super::{eigen, frame, probes};
 use crate::Error;
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
-use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch, Triangle};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, SymmetricBatch, Triangle};
 use crate::matrices::{AT_ONCE, WorkingSet};
 
 /// Combinations at most.
@@ -127,7 +127,7 @@ fn rotated<T: Scalar>(matrices: &Combinations<T>, mut rotation: Matrix<T>) -> Ma
 }
 
 /// Sixteen matrices of equal weight.
-pub(super) type Combinations<T> = SymmetricBatch<Recycled, T>;
+pub(super) type Combinations<T> = SymmetricBatch<AlignedBuffer, T>;
 
 /// M S Mᴴ of each.
 pub(super) fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<T> {

@@ -5,7 +5,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::Hessian;
 use crate::linalg::kernels::{self, LANES, Real};
-use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle, reals, reals_mut};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle, reals, reals_mut};
 use crate::threads::Workers;
 
 impl<T: Scalar> Hessian<T> {
@@ -43,7 +43,8 @@ impl<T: Scalar> Hessian<T> {
         let p = self.p;
         let doubles = p.next_multiple_of(L) * T::PLANES * p * size_of::<N>() / size_of::<f64>();
         if self.operand.len() != doubles {
-            (self.operand, self.result) = (Recycled::zeros(doubles), Recycled::zeros(doubles));
+            (self.operand, self.result) =
+                (AlignedBuffer::zeros(doubles), AlignedBuffer::zeros(doubles));
         }
         let (operand, _) = cast_slice_mut::<f64, N>(&mut self.operand).as_chunks_mut::<L>();
         kernels::dispatch(
@@ -94,7 +95,7 @@ impl<T: Scalar> Hessian<T> {
     /// The product with `operand` in single precision.
     fn multiply_single(&mut self) {
         let (operand, result) = (cast_slice(&self.operand), cast_slice_mut(&mut self.result));
-        let rows = self.single.numbers();
+        let rows = &self.single;
         multiply(T::PLANES * self.p, rows, operand, result, &self.workers);
     }
 }

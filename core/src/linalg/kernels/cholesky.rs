@@ -4,7 +4,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Recycled, Triangle};
+use crate::linalg::{AlignedBuffer, Triangle};
 
 /// Factorizes every matrix of a block, keeping only the pivots.
 ///
@@ -66,7 +66,7 @@ impl WithSimd for Factorize<'_> {
         let smallest = vectors_mut::<S>(smallest);
         let floor = simd.splat_f64s(floor);
         let tiny = simd.splat_f64s(f64::MIN_POSITIVE);
-        let mut factor = Recycled::of_len(planes * triangle.len() * S::F64_LANES);
+        let mut factor = AlignedBuffer::of_len(planes * triangle.len() * S::F64_LANES);
         let factor = vectors_mut::<S>(&mut factor);
         for at in 0..stride {
             let mut share = simd.splat_f64s(f64::INFINITY);

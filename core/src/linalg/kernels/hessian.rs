@@ -25,7 +25,7 @@ use super::combine::add_products;
 use super::real::width;
 use super::{Real, arch, planes, vectors_per_group};
 use crate::criterion::Criterion;
-use crate::linalg::{Scratch, Triangle};
+use crate::linalg::{AlignedBuffer, Triangle};
 
 /// How many numbers of double precision the row blocks of a p×p problem take, whose matrices have so many planes.
 pub fn hessian_len(p: usize, planes: usize) -> usize {
@@ -76,8 +76,7 @@ pub fn accumulate_groups<R: Real>(
         block.len() / lanes * R::LANES
     };
     let tables_len = lanes * (2 * width + 1 + R::LANES * planes * p);
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(first_sum_len + tables_len);
+    let mut scratch = AlignedBuffer::zeros(first_sum_len + tables_len);
     let (first_sum, rest) = scratch.split_at_mut(first_sum_len);
     let (scale, rest) = rest.split_at_mut(width * lanes);
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);

@@ -8,7 +8,7 @@ use pulp::{Simd, WithSimd};
 use super::coefficients::{Left, Offsets, right};
 use super::small_transform::{self, Slice};
 use super::{LANES, Real, arch, planes, vectors_per_row, width};
-use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
 pub struct Congruence<'a, T = f64, R = f64> {
@@ -52,8 +52,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     }
     let left = Left::new(task.transform);
     let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(scratch_len);
+    let mut scratch = AlignedBuffer::zeros(scratch_len);
     run(Sliced {
         left,
         right: &right(task.transform),
@@ -62,7 +61,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
         matrices: task.matrices,
         square: task.square,
         cross: task.cross,
-        scratch,
+        scratch: &mut scratch,
     });
 }
 

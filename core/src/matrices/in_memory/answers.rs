@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Group, InMemory, Work};
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::{self, Matrix, Recycled, Scalar, kernels, unpacked};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, kernels, unpacked};
 use crate::matrices::build::block_energy;
 use crate::matrices::groups::{self, add_slices, packed_len};
 use crate::matrices::{
@@ -77,7 +77,7 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         let total = self.sum(
             Work::Entries,
             |group| {
-                let mut sums = Recycled::zeros(matrices.len());
+                let mut sums = AlignedBuffer::zeros(matrices.len());
                 for block in &group.blocks {
                     let (block, sizes) = (&block.original, &block.inverse_sizes);
                     start_sums::add_correlations(block, sizes, &matrices, &mut sums);

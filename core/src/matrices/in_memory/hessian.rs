@@ -7,7 +7,7 @@ use bytemuck::cast_slice_mut;
 use super::single::SingleBlock;
 use super::{Group, InMemory, TransformedBlock, Work};
 use crate::linalg::kernels::{self, Real};
-use crate::linalg::{Recycled, Scalar};
+use crate::linalg::{AlignedBuffer, Scalar};
 use crate::statistics::Hessian;
 
 /// The groups' Hessians are added in slices of so many numbers, which the nearest cache holds.
@@ -101,7 +101,7 @@ impl<T: Scalar> InMemory<T> {
         let doubles = size_of_val(rows) / size_of::<f64>();
         let room = |group: &mut Group<T>| match std::mem::take(&mut group.hessian) {
             kept if kept.len() == doubles => kept,
-            _ => Recycled::of_len(doubles),
+            _ => AlignedBuffer::of_len(doubles),
         };
         if workers.count() == 1 {
             // One after the other, in room that stays in the caches.
@@ -118,7 +118,7 @@ impl<T: Scalar> InMemory<T> {
             }
             return;
         }
-        let mut others: Vec<Recycled> = self.groups[1..].iter_mut().map(room).collect();
+        let mut others: Vec<AlignedBuffer> = self.groups[1..].iter_mut().map(room).collect();
         let places = others.iter_mut().map(|numbers| cast_slice_mut(numbers));
         let mut shares: Vec<(&mut Group<T>, &mut [R])> = self
             .groups

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Steps};
-use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, SymmetricBatch};
 use crate::matrices::build::{self, weighted_mean};
 use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
 use crate::statistics::Statistics;
@@ -52,7 +52,7 @@ struct Group<T> {
     /// The matrices where the solver stands, if in single precision.
     single: Vec<SingleBlock<T>>,
     /// Kept from pass to pass, so that none allocates.
-    hessian: Recycled,
+    hessian: AlignedBuffer,
 }
 
 /// A block of the set, and its matrices where the solver stands.
@@ -61,7 +61,7 @@ struct TransformedBlock<T> {
     /// 1 / s_i, once the matrices have been balanced.
     inverse_sizes: Vec<f64>,
     /// Dⁱ, once the set stands somewhere.
-    transformed: Option<SymmetricBatch<Recycled, T>>,
+    transformed: Option<SymmetricBatch<AlignedBuffer, T>>,
     /// What is known along the probed direction.
     line: Option<LineTables<T>>,
     /// For least squares: λⁱ, p rows of lanes.
@@ -69,14 +69,14 @@ struct TransformedBlock<T> {
     /// Cⁱ A, once products of the exact Hessian have been asked for.
     products: Vec<f64>,
     /// The entries of Dⁱ between selected components, with room for the largest selection.
-    selected: Recycled,
+    selected: AlignedBuffer,
 }
 
 struct LineTables<T> {
     /// E Dⁱ + (E Dⁱ)ᴴ.
-    cross: SymmetricBatch<Recycled, T>,
+    cross: SymmetricBatch<AlignedBuffer, T>,
     /// E Dⁱ Eᴴ.
-    square: SymmetricBatch<Recycled, T>,
+    square: SymmetricBatch<AlignedBuffer, T>,
 }
 
 impl<T: Scalar> TransformedBlock<T> {
@@ -88,12 +88,12 @@ impl<T: Scalar> TransformedBlock<T> {
             line: None,
             diagonals: Vec::new(),
             products: Vec::new(),
-            selected: Recycled::default(),
+            selected: AlignedBuffer::default(),
         }
     }
 
     /// Room for as many numbers as the block has, with multiples of the identity in lanes without a matrix.
-    fn room(original: &Block<T>, identity: f64) -> SymmetricBatch<Recycled, T> {
+    fn room(original: &Block<T>, identity: f64) -> SymmetricBatch<AlignedBuffer, T> {
         let mut room = SymmetricBatch::unwritten(original.size(), original.lanes());
         room.fill_from(original.matrices, identity);
         room
@@ -104,7 +104,7 @@ impl<T: Scalar> TransformedBlock<T> {
     }
 
     /// Dⁱ.
-    fn d(&self) -> &SymmetricBatch<Recycled, T> {
+    fn d(&self) -> &SymmetricBatch<AlignedBuffer, T> {
         self.transformed.as_ref().expect("reset comes first")
     }
 
@@ -223,7 +223,7 @@ impl<T: Scalar> InMemory<T> {
             Group {
                 blocks: blocks.collect(),
                 single: Vec::new(),
-                hessian: Recycled::default(),
+                hessian: AlignedBuffer::default(),
             }
         });
         Self {

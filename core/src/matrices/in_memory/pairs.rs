@@ -2,7 +2,7 @@
 
 use super::{InMemory, TransformedBlock, Work};
 use crate::linalg::kernels::{self, MOST_SELECTED, PairSums, RotationSums, Steps};
-use crate::linalg::{Recycled, Scalar};
+use crate::linalg::{AlignedBuffer, Scalar};
 use crate::matrices::{Block, PairStep, Pairs, groups};
 
 /// A set of at most so many numbers is selected as a whole: where all of it stays in a second level cache, steps that bring the
@@ -123,7 +123,7 @@ impl<T: Scalar> TransformedBlock<T> {
         let count = components.len();
         let most = groups::packed_len::<T>(count.max(MOST_SELECTED.min(p))) * lanes;
         if self.selected.len() < most {
-            self.selected = Recycled::of_len(most);
+            self.selected = AlignedBuffer::of_len(most);
         }
         let d = self.transformed.as_ref().expect("reset comes first");
         let selected = &mut self.selected[..groups::packed_len::<T>(count) * lanes];

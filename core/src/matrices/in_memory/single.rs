@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use super::{Group, TransformedBlock};
 use crate::criterion::Criterion;
 use crate::linalg::kernels::{self, MomentSums, Real};
-use crate::linalg::{Matrix, Scalar, Singles, Triangle};
+use crate::linalg::{F32Buffer, Matrix, Scalar, Triangle};
 use crate::matrices::LinePoint;
 
 /// The largest component of a matrix may have so many times the power of the smallest: the errors of the former come into
@@ -40,9 +40,9 @@ pub(super) struct SingleBlock<T> {
     pub weights: Vec<f64>,
     /// How many lanes are not only there to fill it.
     matrices: usize,
-    d: Singles,
+    d: F32Buffer,
     /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ, once a direction has been probed.
-    line: Option<(Singles, Singles)>,
+    line: Option<(F32Buffer, F32Buffer)>,
     scalar: PhantomData<T>,
 }
 
@@ -61,8 +61,8 @@ impl<T: Scalar> SingleBlock<T> {
         weights.resize(all, 0.0);
         let inverse = 1.0 / unit;
         let triangle = Triangle::new(p);
-        let mut d = Singles::of_len(T::PLANES * triangle.len() * all);
-        for (row, out) in d.numbers_mut().chunks_exact_mut(all).enumerate() {
+        let mut d = F32Buffer::of_len(T::PLANES * triangle.len() * all);
+        for (row, out) in d.chunks_exact_mut(all).enumerate() {
             let mut rest = &mut out[..];
             for block in blocks {
                 let own = block.original.lanes();
@@ -76,7 +76,7 @@ impl<T: Scalar> SingleBlock<T> {
         }
         // Lanes without a matrix hold the identity, whatever the unit.
         for a in 0..p {
-            d.numbers_mut()[triangle.diagonal(a) * all..][lanes - filling..all].fill(1.0);
+            d[triangle.diagonal(a) * all..][lanes - filling..all].fill(1.0);
         }
         Self {
             p,
@@ -95,26 +95,26 @@ impl<T: Scalar> SingleBlock<T> {
 
     /// The entries of Dⁱ, row after row.
     pub fn entries(&self) -> &[f32] {
-        self.d.numbers()
+        &self.d
     }
 
     /// Prepares D(α) for all α along `e`; adds up how the powers change.
     pub fn probe(&mut self, e: &Matrix<T>, sums: &mut (Vec<f64>, Vec<f64>)) {
         let (len, lanes) = (self.entries().len(), self.weights.len());
         let room = || {
-            let mut room = Singles::of_len(len);
-            let rows = room.numbers_mut().chunks_exact_mut(lanes);
+            let mut room = F32Buffer::of_len(len);
+            let rows = room.chunks_exact_mut(lanes);
             rows.for_each(|row| row[self.matrices..].fill(0.0));
             room
         };
         let (cross, square) = self.line.get_or_insert_with(|| (room(), room()));
         let task = kernels::Congruence {
             transform: e,
-            input: self.d.numbers(),
+            input: &self.d,
             lanes,
             matrices: self.matrices,
-            square: square.numbers_mut(),
-            cross: Some(cross.numbers_mut()),
+            square,
+            cross: Some(cross),
         };
         kernels::congruence(task);
         let triangle = Triangle::new(self.p);
@@ -124,15 +124,14 @@ impl<T: Scalar> SingleBlock<T> {
             terms.map(|(x, w)| w * x.widened()).sum::<f64>()
         };
         for a in 0..self.p {
-            sums.0[a] += weigh(cross.numbers(), a);
-            sums.1[a] += weigh(square.numbers(), a);
+            sums.0[a] += weigh(cross, a);
+            sums.1[a] += weigh(square, a);
         }
     }
 
     /// The block's share of the point at α along the probed direction.
     pub fn line_point(&self, criterion: Criterion, alpha: f64) -> LinePoint {
         let (cross, square) = self.line.as_ref().expect("probe comes first");
-        let (cross, square) = (cross.numbers(), square.numbers());
         let d = self.entries();
         kernels::line_point(criterion, self.p, d, cross, square, &self.weights, alpha)
     }
@@ -140,9 +139,8 @@ impl<T: Scalar> SingleBlock<T> {
     /// D ← S D(α) S along the probed direction.
     pub fn advance(&mut self, alpha: f64, scale: &[f64]) {
         let (cross, square) = self.line.as_ref().expect("probe comes first");
-        let (cross, square) = (cross.numbers(), square.numbers());
         let lanes = self.weights.len();
-        kernels::advance(self.d.numbers_mut(), cross, square, lanes, alpha, scale);
+        kernels::advance(&mut self.d, cross, square, lanes, alpha, scale);
     }
 
     /// Adds the block's share of gradient and Γ.
