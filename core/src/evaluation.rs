@@ -39,7 +39,6 @@ impl<T: Scalar> Evaluation<T> {
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
-    #[inline(never)] // see instances.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         let diagonal_sum = working.reset(&b)?;
@@ -75,7 +74,6 @@ impl<T: Scalar> Hessian<T> {
     /// # Errors
     /// If B has the wrong shape, is singular or not finite; for least squares, whose Hessian is never
     /// formed.
-    #[inline(never)] // see instances.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         if set.criterion() == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::LeastSquaresHessian));

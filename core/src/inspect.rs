@@ -165,7 +165,6 @@ impl<T: Scalar> Inspector<T> {
     ///
     /// # Errors
     /// If it has another number of entries.
-    #[inline(never)] // see instances.rs
     pub fn add(&mut self, matrix: &[T]) -> Result<(), Error> {
         let (p, index) = (self.found.size, self.found.matrices);
         if matrix.len() != p * p {
@@ -241,7 +240,6 @@ impl<T: Scalar> Inspector<T> {
     ///
     /// # Errors
     /// If there was no matrix.
-    #[inline(never)] // see instances.rs
     pub fn finish(self) -> Result<Inspection, Error> {
         let mut found = self.found;
         let p = found.size;

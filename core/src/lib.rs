@@ -139,8 +139,6 @@ mod solver;
 mod stability;
 mod tracker;
 
-mod instances;
-
 pub mod cluster;
 #[cfg(feature = "signals")]
 pub mod signals;

@@ -394,7 +394,6 @@ pub struct Diagonalization<T = f64> {
 
 impl<T: Scalar> Diagonalization<T> {
     /// The ratio of the largest to the smallest singular value of B.
-    #[inline(never)] // see instances.rs
     pub fn condition_number(&self) -> f64 {
         let values = linalg::singular_values(&self.b).unwrap_or_default();
         match (values.first(), values.last()) {

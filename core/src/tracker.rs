@@ -165,7 +165,6 @@ impl<T: Scalar> Tracker<T> {
     /// # Errors
     /// If a setting is out of its range, or the matrices or weights are not as they should be. B is
     /// looked at when the next matrix comes.
-    #[inline(never)] // see instances.rs
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
@@ -196,7 +195,6 @@ impl<T: Scalar> Tracker<T> {
     ///
     /// # Errors
     /// If the matrices or weights are not as they should be; the tracker is then as it was.
-    #[inline(never)] // see instances.rs
     pub fn push_with(
         &mut self,
         matrices: &[T],

@@ -46,7 +46,6 @@ impl<T: Scalar> Part<T> {
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
-    #[inline(never)] // see instances.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
@@ -115,7 +114,6 @@ impl<T: Scalar> Part<T> {
     /// # Errors
     /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
     /// these numbers.
-    #[inline(never)] // see instances.rs
     pub fn answer(&self, question: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
         let (question, step) = Question::<T>::from_bytes(question, p)?;
@@ -138,7 +136,6 @@ impl<T: Scalar> Part<T> {
     ///
     /// # Errors
     /// None are expected: the matrices have been checked before.
-    #[inline(never)] // see instances.rs
     pub fn chunks(&self) -> Result<Vec<Chunk<T>>, Error> {
         let p = self.dimension();
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);

@@ -47,7 +47,6 @@ impl<T: Scalar> Block<T> {
 
     /// Gathers row-major matrices, the first of which has the given number in the set, checking
     /// that they are finite and symmetric (if complex, Hermitian), and shrinking each towards tr(C)/p · I.
-    #[inline(never)] // see instances.rs
     pub fn gather(
         p: usize,
         matrices: &[&[T]],

@@ -29,7 +29,6 @@ impl<T: Scalar> MatrixSet<T> {
     ///
     /// # Errors
     /// If the data or the options are not as they should be.
-    #[inline(never)] // see instances.rs
     pub fn with_options(
         data: &[T],
         n: usize,
@@ -98,7 +97,6 @@ impl<T: Scalar> MatrixSet<T> {
     }
 
     /// Weights, mean, reduction, and the factorizations that show the matrices positive definite.
-    #[inline(never)] // see instances.rs
     pub(crate) fn from_blocks(
         p: usize,
         mut blocks: Vec<Block<T>>,

@@ -49,7 +49,6 @@ impl<T: Scalar> Chunk<T> {
     ///
     /// # Errors
     /// If the data or the options are not as they should be.
-    #[inline(never)] // see instances.rs
     pub fn new(
         data: &[T],
         n: usize,
@@ -121,7 +120,6 @@ impl<T: Scalar> Chunk<T> {
     /// What the set would be reduced in rank by: the mean of the matrices or, for criteria that take
     /// indefinite ones, Σ_i w_i (Cⁱ)². The whole set's, from which
     /// [`Reduction::of_sum`] makes the reduction, is the mean of the chunks', each with its weight.
-    #[inline(never)] // see instances.rs
     pub fn range_sum(&self) -> Matrix<T> {
         if self.criterion.requires_definite() {
             return self.mean();
@@ -146,7 +144,6 @@ impl<T: Scalar> InMemory<T> {
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
-    #[inline(never)] // see instances.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,

@@ -71,7 +71,6 @@ impl<T: Scalar> Reduction<T> {
     ///
     /// # Errors
     /// If the set does not have that rank.
-    #[inline(never)] // see instances.rs
     pub fn of_sum(criterion: Criterion, sum: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         if criterion.requires_definite() {
             Self::of_mean(sum, rank)
@@ -95,7 +94,6 @@ impl<T: Scalar> Reduction<T> {
     ///
     /// # Errors
     /// If it does not have that rank.
-    #[inline(never)] // see instances.rs
     pub fn of_energy(energy: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = energy.rows();
         let (values, vectors) = linalg::hermitian_eigen(energy).ok_or(Error::NoEigenvalues)?;
@@ -119,7 +117,6 @@ impl<T: Scalar> Reduction<T> {
     ///
     /// # Errors
     /// If the mean does not have that rank.
-    #[inline(never)] // see instances.rs
     pub fn of_mean(mean: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
         choose(rank, p, p)?;

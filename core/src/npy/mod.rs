@@ -250,7 +250,6 @@ impl Header {
     ///
     /// # Errors
     /// If the file ends before, or if they are complex and the type is not.
-    #[inline(never)] // see instances.rs
     pub fn read_scalars<T: Scalar>(
         &self,
         reader: &mut dyn Read,

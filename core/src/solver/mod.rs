@@ -79,7 +79,6 @@ pub fn diagonalize<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges.
-#[inline(never)] // see instances.rs
 pub fn diagonalize_with<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
@@ -109,7 +108,6 @@ pub fn diagonalize_with<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges, or the matrices cannot be reached any more.
-#[inline(never)] // see instances.rs
 pub fn diagonalize_working<T: Scalar>(
     set: &mut dyn WorkingSet<T>,
     settings: &Settings,

@@ -61,7 +61,6 @@ impl<T: Scalar> Resample<T> {
 ///
 /// # Errors
 /// If the settings are out of their ranges, or a draw has no weight.
-#[inline(never)] // see instances.rs
 pub fn resample<T: Scalar>(
     set: &MatrixSet<T>,
     b: &Matrix<T>,

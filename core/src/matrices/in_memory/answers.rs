@@ -21,7 +21,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         &self.summary
     }
 
-    #[inline(never)] // see instances.rs
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
         let Some((_, sample)) = self.sample_of(|i| i.is_multiple_of(step)) else {
             return Ok(None);
@@ -33,7 +32,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Some(self)
     }
 
-    #[inline(never)] // see instances.rs
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
         let p = self.dimension();
         let metric = start_sums::inner_product_weights(metric);
@@ -52,7 +50,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(start_sums::balanced(p, &sums))
     }
 
-    #[inline(never)] // see instances.rs
     fn second_moment(&mut self) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let add = |total: &mut Matrix<T>, part: &Matrix<T>| {
@@ -71,7 +68,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         ))
     }
 
-    #[inline(never)] // see instances.rs
     fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {
         let matrices = start_sums::inner_product_rows::<T>(matrices, self.dimension());
         let total = self.sum(
@@ -90,7 +86,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(())
     }
 
-    #[inline(never)] // see instances.rs
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         if self.summary.criterion.fits_originals() {
             return Ok(self.fit(b));
@@ -108,7 +103,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.diagonal_sum())
     }
 
-    #[inline(never)] // see instances.rs
     fn round_to_single(&mut self) -> bool {
         let p = self.dimension();
         let criterion = self.summary.criterion;
@@ -126,7 +120,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         true
     }
 
-    #[inline(never)] // see instances.rs
     fn mean(&mut self) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let sums = self.sum(
@@ -143,7 +136,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(unpacked(p, &sums))
     }
 
-    #[inline(never)] // see instances.rs
     fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         if let Some(fitted) = &self.fitted {
             return Ok(fitted.statistics.clone());
@@ -151,13 +143,11 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(self.moments(None))
     }
 
-    #[inline(never)] // see instances.rs
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         self.write_hessian(hessian);
         Ok(())
     }
 
-    #[inline(never)] // see instances.rs
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         if self.fitted.is_some() {
             return self.fitted_product(e);
@@ -181,7 +171,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(product)
     }
 
-    #[inline(never)] // see instances.rs
     fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         let p = self.dimension();
         let unit = self.single_unit();
@@ -217,7 +206,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         Ok(Probe { linear, quadratic })
     }
 
-    #[inline(never)] // see instances.rs
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
         let criterion = self.summary.criterion;
         let work = |group: &mut Group<T>| {
@@ -241,17 +229,14 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         })
     }
 
-    #[inline(never)] // see instances.rs
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         Ok(self.moments(Some((alpha, scale))))
     }
 
-    #[inline(never)] // see instances.rs
     fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         Ok(self.sums_for_wedge())
     }
 
-    #[inline(never)] // see instances.rs
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         if let Some(fitted) = &self.fitted {
             return Ok(self.fitted_sums(fitted, mean_powers));
@@ -286,7 +271,6 @@ impl<T: Scalar> WorkingSet<T> for InMemory<T> {
         })
     }
 
-    #[inline(never)] // see instances.rs
     fn pairs(&mut self) -> Option<&mut dyn Pairs<T>> {
         Some(self)
     }

@@ -201,7 +201,6 @@ impl Work {
 impl<T: Scalar> InMemory<T> {
     /// The set, nowhere yet: [`reset`](crate::working::WorkingSet::reset) comes before all that
     /// concerns D.
-    #[inline(never)] // see instances.rs
     pub fn new(set: &MatrixSet<T>) -> Self {
         let work = set.len() * T::PLANES.pow(2);
         let workers = Workers::new(set.threads, work, set.dimension());

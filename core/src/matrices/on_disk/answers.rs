@@ -19,7 +19,6 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         &self.summary
     }
 
-    #[inline(never)] // see instances.rs
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn WorkingSet<T> + '_>>, Error> {
         let Some(sample) = self.every(step)? else {
             return Ok(None);
@@ -27,7 +26,6 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         Ok(Some(Box::new(sample)))
     }
 
-    #[inline(never)] // see instances.rs
     fn balance(&mut self, metric: &Matrix<T>) -> Result<Balanced<T>, Error> {
         let p = self.dimension();
         self.metric = start_sums::inner_product_weights(metric);
@@ -43,7 +41,6 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         Ok(start_sums::balanced(p, &sums))
     }
 
-    #[inline(never)] // see instances.rs
     fn second_moment(&mut self) -> Result<Matrix<T>, Error> {
         let p = self.dimension();
         let add = |total: &mut Matrix<T>, part: &Matrix<T>| {
@@ -56,7 +53,6 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         )
     }
 
-    #[inline(never)] // see instances.rs
     fn correlate(&mut self, matrices: &[f64], sums: &mut [f64]) -> Result<(), Error> {
         let p = self.dimension();
         let matrices = start_sums::inner_product_rows::<T>(matrices, p);
@@ -78,31 +74,26 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         Ok(())
     }
 
-    #[inline(never)] // see instances.rs
     fn reset(&mut self, b: &Matrix<T>) -> Result<f64, Error> {
         Ok(self.move_to(b.clone())?.diagonal_sum)
     }
 
     /// D is made from C and B in every pass: its mean is that of C, transformed.
-    #[inline(never)] // see instances.rs
     fn mean(&mut self) -> Result<Matrix<T>, Error> {
         let half = linalg::product(&self.b, &self.summary.mean);
         Ok(linalg::product_adjoint(&half, &self.b))
     }
 
-    #[inline(never)] // see instances.rs
     fn statistics(&mut self) -> Result<Statistics<T>, Error> {
         let (criterion, b) = (self.summary.criterion, self.b.clone());
         Ok(self.here()?.statistics(criterion, &b))
     }
 
-    #[inline(never)] // see instances.rs
     fn expect_hessian(&mut self) -> bool {
         self.hessian_expected = self.blocks.plan.hessian;
         self.hessian_expected
     }
 
-    #[inline(never)] // see instances.rs
     fn hessian(&mut self, hessian: &mut Hessian<T>) -> Result<(), Error> {
         if self.here()?.hessian.is_empty() {
             self.point = Some(self.point_sums(true)?);
@@ -112,7 +103,6 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         Ok(())
     }
 
-    #[inline(never)] // see instances.rs
     fn hessian_product(&mut self, e: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         if criterion.fits_originals() {
@@ -130,17 +120,14 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         Ok(product)
     }
 
-    #[inline(never)] // see instances.rs
     fn probe(&mut self, e: &Matrix<T>) -> Result<Probe, Error> {
         self.probe_line(e)
     }
 
-    #[inline(never)] // see instances.rs
     fn line_point(&mut self, alpha: f64) -> Result<LinePoint, Error> {
         self.point_along(alpha)
     }
 
-    #[inline(never)] // see instances.rs
     fn advance(&mut self, alpha: f64, scale: &[f64]) -> Result<Statistics<T>, Error> {
         let line = self.line.as_ref().expect("a line was probed");
         let b = update::step(&self.b, &line.e, alpha).scale_rows(scale);
@@ -148,12 +135,10 @@ impl<T: Scalar> WorkingSet<T> for OnDisk<'_, T> {
         Ok(self.move_to(b.clone())?.statistics(criterion, &b))
     }
 
-    #[inline(never)] // see instances.rs
     fn wedge_sums(&mut self) -> Result<Statistics<T>, Error> {
         self.sums_for_wedge()
     }
 
-    #[inline(never)] // see instances.rs
     fn final_sums(&mut self, mean_powers: &[f64]) -> Result<FinalSums, Error> {
         let (p, criterion) = (self.dimension(), self.summary.criterion);
         self.line = None;

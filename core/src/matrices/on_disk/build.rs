@@ -88,7 +88,6 @@ fn unwatched(_: &Reading) -> ControlFlow<()> {
 }
 
 impl<'w, T: Scalar> OnDisk<'w, T> {
-    #[inline(never)] // see instances.rs
     pub(crate) fn build(
         file: MatrixFile,
         memory: Memory,
