@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::{Matrix, Scalar, c64, small};
+use super::{Matrix, Scalar, c64};
 
 mod by_faer;
 #[cfg(test)]
@@ -86,9 +86,6 @@ macro_rules! compile_for {
 }
 
 compile_for!(f64, c64);
-
-/// Up to this size plain elimination is faster than factors in blocks.
-const GAUSS_JORDAN: usize = 128;
 
 fn view<T: Scalar>(m: &Matrix<T>) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
@@ -258,15 +255,6 @@ pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
 /// The inverse of a square matrix; its entries are not finite if there is none.
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::inverse(m)
-}
-
-/// The same by elimination, which up to [`GAUSS_JORDAN`] is several times faster, and rounds otherwise.
-pub fn inverse_by_elimination<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    if m.rows() <= GAUSS_JORDAN {
-        small::inverse(m)
-    } else {
-        T::inverse(m)
-    }
 }
 
 /// log |det m|, −∞ if `m` is singular.

@@ -5,7 +5,6 @@
 mod aligned;
 mod batch;
 mod dense;
-mod gauss_jordan;
 pub mod kernels;
 mod matrix;
 mod scalar;
@@ -16,9 +15,8 @@ pub use aligned::{AlignedBuffer, F32Buffer};
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
     add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
-    hermitian_eigen, inverse, inverse_by_elimination, log_abs_det, log_det_and_inverse,
-    lower_inverse, phase_of_largest, product, product_adjoint, product_into, reorthogonalize,
-    singular_values, unitary_exponential,
+    hermitian_eigen, inverse, log_abs_det, log_det_and_inverse, lower_inverse, phase_of_largest,
+    product, product_adjoint, product_into, reorthogonalize, singular_values, unitary_exponential,
 };
 // The names of the real case, for real code.
 pub use dense::{
@@ -27,7 +25,6 @@ pub use dense::{
 };
 pub use matrix::Matrix;
 pub use scalar::{Scalar, c64};
-pub use small::multiply_row_blocks;
 pub use triangle::Triangle;
 
 /// So many numbers are gone through in less time than it takes to call what is compiled for the widest vectors.

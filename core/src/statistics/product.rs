@@ -5,7 +5,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::Hessian;
 use crate::linalg::kernels::{self, LANES, Real};
-use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle, reals, reals_mut};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 use crate::threads::Workers;
 
 impl<T: Scalar> Hessian<T> {
@@ -24,8 +24,6 @@ impl<T: Scalar> Hessian<T> {
         let mut product = if self.is_single {
             let product = self.in_groups::<f32, { f32::LANES }>(e, Self::multiply_single);
             product.scaled(self.single_unit)
-        } else if T::PLANES == 1 && p <= LANES {
-            self.small_product(e)
         } else {
             self.in_groups::<f64, LANES>(e, Self::multiply_rows)
         };
@@ -68,15 +66,6 @@ impl<T: Scalar> Hessian<T> {
                 }
             },
         );
-        product
-    }
-
-    /// The same for one group of row blocks of real matrices: to lay out operands for the kernel would take longer.
-    fn small_product(&self, e: &Matrix<T>) -> Matrix<T> {
-        let mut product = Matrix::zeros(self.p, self.p);
-        let (rows, _) = self.rows.as_chunks();
-        let out = reals_mut(product.as_mut_slice());
-        linalg::multiply_row_blocks(self.p, rows, reals(e.as_slice()), out);
         product
     }
 

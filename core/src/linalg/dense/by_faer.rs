@@ -7,8 +7,8 @@ use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
-use super::{GAUSS_JORDAN, from_faer, view};
-use crate::linalg::{Matrix, Scalar, add_multiple, gauss_jordan, small};
+use super::{from_faer, view};
+use crate::linalg::{Matrix, Scalar, small};
 
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     assert!(
@@ -21,10 +21,6 @@ pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     );
     let mut out = Matrix::zeros(left.rows(), right.columns());
     let (rows, columns) = (out.rows(), out.columns());
-    if rows.max(columns) <= small::WIDEST {
-        small::add_product(&mut out, left, right);
-        return out;
-    }
     matmul(
         MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, columns),
         Accum::Replace,
@@ -43,13 +39,6 @@ pub fn add_symmetric_product<T: Scalar>(
     y: &Matrix<T>,
 ) {
     let p = out.rows();
-    if p <= small::WIDEST {
-        let (y, mut sum) = (y.adjoint(), Matrix::zeros(p, p));
-        small::add_product(&mut sum, x, &y);
-        small::add_product(&mut sum, &y, x);
-        add_multiple(out.as_mut_slice(), factor, sum.as_slice());
-        return;
-    }
     let factor = T::from_real(factor);
     let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
     let (x, y) = (view(x), view(y).adjoint());
@@ -81,9 +70,6 @@ pub fn add_gram<T: Scalar>(
 }
 
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    if T::PLANES == 1 && m.rows() <= small::WIDEST {
-        return small::symmetric_eigen(m);
-    }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector().iter().map(|x| x.real());
     Some((values.collect(), from_faer(eigen.U()).adjoint()))
@@ -111,23 +97,23 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
 }
 
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    if T::PLANES == 1 && m.rows() <= small::FACTORS {
+    if m.rows() <= small::MAX_SIZE {
         return small::cholesky(m);
     }
     Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
 }
 
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    if T::PLANES == 1 && m.rows() <= small::FACTORS {
-        return small::inverse(m);
+    if m.rows() <= small::MAX_SIZE {
+        return small::log_det_and_inverse(m).2;
     }
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
 }
 
 pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     let p = m.rows();
-    if T::PLANES == 1 && p <= small::FACTORS {
-        return small::inverse(m);
+    if p <= small::MAX_SIZE {
+        return small::log_det_and_inverse(m).2;
     }
     let mut out = Matrix::zeros(p, p);
     let place = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
@@ -136,8 +122,8 @@ pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
 }
 
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
-    if T::PLANES == 1 && m.rows() <= small::FACTORS {
-        return gauss_jordan::inverse(m).0;
+    if m.rows() <= small::MAX_SIZE {
+        return small::log_det_and_inverse(m).0;
     }
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
@@ -145,19 +131,22 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
 }
 
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    if m.rows() <= GAUSS_JORDAN {
-        return gauss_jordan::log_det_and_inverse(m);
+    let p = m.rows();
+    let (log_det, negative, inverse) = if p <= small::MAX_SIZE {
+        small::log_det_and_inverse(m)
+    } else {
+        let lu = view(m).partial_piv_lu();
+        let upper = lu.U();
+        let (order, _) = lu.P().arrays();
+        let pivots = (0..p).filter(|&a| upper[(a, a)].real() < 0.0);
+        let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
+        let log_det = (0..p).map(|a| upper[(a, a)].abs().ln()).sum();
+        (log_det, negative, from_faer(lu.inverse().as_ref()))
+    };
+    if negative || !f64::is_finite(log_det) {
+        return (f64::NEG_INFINITY, Matrix::zeros(p, p));
     }
-    let lu = view(m).partial_piv_lu();
-    let upper = lu.U();
-    let (order, _) = lu.P().arrays();
-    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
-    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
-    let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
-    if negative || !log_det.is_finite() {
-        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
-    }
-    (log_det, from_faer(lu.inverse().as_ref()))
+    (log_det, inverse)
 }
 
 /// How many transpositions make up a permutation.

@@ -33,7 +33,6 @@ mod real;
 mod response;
 mod rounds;
 mod selection;
-mod small_transform;
 #[cfg(test)]
 mod tests;
 mod transform;

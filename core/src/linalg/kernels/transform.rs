@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
-use super::small_transform::{self, Slice};
 use super::{LANES, Real, arch, planes, vectors_per_row, width};
 use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
@@ -117,11 +116,6 @@ impl<R: Real> Sliced<'_, R> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
-        // Small ones are never in single precision, for which nothing is compiled here.
-        let double = const { size_of::<R>() == size_of::<f64>() };
-        if double && planes == 1 && r == p && p <= small_transform::LARGEST {
-            return self.small_slice::<S, W>(simd, at);
-        }
         if planes == 1 && p >= LARGE {
             self.lay_out::<S, W>(at);
             for from in (0..r).step_by(PANEL) {
@@ -191,30 +185,6 @@ impl<R: Real> Sliced<'_, R> {
 }
 
 impl<R: Real> Sliced<'_, R> {
-    /// The same for real matrices of a size that is compiled.
-    #[inline(always)]
-    fn small_slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
-        let stride = vectors_per_row::<R, S>(self.lanes);
-        let slice = Slice { stride, at };
-        let m = &self.left.for_column(0).0;
-        let (input, square) = (
-            R::vectors::<S>(self.input),
-            R::vectors_mut::<S>(self.square),
-        );
-        let cross = self.cross.as_deref_mut().map(R::vectors_mut::<S>);
-        macro_rules! of_size {
-            ($($size:literal)*) => {
-                match self.left.columns() {
-                    $($size => {
-                        small_transform::congruence::<S, R, $size, W>(simd, m, slice, input, square, cross);
-                    })*
-                    size => unreachable!("matrices of size {size}"),
-                }
-            };
-        }
-        of_size!(1 2 3 4 5 6);
-    }
-
     /// Writes all columns of D, W vectors of each entry, behind the panel.
     #[inline(always)]
     fn lay_out<S: Simd, const W: usize>(&mut self, at: usize) {
