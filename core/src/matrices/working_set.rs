@@ -220,8 +220,8 @@ pub trait WorkingSet<T: Scalar = f64> {
     }
 }
 
-/// What the pair by pair methods ask of a set: steps of pairs among a few selected components, one after another, and then
-/// what they make of all other entries of these components, at once.
+/// What the methods of Pham and Jacobi ask of a set: sums over a pair of components, and its
+/// transformation.
 ///
 /// ```
 /// use codiag::working::{InMemory, PairStep, WorkingSet};
@@ -230,33 +230,22 @@ pub trait WorkingSet<T: Scalar = f64> {
 /// let before = set.reset(&Matrix::identity(3))?;
 /// let pairs = set.pairs().expect("in memory, passes are cheap");
 /// // A small step of components 2 and 0 against their gradient.
-/// pairs.select(&[0, 2]);
-/// let sums = pairs.pair_sums(1, 0);
+/// let sums = pairs.pair_sums(2, 0);
 /// let (ab, ba) = (-0.01 * sums.gradient_ab, -0.01 * sums.gradient_ba);
-/// pairs.apply(1, 0, PairStep::Shear { ab, ba });
-/// pairs.rejoin();
+/// pairs.apply(2, 0, PairStep::Shear { ab, ba });
 /// let loss = |diagonal_sum: f64, det: f64| 0.5 * diagonal_sum - det.abs().ln();
 /// assert!(loss(pairs.diagonal_sum(), 1.0 - ab * ba) < loss(before, 1.0));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub trait Pairs<T: Scalar = f64> {
-    /// How many components are best selected at once.
-    fn selection_size(&self) -> usize;
-
-    /// Selects some components, in ascending order: pairs are then numbered among them.
-    fn select(&mut self, components: &[usize]);
-
-    /// The sums that decide the step of Pham's algorithm, for the selected components a > b.
+    /// The sums that decide the step of Pham's algorithm for components a > b.
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T>;
 
-    /// The sums that decide the angle of a Jacobi rotation, for the selected components a > b.
+    /// The sums that decide the angle of a Jacobi rotation of components a > b.
     fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T>;
 
-    /// Applies a step to the selected components a > b. Until they rejoin the others, only sums over selected pairs know of it.
+    /// Applies a step to components a > b.
     fn apply(&mut self, a: usize, b: usize, step: PairStep<T>);
-
-    /// Ends the selection: takes all other entries of the selected components through the steps applied since.
-    fn rejoin(&mut self);
 
     /// Σ_i w_i Σ_a log Dⁱ_aa.
     fn diagonal_sum(&mut self) -> f64;
@@ -273,9 +262,7 @@ pub trait Pairs<T: Scalar = f64> {
 /// working.reset(&Matrix::identity(2))?;
 /// let half = 0.5_f64.sqrt();
 /// let pairs = working.pairs().expect("it is in memory");
-/// pairs.select(&[0, 1]);
 /// pairs.apply(1, 0, PairStep::Rotation { cosine: half, sine: half });
-/// pairs.rejoin();
 /// let mean = working.mean()?;
 /// assert!((mean[(1, 1)] - 3.0).abs() < 1e-12 && mean[(1, 0)].abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -299,23 +286,24 @@ pub enum PairStep<T = f64> {
 }
 
 impl<T: Scalar> PairStep<T> {
+    /// The numbers (c, e, f) of (a, b) ← (c·a + e·b, c·b + f·a).
+    #[inline(always)]
+    pub(crate) fn coefficients(self) -> (f64, T, T) {
+        match self {
+            Self::Shear { ab, ba } => (1.0, ab, ba),
+            Self::Rotation { cosine, sine } => (cosine, sine, -sine.conj()),
+        }
+    }
+
     /// Applies the step to rows a > b of a matrix.
     #[inline(always)]
     pub(crate) fn apply_to_rows(self, m: &mut Matrix<T>, a: usize, b: usize) {
+        let (c, ab, ba) = self.coefficients();
         let columns = m.columns();
         let (head, tail) = m.as_mut_slice().split_at_mut(a * columns);
         let rows = tail[..columns]
             .iter_mut()
             .zip(&mut head[b * columns..][..columns]);
-        match self {
-            Self::Shear { ab, ba } => {
-                rows.for_each(|(x, y)| (*x, *y) = (*x + ab * *y, *y + ba * *x));
-            }
-            Self::Rotation { cosine, sine } => {
-                rows.for_each(|(x, y)| {
-                    (*x, *y) = (*x * cosine + sine * *y, *y * cosine - sine.conj() * *x);
-                });
-            }
-        }
+        rows.for_each(|(x, y)| (*x, *y) = (*x * c + ab * *y, *y * c + ba * *x));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn sweep<T: Scalar>(
     smallest: f64,
 ) -> f64 {
     let mut largest = 0.0_f64;
-    super::sweep(set, rotation, |set, [a, b], _| {
+    super::sweep(set, rotation, |set, [a, b]| {
         let (step, sine) = step(set.rotation_sums(a, b), smallest)?;
         largest = largest.max(sine);
         Some(step)

@@ -17,10 +17,10 @@ pub(crate) fn sweep<T: Scalar>(
     errors: &mut CarriedErrors,
 ) -> f64 {
     let mut decrement = 0.0;
-    super::sweep(set, b, |set, [first, second], components| {
-        let (step, predicted) = step(set.pair_sums(first, second));
+    super::sweep(set, b, |set, [a, b]| {
+        let (step, predicted) = step(set.pair_sums(a, b));
         decrement += predicted;
-        errors.pair_step(step, components);
+        errors.pair_step(step, [a, b]);
         Some(step)
     });
     decrement

@@ -32,7 +32,6 @@ mod product;
 mod real;
 mod response;
 mod rounds;
-mod selection;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -49,12 +48,11 @@ pub use line::{
     line_point_of_ratios, sum_of_logs,
 };
 pub use moments::{MomentSums, accumulate_moments};
-pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
+pub use pairs::{PairSums, RotationSums, pair_sums, rotation_sums, transform_pair};
 pub use product::accumulate_product;
 pub use real::Real;
 pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use rounds::{ROUND_LANES, RotatedPair, rotate_round, rotation_sums_of_round};
-pub use selection::{MOST_SELECTED, Steps, rejoin, select};
 pub use transform::{Congruence, congruence, congruence_scratch};
 
 use pulp::Simd;

@@ -14,8 +14,7 @@ use crate::linalg::{Scalar, Triangle};
 /// // They are the entries of gradient and Γ for one pair.
 /// let statistics = set.statistics()?;
 /// let pairs = set.pairs().expect("it is in memory");
-/// pairs.select(&[0, 2]);
-/// let sums = pairs.pair_sums(1, 0);
+/// let sums = pairs.pair_sums(2, 0);
 /// assert!((sums.gradient_ab - statistics.gradient[(2, 0)]).abs() < 1e-12);
 /// assert!((sums.gamma_ba / statistics.gamma[(0, 2)] - 1.0).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -94,12 +93,10 @@ pub fn pair_sums<T: Scalar>(
 /// let mut working = InMemory::new(&set);
 /// working.reset(&Matrix::identity(2))?;
 /// let pairs = working.pairs().expect("it is in memory");
-/// pairs.select(&[0, 1]);
 /// let sums = pairs.rotation_sums(1, 0);
 /// // The angle that makes the sum of the squares off the diagonal smallest.
 /// let angle = 0.25 * sums.off.atan2(sums.on);
 /// pairs.apply(1, 0, PairStep::Rotation { cosine: angle.cos(), sine: angle.sin() });
-/// pairs.rejoin();
 /// assert!(working.mean()?[(1, 0)].abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -205,38 +202,19 @@ fn sums_of_pair<const N: usize>(
     result.map(|s| s.iter().sum())
 }
 
-/// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.
-pub fn shear_pair<T: Scalar>(
+/// Applies rows (a, b) ← (c·a + e·b, c·b + f·a) on both sides of every matrix of the block.
+pub fn transform_pair<T: Scalar>(
     p: usize,
     block: &mut [f64],
     lanes: usize,
     pair: (usize, usize),
-    (e_ab, e_ba): (T, T),
+    (c, e, f): (f64, T, T),
 ) {
     dispatch(
         #[inline(always)]
         || {
             apply(p, block, lanes, pair, |x: T, y: T| {
-                (x + e_ab * y, y + e_ba * x)
-            });
-        },
-    );
-}
-
-/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s̄·a) on both sides of every matrix of the
-/// block.
-pub fn rotate_pair<T: Scalar>(
-    p: usize,
-    block: &mut [f64],
-    lanes: usize,
-    pair: (usize, usize),
-    (c, s): (f64, T),
-) {
-    dispatch(
-        #[inline(always)]
-        || {
-            apply(p, block, lanes, pair, |x: T, y: T| {
-                (x * c + s * y, y * c - s.conj() * x)
+                (x * c + e * y, y * c + f * x)
             });
         },
     );

@@ -110,7 +110,6 @@ both! {
     diagonals_of_a_line_are_those_of_the_congruences => line,
     a_sheared_pair_is_a_congruence => sheared,
     a_rotated_pair_is_a_congruence => rotated,
-    steps_of_selected_components_are_a_congruence => selected,
     combinations_and_correlations_are_adjoint => combinations,
 }
 
@@ -363,7 +362,7 @@ fn sheared<T: Scalar>() {
             let (ab, ba) = (T::from_parts(0.3, 0.1), T::from_parts(-0.2, 0.4));
             let mut m = Matrix::identity(p);
             (m[(a, b)], m[(b, a)]) = (ab, ba);
-            shear_pair(p, &mut entries, lanes, (a, b), (ab, ba));
+            transform_pair(p, &mut entries, lanes, (a, b), (1.0, ab, ba));
             let whole = matrices
                 .iter()
                 .map(|d| product_adjoint(&product(&m, d), &m));
@@ -426,58 +425,8 @@ fn rotated<T: Scalar>() {
         let mut m = Matrix::identity(p);
         (m[(a, a)], m[(b, b)]) = (T::from_real(cosine), T::from_real(cosine));
         (m[(a, b)], m[(b, a)]) = (sine, -sine.conj());
-        rotate_pair(p, &mut entries, lanes, (a, b), (cosine, sine));
-        let whole = matrices
-            .iter()
-            .map(|d| product_adjoint(&product(&m, d), &m));
-        assert_block(p, &entries, lanes, &whole.collect::<Vec<_>>());
-    }
-}
-
-fn selected<T: Scalar>() {
-    // Selections with others before, between and behind, of all, and of as many as there may be.
-    let choices: [(usize, &[usize]); 6] = [
-        (3, &[1]),
-        (4, &[0, 1, 2, 3]),
-        (7, &[1, 2, 5]),
-        (9, &[0, 3, 4, 8]),
-        (12, &[2, 3, 4, 8, 9]),
-        (
-            20,
-            &[0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14, 15, 16, 17, 18],
-        ),
-    ];
-    for ((p, components), lanes) in choices.into_iter().zip([8, 24, 8, 16, 24, 8]) {
-        let (mut entries, matrices) = block::<T>(p, lanes);
-        let count = components.len();
-        let mut apart = vec![f64::NAN; T::PLANES * Triangle::new(count).len() * lanes];
-        select(p, &entries, lanes, components, &mut apart);
-        let part =
-            |d: &Matrix<T>| Matrix::from_fn(count, count, |a, b| d[(components[a], components[b])]);
-        let parts: Vec<Matrix<T>> = matrices.iter().map(part).collect();
-        assert_block(count, &apart, lanes, &parts);
-        // Shears and rotations of neighbours and of the outermost, each applied to what is set apart and to all.
-        let mut m = Matrix::identity(p);
-        let mut steps = Steps::new(count);
-        for (k, (a, b)) in (1..count).flat_map(|a| [(a, 0), (a, a - 1)]).enumerate() {
-            let (ab, ba) = (scalar::<T>(k) * 0.5, scalar::<T>(k + 50) * 0.5);
-            let mut step = Matrix::identity(p);
-            let (x, y) = (components[a], components[b]);
-            if k % 2 == 0 {
-                shear_pair(count, &mut apart, lanes, (a, b), (ab, ba));
-                steps.push((a, b), 1.0, (ab, ba));
-                (step[(x, y)], step[(y, x)]) = (ab, ba);
-            } else {
-                let cosine = 0.8;
-                let sine = ab * (0.6 / ab.abs());
-                rotate_pair(count, &mut apart, lanes, (a, b), (cosine, sine));
-                steps.push((a, b), cosine, (sine, -sine.conj()));
-                (step[(x, x)], step[(y, y)]) = (T::from_real(cosine), T::from_real(cosine));
-                (step[(x, y)], step[(y, x)]) = (sine, -sine.conj());
-            }
-            m = product(&step, &m);
-        }
-        rejoin(p, &mut entries, lanes, components, &apart, &steps);
+        let step = (cosine, sine, -sine.conj());
+        transform_pair(p, &mut entries, lanes, (a, b), step);
         let whole = matrices
             .iter()
             .map(|d| product_adjoint(&product(&m, d), &m));

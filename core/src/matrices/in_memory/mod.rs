@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::criterion::Criterion;
-use crate::linalg::kernels::{self, MomentSums, Steps};
+use crate::linalg::kernels::{self, MomentSums};
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, SymmetricBatch};
 use crate::matrices::build::{self, weighted_mean};
 use crate::matrices::{Block, LinePoint, MatrixSet, SetOptions, Summary, groups};
@@ -42,9 +42,6 @@ pub struct InMemory<T = f64> {
     workers: Workers,
     /// For least squares: the fit where the set stands.
     fitted: Option<Fitted<T>>,
-    /// For steps of pairs: the components they are among, and the steps taken.
-    selected: Vec<usize>,
-    steps: Steps,
 }
 
 struct Group<T> {
@@ -68,8 +65,6 @@ struct TransformedBlock<T> {
     diagonals: Vec<f64>,
     /// Cⁱ A, once products of the exact Hessian have been asked for.
     products: Vec<f64>,
-    /// The entries of Dⁱ between selected components, with room for the largest selection.
-    selected: AlignedBuffer,
 }
 
 struct LineTables<T> {
@@ -88,7 +83,6 @@ impl<T: Scalar> TransformedBlock<T> {
             line: None,
             diagonals: Vec::new(),
             products: Vec::new(),
-            selected: AlignedBuffer::default(),
         }
     }
 
@@ -179,10 +173,10 @@ enum Work {
     Entries,
     /// Divisions and logarithms of the diagonal.
     Diagonals,
-    /// A step of a pair among so many components.
-    Pair(usize),
-    /// All steps of so many components, applied to their rows.
-    Steps(usize),
+    /// A few operations on three entries.
+    PairSums,
+    /// A few operations on the entries of two rows and columns.
+    PairStep,
 }
 
 impl Work {
@@ -192,8 +186,8 @@ impl Work {
             Self::Products => planes * planes * n * p * p * p,
             Self::Entries => 8 * planes * n * p * p,
             Self::Diagonals => 50 * n * p,
-            Self::Pair(count) => 8 * planes * n * count,
-            Self::Steps(count) => planes * planes * n * p * count * count,
+            Self::PairSums => 50 * planes * n,
+            Self::PairStep => 8 * planes * n * p,
         }
     }
 }
@@ -231,8 +225,6 @@ impl<T: Scalar> InMemory<T> {
             constants,
             workers,
             fitted: None,
-            selected: Vec::new(),
-            steps: Steps::default(),
         }
     }
 
