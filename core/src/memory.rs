@@ -1,4 +1,4 @@
-//! Amounts of memory: how they are written, and whether the machine has them.
+//! Amounts of memory: parsing, formatting, and checks against the memory that is available.
 
 mod available;
 
@@ -83,10 +83,10 @@ impl fmt::Display for Memory {
 }
 
 impl Memory {
-    /// More than can be counted.
+    /// The result of an overflow.
     pub(crate) const UNCOUNTABLE: Self = Self(u64::MAX);
 
-    /// The memory of an array of `f64` with these dimensions, [`UNCOUNTABLE`](Self::UNCOUNTABLE) on overflow.
+    /// The memory of an array of `f64` with these dimensions.
     pub(crate) fn of_numbers(dimensions: &[usize]) -> Self {
         let bytes = dimensions.iter().try_fold(8_u64, |bytes, size| {
             bytes.checked_mul(u64::try_from(*size).ok()?)
@@ -108,17 +108,18 @@ impl Memory {
         Self(self.0.saturating_mul(count as u64))
     }
 
-    /// Fails if this much memory cannot be allocated. `what` says what needs it, and `remedy` what would fit into the
-    /// memory it is given.
+    /// Fails if this much memory cannot be allocated. `what` names the purpose, and `remedy` what
+    /// would fit into the memory that is available.
     ///
-    /// The amount is compared with what the machine and its limits leave, and one allocation of that size is tried,
-    /// whose pages are never touched. Small amounts are not checked: that would take longer than to use them.
+    /// The amount is compared with the available memory, and one allocation of that size is tried,
+    /// whose pages are never touched. Small amounts are not checked: the check would take longer
+    /// than their use.
     pub(crate) fn check(
         self,
         what: impl FnOnce() -> String,
         remedy: impl FnOnce(Self) -> MemoryRemedy,
     ) -> Result<(), Error> {
-        if self.0 < CHECKED_FROM {
+        if self.0 < MIN_CHECKED_BYTES {
             return Ok(());
         }
         let available = available::available();
@@ -141,9 +142,9 @@ impl Memory {
     }
 }
 
-/// How many things of this size can be in memory at once: at least one, and at most `most`.
+/// Number of objects of this size that fit into memory at once: from 1 to `most`.
 pub(crate) fn count_that_fits(most: usize, each: Memory) -> usize {
-    if each.times(most).0 < CHECKED_FROM {
+    if each.times(most).0 < MIN_CHECKED_BYTES {
         return most;
     }
     match available::available() {
@@ -154,10 +155,11 @@ pub(crate) fn count_that_fits(most: usize, each: Memory) -> usize {
     }
 }
 
-/// Smaller amounts are not checked.
-const CHECKED_FROM: u64 = 16 << 20;
+/// Smaller amounts of memory are not checked.
+const MIN_CHECKED_BYTES: u64 = 16 << 20;
 
-/// The largest number from 1 to `most` whose memory, which grows with it, is at most `available`; None if there is none.
+/// The largest number from 1 to `most` whose memory, which grows with it, is at most `available`;
+/// None if even 1 does not fit.
 pub(crate) fn largest_that_fits(
     most: usize,
     available: Memory,

@@ -137,7 +137,8 @@ fn pools_are_lost() -> bool {
 /// A job for another thread of the pool.
 pub type Helper<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Runs `own` on this thread while threads of the pool run the helpers; returns when all have ended.
+/// Runs `own` on this thread while threads of the pool run the helpers; returns when all have
+/// ended.
 ///
 /// Helpers may start late, and do not run if the system starts no threads. So the work is to be
 /// taken from a queue, of which `own` does what is left.
@@ -181,10 +182,10 @@ pub fn with_helpers<R>(helpers: Vec<Helper<'_>>, own: impl FnOnce() -> R) -> R {
 
 /// Ends the threads that are kept for the next solve.
 ///
-/// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads)) share
-/// one pool of at most 31 helpers, which stays asleep between solves. This releases it; solves under
-/// way keep theirs until they end. Without a given number, the threads are those of rayon's global
-/// pool, which cannot be released.
+/// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads))
+/// share one pool of at most 31 helpers, which stays asleep between solves. This releases it;
+/// solves under way keep theirs until they end. Without a given number, the threads are those of
+/// rayon's global pool, which cannot be released.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, release_threads, synthetic};

@@ -6,11 +6,11 @@ use std::ops::{Deref, DerefMut};
 use super::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
-/// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices side
-/// by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have two such
-/// planes, first the real parts, then the imaginary ones, whose diagonal is zero.
+/// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices
+/// side by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have
+/// two such planes, first the real parts, then the imaginary ones, whose diagonal is zero.
 ///
-/// `S` is where the numbers are kept: memory of their own, a slice, or anything that derefs to one.
+/// `S` stores the numbers: a buffer, a slice, or anything that derefs to one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     triangle: Triangle,
@@ -19,10 +19,10 @@ pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     scalar: PhantomData<T>,
 }
 
-/// How many numbers so many p×p matrices take.
+/// Number of reals of `lanes` p×p matrices.
 ///
 /// # Panics
-/// If they are more than can be counted.
+/// On overflow.
 fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
     let numbers = Triangle::new(p).len().checked_mul(lanes);
     let numbers = numbers.and_then(|plane| plane.checked_mul(planes));
@@ -32,7 +32,7 @@ fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
 }
 
 impl<T: Scalar> SymmetricBatch<AlignedBuffer, T> {
-    /// So many p×p matrices, to be overwritten.
+    /// Matrices of size p×p, to be overwritten.
     pub fn unwritten(p: usize, lanes: usize) -> Self {
         Self::from_parts(
             p,
@@ -41,7 +41,7 @@ impl<T: Scalar> SymmetricBatch<AlignedBuffer, T> {
         )
     }
 
-    /// So many p×p matrices of zeros.
+    /// Zero matrices of size p×p.
     pub fn zeros(p: usize, lanes: usize) -> Self {
         Self::from_parts(p, lanes, AlignedBuffer::zeros(numbers(p, lanes, T::PLANES)))
     }
@@ -51,7 +51,7 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     /// Matrices whose entries already lie in `entries` in this layout.
     ///
     /// # Panics
-    /// If `entries` has another length than so many p×p matrices have.
+    /// If the length of `entries` is not that of `lanes` p×p matrices.
     pub fn from_parts(p: usize, lanes: usize, entries: S) -> Self {
         assert_eq!(
             entries.len(),
@@ -133,7 +133,7 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     }
 }
 
-/// Entry (a, b) of the matrix in one of so many lanes, from packed planes.
+/// Entry (a, b) of the matrix in one lane of packed planes.
 #[inline(always)]
 fn packed_entry<T: Scalar>(
     triangle: Triangle,
@@ -158,31 +158,31 @@ pub fn unpacked<T: Scalar>(p: usize, entries: &[f64]) -> Matrix<T> {
 }
 
 impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
-    /// All entries, row after row, plane after plane, to be changed.
+    /// All entries, mutable.
     #[inline(always)]
     pub fn entries_mut(&mut self) -> &mut [f64] {
         &mut self.entries
     }
 
-    /// The (real parts of the) entries (a, b) = (b, a) of all matrices, to be changed.
+    /// The (real parts of the) entries (a, b) = (b, a) of all matrices, mutable.
     #[inline(always)]
     pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
         &mut self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
     }
 
-    /// The entries (a, a) of all matrices, to be changed.
+    /// The entries (a, a) of all matrices, mutable.
     #[inline(always)]
     pub fn diagonal_mut(&mut self, a: usize) -> &mut [f64] {
         self.row_mut(a, a)
     }
 
-    /// The rows in the order of [`Triangle::pairs`], plane after plane, to be changed.
+    /// The rows in the order of [`Triangle::pairs`], plane after plane, mutable.
     #[inline(always)]
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.entries.chunks_exact_mut(self.lanes.max(1))
     }
 
-    /// Writes a multiple of the identity to each lane from one on.
+    /// Writes a multiple of the identity to each lane from `lane` on.
     pub fn fill_from(&mut self, lane: usize, multiple: f64) {
         if lane == self.lanes {
             return;

@@ -1,4 +1,4 @@
-//! Decompositions of single p×p matrices. With `by_faer.rs` the only file that names faer.
+//! Products and decompositions of single p×p matrices. Only this file and `by_faer.rs` name faer.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -9,8 +9,7 @@ mod by_faer;
 #[cfg(test)]
 mod tests;
 
-/// What faer computes with, and what it computes. It cannot be named outside the crate, and so closes
-/// [`Scalar`].
+/// Scalars of faer, and its functions for them. The trait is private and so seals [`Scalar`].
 pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn product(left: &Matrix<Self>, right: &Matrix<Self>) -> Matrix<Self>;
     fn add_symmetric_product(
@@ -114,12 +113,12 @@ pub fn add_symmetric_product<T: Scalar>(
     T::add_symmetric_product(out, factor, x, y);
 }
 
-/// `left · right` for a `right` given as rows of `columns` numbers, into rows likewise.
+/// out = left · right, where `right` and `out` are rows of `columns` numbers.
 pub fn product_into(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
     product_onto(left, right, columns, out, Accum::Replace);
 }
 
-/// The same, added to what is there.
+/// out += left · right, where `right` and `out` are rows of `columns` numbers.
 pub fn add_product(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
     product_onto(left, right, columns, out, Accum::Add);
 }
@@ -149,8 +148,8 @@ pub fn add_gram<T: Scalar>(
     T::add_gram(out, p, factor, x, stride, columns);
 }
 
-/// out += left · rightᵀ for a `left` of so many rows, and a `right` of as many as `out` has columns, both
-/// of `columns` columns; the rows of `right` begin `stride` numbers apart.
+/// out += left · rightᵀ, where `left` has `rows` rows, and `left` and `right` have `columns`
+/// columns; the rows of `right` begin `stride` numbers apart.
 pub fn add_product_transposed(
     out: &mut [f64],
     rows: usize,
@@ -192,16 +191,17 @@ pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)
     Some((values, vectors))
 }
 
-/// Entries whose absolute values differ by less than this fraction count as equal: otherwise rounding would decide which is the largest.
-const TIE: f64 = 1e-6;
+/// Entries whose absolute values differ by less than this fraction tie: otherwise rounding would
+/// decide which is the largest.
+const TIE_TOLERANCE: f64 = 1e-6;
 
-/// The sign (phase, if it is complex) of the entry of largest absolute value, the first of those that tie; None if it is 1, or
-/// all entries are zero.
+/// The sign (if complex, the phase) of the entry of largest absolute value, the first of those that
+/// tie; None if it is 1, or if all entries are zero.
 pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> Option<T> {
     let largest = entries.clone().map(Scalar::abs).fold(0.0, f64::max);
     let entry = entries
         .into_iter()
-        .find(|x| x.abs() >= (1.0 - TIE) * largest)?;
+        .find(|x| x.abs() >= (1.0 - TIE_TOLERANCE) * largest)?;
     let phase = entry / entry.abs();
     (phase != T::ONE && phase.abs().is_finite()).then_some(phase)
 }
@@ -214,8 +214,9 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// The eigenvectors of a square matrix as columns; for a real one that has a complex pair, the real and the
-/// imaginary part of one. None if the iteration does not converge, which for finite input does not happen.
+/// The eigenvectors of a square matrix as columns; for complex pairs of a real matrix, the real and
+/// the imaginary part of one. None if the iteration does not converge, which for finite input does
+/// not happen.
 pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     T::eigenvectors(&in_units_of_largest(m).0)
 }
@@ -228,8 +229,8 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// The matrix divided by a power of two near its largest entry, and that power. The iterations of the eigenvalue solvers have
-/// absolute thresholds: eigenvectors of covariances in tesla² (1e-24) would have six digits.
+/// The matrix divided by a power of two near its largest entry, and that power. Eigenvalue solvers
+/// have absolute thresholds: eigenvectors of covariances in tesla² (1e-24) would have six digits.
 fn in_units_of_largest<T: Scalar>(m: &Matrix<T>) -> (Matrix<T>, f64) {
     let largest = m.as_slice().iter().map(|x| x.abs()).fold(0.0, f64::max);
     // Subnormal and zero matrices stay as they are.

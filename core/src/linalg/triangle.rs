@@ -1,4 +1,4 @@
-//! Where the entries of a symmetric matrix lie when only its lower triangle is stored.
+//! Indices of the packed lower triangle of a symmetric matrix.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ impl Triangle {
     /// The triangle of a p×p matrix.
     ///
     /// # Panics
-    /// If it has more entries than can be counted.
+    /// If the number of entries overflows.
     #[inline(always)]
     pub const fn new(p: usize) -> Self {
         assert!(
@@ -61,7 +61,7 @@ impl Triangle {
 
     /// The numbers of the entries (a, 0) to (a, a).
     #[inline(always)]
-    #[allow(clippy::unused_self)] // where a row begins does not depend on the size, but is asked of a triangle
+    #[allow(clippy::unused_self)] // rows begin at the same places in triangles of any size
     pub const fn row(self, a: usize) -> Range<usize> {
         row_start(a)..row_start(a + 1)
     }

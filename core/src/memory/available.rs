@@ -1,15 +1,15 @@
-//! How much memory this process can still allocate, as far as the system says.
+//! The memory that this process can still allocate, as reported by the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Memory;
 
-/// What thread stacks, allocator arenas and small buffers may take of a limited address space.
+/// Part of a limited address space reserved for thread stacks, allocator arenas and small buffers.
 const ADDRESS_SPACE_RESERVE: u64 = 64 << 20;
 
-/// The smallest of the memory that the machine has left, the limits of the control groups, and the limits of the
-/// process. None where the system does not say, as outside Linux.
+/// The smallest of the available memory of the machine, its control groups and the limits of the
+/// process. None where the system does not report it, as outside Linux.
 pub(super) fn available() -> Option<Memory> {
     let limits = [of_machine(), of_control_groups(), of_process()];
     limits.into_iter().flatten().min().map(Memory)
@@ -22,7 +22,7 @@ fn of_machine() -> Option<u64> {
     Some(kilobytes(&text, "MemAvailable:")?.saturating_add(swap))
 }
 
-/// What the soft limits of the address space and the data segment leave.
+/// The memory within the soft limits of the address space and the data segment.
 fn of_process() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -45,13 +45,14 @@ fn kilobytes(text: &str, key: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// The first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if there is no limit.
+/// The first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if it
+/// is unlimited.
 fn soft_limit(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the limits of the control groups of this process leave.
+/// The memory within the limits of the control groups of this process.
 fn of_control_groups() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let limits = groups.lines().filter_map(|line| {
@@ -69,7 +70,7 @@ fn of_control_groups() -> Option<u64> {
     limits.min()
 }
 
-/// The smallest of what the limits of a control group and of those around it leave.
+/// The memory within the limits of a control group and its ancestors.
 fn of_group(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
     let root = Path::new(root);
     let group = root.join(path.trim_start_matches('/'));

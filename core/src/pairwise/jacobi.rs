@@ -1,11 +1,11 @@
 //! Jacobi rotations: J.-F. Cardoso & A. Souloumiac, "Jacobi angles for simultaneous
 //! diagonalization", SIAM J. Matrix Anal. Appl. 17 (1996).
 //!
-//! For a pair (a, b) with h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab, a rotation by θ turns every (h, g) by 2θ,
-//! and Σ w_i g² is least where 4θ is the angle of the vector (Σ w_i (h² − g²), Σ w_i 2hg). If g is complex,
-//! the rotation of cosine cos θ and sine e^{iφ} sin θ makes h the inner product of (h, Re g, Im g) with
-//! (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is most for the leading eigenvector of the real 3×3
-//! matrix Σ w_i (h, Re g, Im g)ᵀ(h, Re g, Im g).
+//! For a pair (a, b) with h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab, a rotation by θ turns every (h, g) by
+//! 2θ, and Σ w_i g² is least where 4θ is the angle of the vector (Σ w_i (h² − g²), Σ w_i 2hg). If g
+//! is complex, the rotation of cosine cos θ and sine e^{iφ} sin θ makes h the inner product of (h,
+//! Re g, Im g) with (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is most for the leading
+//! eigenvector of the real 3×3 matrix Σ w_i (h, Re g, Im g)ᵀ(h, Re g, Im g).
 
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{PairStep, Pairs, RotationSums};
@@ -26,8 +26,8 @@ pub(crate) fn sweep<T: Scalar>(
     largest
 }
 
-/// The rotation that minimizes the energy off the diagonal of a pair, and the size of its sine, unless it
-/// is too small.
+/// The rotation that minimizes the energy off the diagonal of a pair, and the size of its sine,
+/// unless it is too small.
 pub(crate) fn step<T: Scalar>(sums: RotationSums<T>, smallest: f64) -> Option<(PairStep<T>, f64)> {
     // A vector along (cos 2θ, e^{iφ} sin 2θ).
     let (x, y) = if T::PLANES == 1 {
@@ -52,8 +52,8 @@ pub(crate) fn step<T: Scalar>(sums: RotationSums<T>, smallest: f64) -> Option<(P
 }
 
 /// The leading eigenvector of the 3×3 matrix, its first entry not negative and its other two as one
-/// number: a few sweeps of Jacobi's method, for which the matrix is small enough. That Σ w_i (Re g)² is
-/// not known shifts all eigenvalues alike.
+/// number: a few sweeps of Jacobi's method, for which the matrix is small enough. That Σ w_i (Re
+/// g)² is not known shifts all eigenvalues alike.
 fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
     let (off, square) = (sums.off * 0.5, sums.square);
     let twin = 0.5 * square.imaginary();

@@ -7,10 +7,10 @@ use crate::matrices::{PairStep, PairSums, Pairs};
 use crate::rounding::CarriedErrors;
 
 /// The smallest ω − 1 of a pair, as in the original program.
-const FLOOR: f64 = 1e-9;
+const MIN_OMEGA_MINUS_ONE: f64 = 1e-9;
 
-/// Transforms every pair once, and the rows of B with it, and takes the errors along. Returns the decrease of the loss that the
-/// pairs predicted together.
+/// Transforms every pair once, together with the rows of B and the errors. Returns the
+/// decrease of the loss that the pairs predicted together.
 pub(crate) fn sweep<T: Scalar>(
     set: &mut dyn Pairs<T>,
     b: &mut Matrix<T>,
@@ -26,10 +26,10 @@ pub(crate) fn sweep<T: Scalar>(
     decrement
 }
 
-/// The transform of one pair: with ω = √(Γ_ab Γ_ba) and τ = √(Γ_ba / Γ_ab), the 2×2 block
-/// [[Γ_ab, 1], [1, Γ_ba]], which acts on h_ab and the conjugate of h_ba, is solved, and
-/// I − 2h / (1 + √(1 − 4 h_ab h_ba)) is applied, which keeps the determinant's part of the loss exact.
-/// (For complex h see the divisor.) Also the decrease this predicts.
+/// The transform of one pair: with ω = √(Γ_ab Γ_ba) and τ = √(Γ_ba / Γ_ab), the 2×2 block [[Γ_ab,
+/// 1], [1, Γ_ba]], which acts on h_ab and the conjugate of h_ba, is solved, and I − 2h / (1 + √(1 −
+/// 4 h_ab h_ba)) is applied, which keeps the determinant's part of the loss exact. (For complex h
+/// see the divisor.) Also the decrease this predicts.
 fn step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let PairSums {
         gradient_ab,
@@ -41,10 +41,11 @@ fn step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let tau = (gamma_ba / gamma_ab).sqrt();
     let (left, right) = (gradient_ab * tau, gradient_ba.conj());
     let plus = (left + right) / (omega + 1.0);
-    let minus = (left - right) / (omega - 1.0).max(FLOOR);
+    let minus = (left - right) / (omega - 1.0).max(MIN_OMEGA_MINUS_ONE);
     let (h_ab, h_ba) = (plus + minus, ((plus - minus) / tau).conj());
     let product = h_ab * h_ba;
-    // With q = 4 h_ab h_ba: 1 + √(1 − q) for real q, in general 1 + ½ i Im q + √(1 − Re q − ¼ (Im q)²).
+    // With q = 4 h_ab h_ba: 1 + √(1 − q) for real q, in general 1 + ½ i Im q + √(1 − Re q − ¼ (Im
+    // q)²).
     let imaginary = 0.5 * product.imaginary();
     let root = (1.0 - product.real() - imaginary * imaginary)
         .max(0.0)

@@ -63,7 +63,7 @@ impl<T: Scalar> Few<T> {
         let mut steps: Vec<([usize; 2], PairStep<T>)> = Vec::with_capacity(size / 2);
         for round in 0..size - 1 {
             let mut pairs: Vec<RotatedPair> =
-                tournament(size, round).map(RotatedPair::at_rest).collect();
+                tournament(size, round).map(RotatedPair::identity).collect();
             rotation_sums_of_round(size, &self.blocks, &pairs, &mut sums);
             steps.clear();
             for (pair, sums) in pairs.iter_mut().zip(&sums) {

@@ -1,5 +1,5 @@
-//! The decompositions, generic over the numbers. They are called through [`Field`](super::Field) alone, so that
-//! they are compiled here, once, and not in every crate that uses them.
+//! Products and decompositions, generic over the scalar. They are called through
+//! [`Field`](super::Field), so that they are compiled once, in this crate.
 
 use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
@@ -149,7 +149,7 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     (log_det, inverse)
 }
 
-/// How many transpositions make up a permutation.
+/// Number of transpositions of a permutation.
 fn transpositions(order: &[usize]) -> usize {
     let mut seen = vec![false; order.len()];
     let mut count = 0;

@@ -1,5 +1,5 @@
-//! What the line search needs of a direction, straight from the matrices Cⁱ: diagonals only, 4p³
-//! flops per matrix instead of the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
+//! The diagonals that the line search needs, from the matrices Cⁱ: 4p³ flops per matrix instead of
+//! the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
 
 use pulp::{Simd, WithSimd};
 
@@ -34,13 +34,13 @@ pub fn line_diagonals<T: Scalar>(
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a line.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Diagonals<'_>) {
     arch().dispatch(task);
 }
 
 struct Diagonals<'a> {
-    /// Each as it stands on the left and on the right of C.
+    /// Coefficients of B and F as left and as right factor of C.
     b: (Left<'a>, &'a [f64]),
     f: (Left<'a>, &'a [f64]),
     input: &'a [f64],

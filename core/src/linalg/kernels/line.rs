@@ -1,4 +1,4 @@
-//! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
+//! Sums along a line, and the update of a block: O(p) and O(p²) per matrix.
 
 use super::{LANES, Real, dispatch, planes};
 use crate::criterion::Criterion;
@@ -36,10 +36,10 @@ impl std::ops::AddAssign for LinePoint {
     }
 }
 
-const MANTISSA: u64 = (1 << 52) - 1;
-const ONE: u64 = 1023 << 52;
-/// Mantissas are below 2, so this many of them multiply without overflow.
-const FACTORS: usize = 512;
+const MANTISSA_BITS: u64 = (1 << 52) - 1;
+const BITS_OF_ONE: u64 = 1023 << 52;
+/// Number of mantissas, which are below 2, that multiply without overflow.
+const MAX_MANTISSA_FACTORS: usize = 512;
 
 /// Σ log x for eight running sums at once: the product of the mantissas and the sum of the
 /// exponents are kept apart, so that one logarithm serves for hundreds of numbers.
@@ -68,15 +68,15 @@ impl LogSums {
         for l in 0..LANES {
             let bits = values[l].to_bits();
             self.exponents[l] += bits >> 52;
-            self.mantissas[l] *= f64::from_bits(bits & MANTISSA | ONE);
+            self.mantissas[l] *= f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
         }
-        if self.since == FACTORS {
+        if self.since == MAX_MANTISSA_FACTORS {
             self.since = 0;
             self.biases += 1023;
             for l in 0..LANES {
                 let bits = self.mantissas[l].to_bits();
                 self.exponents[l] += bits >> 52;
-                self.mantissas[l] = f64::from_bits(bits & MANTISSA | ONE);
+                self.mantissas[l] = f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
             }
         }
     }
@@ -88,7 +88,7 @@ impl LogSums {
         })
     }
 
-    /// The weighted sum of the eight; neighbours of equal weight share one logarithm, and those of none have none.
+    /// The weighted sum of the eight; neighbors of equal weight share one logarithm.
     #[inline(always)]
     fn finish_weighted(&self, weights: &[f64; LANES]) -> f64 {
         let mut sum = 0.0;
@@ -98,7 +98,7 @@ impl LogSums {
             let (mut mantissa, mut exponent) = (1.0, 0);
             while from < LANES && weights[from] == weight {
                 let bits = self.mantissas[from].to_bits();
-                mantissa *= f64::from_bits(bits & MANTISSA | ONE);
+                mantissa *= f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
                 exponent += (self.exponents[from] + (bits >> 52)) as i64;
                 exponent -= (self.biases + 1023) as i64;
                 from += 1;
@@ -134,7 +134,7 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
-/// The weighted sum over a block of what the criterion sums over a diagonal: Σ_a log D_aa or Σ_a D_aa².
+/// The weighted sum over a block of Σ_a log D_aa (likelihood) or Σ_a D_aa² (Frobenius).
 pub fn diagonal_sum(criterion: Criterion, p: usize, block: &[f64], weights: &[f64]) -> f64 {
     let (lanes, triangle) = (weights.len(), Triangle::new(p));
     planes(block, p, lanes);
@@ -170,7 +170,7 @@ fn diagonal_squares<'a>(
     sums.iter().sum()
 }
 
-/// Σ_i w_i Σ_a log Dⁱ_aa likewise.
+/// Σ_i w_i Σ_a log Dⁱ_aa, `row(a, at)` being the entries (a, a) of eight matrices.
 #[inline(always)]
 fn diagonal_logs<'a>(
     p: usize,
@@ -198,7 +198,7 @@ fn diagonal_logs<'a>(
     sum
 }
 
-/// The block's share of the point at α of a line.
+/// The block's contribution to the point at α of a line.
 pub fn line_point<R: Real>(
     criterion: Criterion,
     p: usize,
@@ -221,7 +221,7 @@ pub fn line_point<R: Real>(
     }
 }
 
-/// As [`line_point`], from the p diagonals of D, then of `cross` and of `square`.
+/// The point of [`line_point`] from the p diagonals of D, then of `cross` and of `square`.
 pub fn line_point_of_diagonals(
     criterion: Criterion,
     p: usize,
@@ -239,8 +239,8 @@ pub fn line_point_of_diagonals(
     }
 }
 
-/// As [`line_point`] for the likelihood, from `ratios` to D_aa of the p diagonals of `cross` and then of
-/// `square`: what the logarithms add to those at α = 0.
+/// The point of [`line_point`] for the likelihood, from `ratios` to D_aa of the p diagonals of
+/// `cross` and then of `square`; its sum is the difference from α = 0.
 pub fn line_point_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> LinePoint {
     let lanes = weights.len();
     assert_eq!(ratios.len(), 2 * p * lanes);
@@ -338,7 +338,7 @@ fn logs_along<'a, R: Real>(
     sums
 }
 
-/// Adds numbers to others.
+/// sums += numbers.
 pub fn add<R: Real>(sums: &mut [R], numbers: &[R]) {
     dispatch(
         #[inline(always)]
@@ -350,7 +350,7 @@ pub fn add<R: Real>(sums: &mut [R], numbers: &[R]) {
     );
 }
 
-/// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the gauge.
+/// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the normalization.
 pub fn advance<R: Real>(
     block: &mut [R],
     cross: &[R],

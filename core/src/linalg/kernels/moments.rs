@@ -1,4 +1,4 @@
-//! The sums over a block that make gradient and Γ.
+//! The sums over a block for gradient and Γ.
 
 use pulp::{Simd, WithSimd};
 
@@ -17,7 +17,7 @@ pub struct MomentSums<T = f64> {
 }
 
 impl<T: Scalar> MomentSums<T> {
-    /// No matrices yet.
+    /// The sums over no matrices.
     pub fn new(p: usize) -> Self {
         Self {
             gradient: Matrix::zeros(p, p),
@@ -38,7 +38,7 @@ fn add<T: Scalar>(mine: &mut Matrix<T>, theirs: &Matrix<T>) {
     }
 }
 
-/// Adds one block's share.
+/// Adds one block's contribution.
 pub fn accumulate_moments<T: Scalar, R: Real>(
     criterion: Criterion,
     p: usize,
@@ -63,7 +63,7 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
     });
 }
 
-/// Apart, so that it is compiled for real and complex matrices at once.
+/// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
 #[inline(never)]
 fn run<R: Real>(task: Moments<'_, R>) {
     arch().dispatch(task);
@@ -76,7 +76,7 @@ struct Moments<'a, R> {
     lanes: usize,
     block: &'a [R],
     weights: &'a [f64],
-    /// The parts of its entries one after the other.
+    /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut [f64],
     /// u = w_i 2φ'(D_aa), row a.
@@ -140,7 +140,8 @@ impl<R: Real> WithSimd for Moments<'_, R> {
     }
 }
 
-/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b over rows of equal length: D_ab, u_a, u_b, D_aa and D_bb.
+/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b over the rows D_ab, u_a, u_b, D_aa and D_bb of
+/// equal length.
 #[inline(always)]
 fn dots_of_pair<R: Real, S: Simd>(
     simd: S,

@@ -9,9 +9,9 @@ use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vector
 use crate::criterion::Criterion;
 use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
 
-/// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
-/// Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the criterion, 2p³ flops
-/// per matrix, 8p³ if they are complex.
+/// Adds to `sums` the block's contribution to the Hessian's product with `e`, without the
+/// transposition: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the
+/// criterion, 2p³ flops per matrix, 8p³ if they are complex.
 pub fn accumulate_product<T: Scalar>(
     criterion: Criterion,
     e: &Matrix<T>,
@@ -43,7 +43,7 @@ pub fn accumulate_product<T: Scalar>(
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a product.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Product<'_>) {
     arch().dispatch(task);
 }
@@ -53,12 +53,13 @@ struct Product<'a> {
     left: Left<'a>,
     block: &'a [f64],
     weights: &'a [f64],
-    /// The parts of the entries one after the other.
+    /// Interleaved real and imaginary parts.
     sums: &'a mut [f64],
     /// u and −v, rows of `lanes` numbers.
     first: &'a mut [f64],
     second: &'a mut [f64],
-    /// Partial sums of the product, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
+    /// Partial sums of the product, [`LANES`] per number; a row is its real parts, then the
+    /// imaginary ones.
     totals: &'a mut [f64],
     half: &'a mut [f64],
 }

@@ -1,5 +1,5 @@
-//! Every kernel against the plainest loops, for sizes that exercise all tiles, with real and with complex
-//! matrices.
+//! Every kernel against the plainest loops, for sizes that exercise all tiles, with real and with
+//! complex matrices.
 
 mod hessian;
 mod line;

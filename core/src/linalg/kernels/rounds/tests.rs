@@ -40,17 +40,17 @@ fn matrix<T: Scalar>(blocks: &[f32], k: usize) -> Matrix<T> {
     })
 }
 
-/// Three pairs, of which one rests.
+/// Three pairs, one of which is not rotated.
 fn pairs() -> [RotatedPair; 3] {
     let turned = |a, b, angle: f32, phase: f32| RotatedPair {
         cosine: angle.cos(),
         sine: [angle.sin() * phase.cos(), angle.sin() * phase.sin()],
-        ..RotatedPair::at_rest((a, b))
+        ..RotatedPair::identity((a, b))
     };
     [
         turned(3, 0, 0.4, 0.0),
         turned(4, 2, -0.7, 0.0),
-        RotatedPair::at_rest((5, 1)),
+        RotatedPair::identity((5, 1)),
     ]
 }
 
