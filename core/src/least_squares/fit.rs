@@ -27,7 +27,7 @@ pub(crate) struct Fit<T = f64> {
 impl<T: Scalar> Fit<T> {
     /// The fit at B.
     pub fn at(b: &Matrix<T>) -> Self {
-        let a = linalg::inverse(b);
+        let a = linalg::inverse_by_elimination(b);
         let components = a.adjoint();
         let gram = linalg::product(&components, &a);
         let p = gram.rows();

@@ -68,7 +68,7 @@ pub(crate) fn column_norms<T: Scalar>(a: &Matrix<T>) -> Vec<f64> {
 pub(crate) fn diagonalizer<T: Scalar>(a: &Matrix<T>) -> Option<Matrix<T>> {
     let scale: Vec<f64> = column_norms(a).iter().map(|x| 1.0 / x).collect();
     let a = Matrix::from_fn(a.rows(), a.columns(), |k, c| a[(k, c)] * scale[c]);
-    let b = linalg::inverse(&a);
+    let b = linalg::inverse_by_elimination(&a);
     (a.is_finite() && b.is_finite() && !is_singular(&a, &b)).then_some(b)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn is_cancelled(gamma: &Matrix, energy: f64) -> bool {
 
 /// Whether two columns of A = B⁻¹ have become collinear.
 pub(crate) fn is_collinear<T: Scalar>(b: &Matrix<T>) -> bool {
-    let a = linalg::inverse(b);
+    let a = linalg::inverse_by_elimination(b);
     let norms = column_norms(&a);
     let gram = linalg::product(&a.adjoint(), &a);
     let cosine = |x: usize, y: usize| gram[(x, y)].abs() / (norms[x] * norms[y]);

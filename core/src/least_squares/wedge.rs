@@ -78,7 +78,7 @@ pub(crate) fn uwedge<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>) -> Option<Matrix<T
     let step = Matrix::from_fn(p, p, |x, y| {
         T::from_real(f64::from(u8::from(x == y))) - e[(x, y)]
     });
-    let next = linalg::product(&linalg::inverse(&step), b);
+    let next = linalg::product(&linalg::inverse_by_elimination(&step), b);
     next.is_finite().then_some(next)
 }
 

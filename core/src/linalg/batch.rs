@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn unpack_reads_written_entries() {
         for (p, lanes) in [(1, 1), (3, 5), (6, 8)] {
             let matrices = examples(p, lanes);
             let batch = batch_of(p, &matrices);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_filled_from_one_on() {
+    fn fill_from_writes_the_identity_to_later_lanes() {
         let mut batch = SymmetricBatch::<_, c64>::unwritten(3, 4);
         batch.entries_mut().fill(5.0);
         batch.fill_from(4, 1.0);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_storage_see_the_same_numbers() {
+    fn rows_are_views_of_the_storage() {
         let (p, lanes) = (4, 3);
         let mut batch = batch_of(p, &examples(p, lanes));
         batch.row_mut(1, 2).fill(7.0);
@@ -264,13 +264,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the number of entries of 4 symmetric matrices of size 3")]
-    fn storage_of_another_length_is_refused() {
+    fn storage_of_wrong_length_panics() {
         SymmetricBatch::<_, f64>::from_parts(3, 4, vec![0.0; 23]);
     }
 
     #[test]
     #[should_panic(expected = "more entries than can be counted")]
-    fn more_entries_than_can_be_counted_are_refused() {
+    fn overflowing_batch_panics() {
         SymmetricBatch::<_, f64>::zeros(1 << 31, 1 << 31);
     }
 

@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::{Matrix, Scalar, c64};
+use super::{Matrix, Scalar, c64, small};
 
 mod by_faer;
 #[cfg(test)]
@@ -27,7 +27,6 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn lower_inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn log_abs_det(m: &Matrix<Self>) -> f64;
-    fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>);
 }
 
 macro_rules! compile_for {
@@ -75,10 +74,6 @@ macro_rules! compile_for {
 
             fn log_abs_det(m: &Matrix<Self>) -> f64 {
                 by_faer::log_abs_det(m)
-            }
-
-            fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>) {
-                by_faer::log_det_and_inverse(m)
             }
         })*
     };
@@ -258,6 +253,12 @@ pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::inverse(m)
 }
 
+/// The inverse of a square matrix by Gauss–Jordan elimination, for rows of very different scales;
+/// its entries are not finite if there is none.
+pub fn inverse_by_elimination<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
+    small::log_det_and_inverse(m).2
+}
+
 /// log |det m|, −∞ if `m` is singular.
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     T::log_abs_det(m)
@@ -266,7 +267,11 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
 /// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization; for complex
 /// matrices log |det m|.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    T::log_det_and_inverse(m)
+    let (log_det, negative, inverse) = small::log_det_and_inverse(m);
+    if negative || !log_det.is_finite() {
+        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
+    }
+    (log_det, inverse)
 }
 
 /// The exponential of an antihermitian matrix E = −Eᴴ, which is unitary; if real, that of an

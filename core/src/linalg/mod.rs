@@ -15,8 +15,9 @@ pub use aligned::{AlignedBuffer, F32Buffer};
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
     add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
-    hermitian_eigen, inverse, log_abs_det, log_det_and_inverse, lower_inverse, phase_of_largest,
-    product, product_adjoint, product_into, reorthogonalize, singular_values, unitary_exponential,
+    hermitian_eigen, inverse, inverse_by_elimination, log_abs_det, log_det_and_inverse,
+    lower_inverse, phase_of_largest, product, product_adjoint, product_into, reorthogonalize,
+    singular_values, unitary_exponential,
 };
 // The names of the real case, for real code.
 pub use dense::{

@@ -1,4 +1,4 @@
-//! Decompositions of matrices so small that calling a library would take longer than plain loops.
+//! Decompositions by plain loops, which are faster than a library's for small matrices.
 
 use super::{Matrix, Scalar};
 
@@ -27,7 +27,8 @@ pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
 }
 
 /// log |det m|, whether det m is a negative real number, and m⁻¹ by Gauss–Jordan elimination with
-/// partial pivoting; −∞ and a matrix of NaN if m is singular or not finite.
+/// partial pivoting; −∞ and a matrix of NaN if m is singular or not finite. Rows of very different
+/// scales keep their relative accuracy, which the library's inverse does not ensure.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, bool, Matrix<T>) {
     let p = m.rows();
     let (mut log_det, mut negative) = (0.0, false);

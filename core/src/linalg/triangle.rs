@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_can_be_made() {
+    fn triangle_functions_are_const() {
         const LEN: usize = Triangle::new(4).len();
         const LAST: usize = Triangle::new(4).diagonal(3);
         assert_eq!((LEN, LAST), (10, 9));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "more entries than can be counted")]
-    fn a_triangle_beyond_counting_is_refused() {
+    fn overflowing_triangle_panics() {
         Triangle::new(1 << 32);
     }
 }

@@ -10,8 +10,8 @@
 use crate::linalg::{Matrix, Scalar};
 use crate::matrices::{PairStep, Pairs, RotationSums};
 
-/// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation`
-/// with it. Returns the largest sine of the angles, 0 if no pair was rotated.
+/// Rotates every pair once, and the rows of `rotation` with it, skipping angles below `smallest`
+/// (in radians). Returns the largest sine of the angles, 0 if no pair was rotated.
 pub(crate) fn sweep<T: Scalar>(
     set: &mut dyn Pairs<T>,
     rotation: &mut Matrix<T>,
@@ -31,10 +31,10 @@ pub(crate) fn sweep<T: Scalar>(
 pub(crate) fn step<T: Scalar>(sums: RotationSums<T>, smallest: f64) -> Option<(PairStep<T>, f64)> {
     // A vector along (cos 2θ, e^{iφ} sin 2θ).
     let (x, y) = if T::PLANES == 1 {
-        // Four times the angle is that of the vector (on, off): halved once here, once more below.
+        // 4θ is the angle of the vector (on, off), which is halved here and once more below.
         let (on, off) = (sums.on, sums.off.real());
         if off == 0.0 && on < 0.0 {
-            // The energy off the diagonal is largest here: an eighth of a turn makes it least.
+            // The energy off the diagonal is at its maximum; a rotation by 45° minimizes it.
             (0.0, T::ONE)
         } else {
             (on + (on * on + off * off).sqrt(), sums.off)
@@ -63,7 +63,7 @@ fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
         [off.imaginary(), twin, -square.real()],
     ];
     let mut vectors = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    for _ in 0..SMALL_SWEEPS {
+    for _ in 0..SWEEPS_OF_3X3 {
         for (a, b) in [(1, 0), (2, 0), (2, 1)] {
             let (h, g) = (m[a][a] - m[b][b], 2.0 * m[a][b]);
             if g == 0.0 {
@@ -92,7 +92,7 @@ fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
                 .for_each(|(y, x)| turn(x, y));
         }
     }
-    // Of equal ones the first: no rotation.
+    // The first one in a tie: no rotation.
     let leading = (1..3).fold(0, |best, k| if m[k][k] > m[best][best] { k } else { best });
     let [x, re, im] = vectors[leading];
     let sign = if x < 0.0 { -1.0 } else { 1.0 };
@@ -100,7 +100,7 @@ fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
 }
 
 /// Sweeps after which a 3×3 matrix is diagonal to rounding: they converge quadratically.
-const SMALL_SWEEPS: usize = 5;
+const SWEEPS_OF_3X3: usize = 5;
 
 #[cfg(test)]
 mod tests {
@@ -134,7 +134,7 @@ mod tests {
             let theta = f64::from(k) / 100.0 * std::f64::consts::FRAC_PI_4;
             assert!(found <= energy(theta) + 1e-12);
         }
-        // All energy is off the diagonal, and not even a small angle says in which sense to turn.
+        // All energy is off the diagonal, and both senses of rotation are equally good.
         let (_, sine) = step(sums(-1.0, 0.0), 0.01).expect("a maximum is no answer");
         assert!((sine - std::f64::consts::FRAC_1_SQRT_2).abs() < 1e-15);
         assert_eq!(step(sums(1.0, 1e-3), 0.01), None);

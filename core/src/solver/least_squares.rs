@@ -71,7 +71,7 @@ impl<T: Scalar> Acdc<T> {
 
 impl<T: Scalar> Stepper<T> for Acdc<T> {
     fn step(&mut self, iteration: &mut Iteration<'_, '_, T>) -> Result<Option<Step>, Error> {
-        let mut a = linalg::inverse(&iteration.b);
+        let mut a = linalg::inverse_by_elimination(&iteration.b);
         let criterion = iteration.set.summary().criterion;
         let weighted = self
             .weighted
@@ -99,7 +99,7 @@ impl Wedge {
             Method::Ffdiag => wedge::ffdiag(b, e),
             _ => (wedge::uwedge(b, e)?, 1.0),
         };
-        let a = linalg::inverse(&b);
+        let a = linalg::inverse_by_elimination(&b);
         Some((diagonalizer(&a)?, length))
     }
 }

@@ -100,7 +100,7 @@ fn refined<T: Scalar>(
             break;
         }
         let e = wedge::direction(&set.wedge_sums()?);
-        let next = wedge::uwedge(&here, &e).map(|b| linalg::inverse(&b));
+        let next = wedge::uwedge(&here, &e).map(|b| linalg::inverse_by_elimination(&b));
         let Some(next) = next.and_then(|a| diagonalizer(&a)) else {
             break;
         };
@@ -111,7 +111,7 @@ fn refined<T: Scalar>(
 
 /// The fit of the small set.
 fn fitted<T: Scalar>(set: &mut InMemory<T>, b: Matrix<T>) -> Result<Matrix<T>, Error> {
-    let b = diagonalizer(&linalg::inverse(&b)).unwrap_or(b);
+    let b = diagonalizer(&linalg::inverse_by_elimination(&b)).unwrap_or(b);
     let mut here = Point::at(set, b)?;
     let mut levenberg = Levenberg::new(true);
     for _ in 0..STEPS {

@@ -129,38 +129,3 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     let upper = lu.U();
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
 }
-
-pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    let p = m.rows();
-    let (log_det, negative, inverse) = if p <= small::MAX_SIZE {
-        small::log_det_and_inverse(m)
-    } else {
-        let lu = view(m).partial_piv_lu();
-        let upper = lu.U();
-        let (order, _) = lu.P().arrays();
-        let pivots = (0..p).filter(|&a| upper[(a, a)].real() < 0.0);
-        let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
-        let log_det = (0..p).map(|a| upper[(a, a)].abs().ln()).sum();
-        (log_det, negative, from_faer(lu.inverse().as_ref()))
-    };
-    if negative || !f64::is_finite(log_det) {
-        return (f64::NEG_INFINITY, Matrix::zeros(p, p));
-    }
-    (log_det, inverse)
-}
-
-/// Number of transpositions of a permutation.
-fn transpositions(order: &[usize]) -> usize {
-    let mut seen = vec![false; order.len()];
-    let mut count = 0;
-    for start in 0..order.len() {
-        let mut at = order[start];
-        while !seen[start] && at != start {
-            seen[at] = true;
-            at = order[at];
-            count += 1;
-        }
-        seen[start] = true;
-    }
-    count
-}

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_plain_loops() {
+    fn sums_agree_with_plain_loops() {
         for (p, lanes) in [(1, 8), (2, 8), (3, 16), (5, 24), (9, 40), (16, 8)] {
             let triangle = Triangle::new(p);
             let block: Vec<f64> = (0..triangle.len() * lanes).map(number).collect();

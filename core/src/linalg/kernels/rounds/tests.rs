@@ -7,7 +7,7 @@ use crate::linalg::{Matrix, c64, product, product_adjoint};
 
 const P: usize = 6;
 
-/// Two blocks of matrices, and the same one by one.
+/// Two blocks of matrices, and their matrices.
 fn made<T: Scalar>() -> (Vec<f32>, Vec<Matrix<T>>) {
     let triangle = Triangle::new(P);
     let plane = triangle.len() * ROUND_LANES;
@@ -54,7 +54,7 @@ fn pairs() -> [RotatedPair; 3] {
     ]
 }
 
-/// The same in vectors of one width.
+/// Rounds in vectors of one width.
 fn rotated<S: Simd, const PLANES: usize>(
     simd: S,
     blocks: &[f32],
@@ -103,7 +103,7 @@ fn assert_rotated<T: Scalar, const PLANES: usize>(pairs: &[RotatedPair]) {
 }
 
 #[test]
-fn a_round_is_a_rotation_of_every_matrix() {
+fn a_round_rotates_every_matrix() {
     assert_rotated::<f64, 1>(&pairs());
     let mut pairs = pairs();
     pairs[0].sine = [
@@ -165,7 +165,7 @@ fn assert_sums<T: Scalar>() {
 }
 
 #[test]
-fn sums_are_those_of_their_definition() {
+fn sums_agree_with_their_definition() {
     assert_sums::<f64>();
     assert_sums::<c64>();
 }
