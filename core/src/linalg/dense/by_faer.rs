@@ -8,7 +8,7 @@ use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
 use super::{from_faer, view};
-use crate::linalg::{Matrix, Scalar, small};
+use crate::linalg::{Matrix, Scalar, add_multiple, small};
 
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     assert!(
@@ -19,8 +19,12 @@ pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
         right.rows(),
         right.columns()
     );
-    let mut out = Matrix::zeros(left.rows(), right.columns());
-    let (rows, columns) = (out.rows(), out.columns());
+    let (rows, columns) = (left.rows(), right.columns());
+    let mut out = Matrix::zeros(rows, columns);
+    if rows.max(columns) <= small::MAX_SIZE {
+        small::add_product(&mut out, left, right);
+        return out;
+    }
     matmul(
         MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, columns),
         Accum::Replace,
@@ -39,6 +43,13 @@ pub fn add_symmetric_product<T: Scalar>(
     y: &Matrix<T>,
 ) {
     let p = out.rows();
+    if p <= small::MAX_SIZE {
+        let (y, mut sum) = (y.adjoint(), Matrix::zeros(p, p));
+        small::add_product(&mut sum, x, &y);
+        small::add_product(&mut sum, &y, x);
+        add_multiple(out.as_mut_slice(), factor, sum.as_slice());
+        return;
+    }
     let factor = T::from_real(factor);
     let mut out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
     let (x, y) = (view(x), view(y).adjoint());
@@ -70,6 +81,9 @@ pub fn add_gram<T: Scalar>(
 }
 
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
+    if T::PLANES == 1 && m.rows() <= small::MAX_SIZE {
+        return small::symmetric_eigen(m);
+    }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector().iter().map(|x| x.real());
     Some((values.collect(), from_faer(eigen.U()).adjoint()))
@@ -97,14 +111,14 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
 }
 
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    if m.rows() <= small::MAX_SIZE {
+    if T::PLANES == 1 && m.rows() <= small::MAX_FACTOR_SIZE {
         return small::cholesky(m);
     }
     Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
 }
 
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    if m.rows() <= small::MAX_SIZE {
+    if T::PLANES == 1 && m.rows() <= small::MAX_FACTOR_SIZE {
         return small::log_det_and_inverse(m).2;
     }
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
@@ -112,7 +126,7 @@ pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
 
 pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     let p = m.rows();
-    if p <= small::MAX_SIZE {
+    if T::PLANES == 1 && p <= small::MAX_FACTOR_SIZE {
         return small::log_det_and_inverse(m).2;
     }
     let mut out = Matrix::zeros(p, p);
@@ -122,7 +136,7 @@ pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
 }
 
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
-    if m.rows() <= small::MAX_SIZE {
+    if T::PLANES == 1 && m.rows() <= small::MAX_FACTOR_SIZE {
         return small::log_det_and_inverse(m).0;
     }
     let lu = view(m).partial_piv_lu();

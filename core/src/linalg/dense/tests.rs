@@ -285,7 +285,7 @@ fn plain_loops_and_library_decompose_alike() {
         let error = log_abs_det(m) - diagonal.sum::<f64>();
         assert!(error.abs() < 1e-11, "{p}");
     }
-    for p in (1..=small::MAX_SIZE).chain([small::MAX_SIZE + 1, 20]) {
+    for p in (1..=small::MAX_FACTOR_SIZE).chain([small::MAX_FACTOR_SIZE + 1, 20]) {
         let m = hermitian_example(p);
         check_factors(&m);
         check_factors(&Matrix::<f64>::from_fn(p, p, |a, b| m[(a, b)].re));
@@ -311,7 +311,7 @@ fn plain_loops_and_library_decompose_alike() {
 
 #[test]
 fn singular_and_indefinite_matrices_have_no_factors() {
-    for p in [2, small::MAX_SIZE + 1] {
+    for p in [2, small::MAX_FACTOR_SIZE + 1] {
         let mut m = Matrix::<f64>::identity(p);
         m[(p - 1, p - 1)] = -1.0;
         assert!(cholesky(&m).is_none(), "{p}");
@@ -322,4 +322,35 @@ fn singular_and_indefinite_matrices_have_no_factors() {
         m[(0, 0)] = f64::NAN;
         assert!(cholesky(&m).is_none(), "{p}");
     }
+}
+
+#[test]
+fn small_eigenvectors_agree_with_the_library() {
+    for p in 1..=small::MAX_SIZE {
+        for unit in [1.0, 1e-200, 1e200] {
+            let m = product_adjoint(&example(p), &example(p));
+            // Of both signs.
+            let m = Matrix::from_fn(p, p, |a, b| {
+                let shift = f64::from(u8::from(a == b));
+                unit * (m[(a.max(b), a.min(b))] - shift)
+            });
+            let (values, vectors) = small::symmetric_eigen(&m).unwrap();
+            let expected = hermitian_eigenvalues(&m).unwrap();
+            let largest = unit * 10.0 * p as f64;
+            let pairs = values.iter().zip(&expected);
+            let off = pairs.fold(0.0_f64, |off, (x, y)| off.max((x - y).abs()));
+            assert!(off < 1e-14 * largest, "{p}: {off}");
+            let whole = product_adjoint(&product(&vectors, &m), &vectors);
+            let gram = product_adjoint(&vectors, &vectors);
+            for (a, b) in (0..p).flat_map(|a| (0..p).map(move |b| (a, b))) {
+                let same = f64::from(u8::from(a == b));
+                assert!((whole[(a, b)] - same * values[a]).abs() < 1e-14 * largest);
+                assert!((gram[(a, b)] - same).abs() < 1e-14);
+            }
+        }
+    }
+    let zero = small::symmetric_eigen(&Matrix::<f64>::zeros(3, 3)).unwrap();
+    assert_eq!(zero, (vec![0.0; 3], Matrix::identity(3)));
+    let broken = Matrix::from_rows(2, 2, vec![1.0, 0.0, 0.0, f64::NAN]);
+    assert!(small::symmetric_eigen(&broken).is_none());
 }
