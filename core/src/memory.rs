@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn more_memory_than_there_is_is_an_error() {
+    fn unavailable_memory_is_an_error() {
         let remedy = |_| MemoryRemedy::None;
         assert_eq!(Memory(1 << 10).check(String::new, remedy), Ok(()));
         assert_eq!(Memory(20 << 20).check(String::new, remedy), Ok(()));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_read_and_written() {
+    fn amounts_round_trip_through_text() {
         for (text, bytes) in [
             ("1000", 1000),
             ("2GB", 2_000_000_000),

@@ -1,125 +1,89 @@
-//! Threads: how many, and whether they pay.
+//! Loops over blocks on one thread, or on the threads of a rayon pool.
 //!
-//! The caller's thread works too, and takes what is left to do from the same queue as its helpers:
-//! it neither sleeps through a pass nor waits for one that wakes late ([`offers`]).
+//! The calling thread takes items from the queue that it shares with its helpers, so nested loops
+//! cannot deadlock.
 
-mod offers;
-
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
-use offers::Board;
-
-/// Runs loops over blocks, on one thread or many, always with the same result.
+/// Runs loops over blocks with results that do not depend on the number of threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Workers {
-    /// The caller's thread.
+    /// The calling thread.
     #[default]
     One,
-    /// The caller's thread, and so many helpers.
-    Some(Arc<Team>, usize),
+    /// The calling thread and helpers of a pool; at most this many threads together.
+    Many(Pool, usize),
 }
 
-/// Threads that help.
-#[derive(Debug)]
-pub(crate) struct Team {
-    members: Members,
-    board: Arc<Board>,
-}
+/// A thread pool: the one kept between solves, or (None) rayon's global pool.
+type Pool = Option<Arc<ThreadPool>>;
 
-#[derive(Debug)]
-enum Members {
-    /// The threads of the process.
-    Process,
-    /// Those kept between solves.
-    Kept(ThreadPool),
-    /// Whoever comes ([`Workers::volunteer`]).
-    Volunteers,
-}
+/// Loops with fewer multiply-adds run on one thread.
+const MIN_PARALLEL_MULTIPLY_ADDS: usize = 500_000;
 
-/// Multiply-adds of one pass below which a second thread costs more than it brings, even if it is awake.
-const WORTHWHILE: usize = 500_000;
-
-/// A set is summed in at most 32 groups: more threads would have nothing to do.
-const MOST: usize = 32;
+/// Sets are summed in at most 32 groups: more threads would be idle.
+const MAX_THREADS: usize = 32;
 
 impl Workers {
-    /// At most as many as asked for, and one alone where more would not pay for n matrices of size
-    /// p×p.
+    /// At most `threads` threads (default: those of the global pool) for passes over n matrices of
+    /// size p×p; one thread if the passes are short.
     pub fn new(threads: Option<usize>, n: usize, p: usize) -> Self {
         Self::for_work(threads, n * p * p * p)
     }
 
-    /// At most as many as asked for, and one alone where more would not pay for so many
-    /// multiply-adds.
+    /// At most `threads` threads (default: those of the global pool) for loops with that many
+    /// multiply-adds; one thread if the loops are short.
     pub fn for_work(threads: Option<usize>, multiply_adds: usize) -> Self {
-        if multiply_adds < WORTHWHILE {
+        if multiply_adds < MIN_PARALLEL_MULTIPLY_ADDS || pools_are_lost() {
             return Self::One;
         }
-        match threads {
-            Some(0 | 1) => Self::One,
-            Some(count) => {
-                let helpers = count.min(MOST) - 1;
-                kept_team(helpers).map_or(Self::One, |team| Self::Some(team, helpers))
+        let count = threads.unwrap_or_else(rayon::current_num_threads);
+        match (count.min(MAX_THREADS), threads) {
+            (0 | 1, _) => Self::One,
+            (count, None) => Self::Many(None, count),
+            (count, Some(_)) => {
+                kept_pool(count - 1).map_or(Self::One, |pool| Self::Many(Some(pool), count))
             }
-            None => match rayon::current_num_threads().min(MOST) - 1 {
-                0 => Self::One,
-                helpers => Self::Some(Arc::clone(&PROCESS), helpers),
-            },
         }
     }
 
-    /// These, or one alone where more would not pay for so many multiply-adds.
+    /// These workers, or one thread if a loop with that many multiply-adds is short.
     pub fn if_worthwhile(&self, multiply_adds: usize) -> &Self {
-        if multiply_adds < WORTHWHILE {
+        if multiply_adds < MIN_PARALLEL_MULTIPLY_ADDS {
             &Self::One
         } else {
             self
         }
     }
 
-    /// The caller's thread, and others, so many at most, that volunteer.
-    pub fn with_volunteers(most: usize) -> Self {
-        Self::Some(Team::of(Members::Volunteers), most)
-    }
-
-    /// Has this thread help others that share these volunteers, as long as there may be `more` to do.
-    pub fn volunteer(&self, more: &dyn Fn() -> bool) {
-        if let Self::Some(team, _) = self {
-            team.board.volunteer(more);
-        }
-    }
-
-    /// How many threads work at once.
+    /// Number of threads.
     pub fn count(&self) -> usize {
         match self {
             Self::One => 1,
-            Self::Some(_, helpers) => helpers + 1,
+            Self::Many(_, count) => *count,
         }
     }
 
     /// Calls `work` on every item, in any order.
     pub fn each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync + Send) {
-        let helpers = self.count().min(items.len()).saturating_sub(1);
-        if helpers == 0 {
-            return items.iter_mut().for_each(work);
-        }
+        let (pool, count) = match self {
+            Self::Many(pool, count) if items.len() > 1 && !pools_are_lost() => (pool, *count),
+            _ => return items.iter_mut().for_each(work),
+        };
+        let helpers = count.min(items.len()) - 1;
         let queue = Mutex::new(items.iter_mut());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        self.share(helpers, &|| {
+        let drain = || {
             while let Some(item) = next() {
                 work(item);
             }
+        };
+        in_place_scope(pool, |scope| {
+            (0..helpers).for_each(|_| scope.spawn(|_| drain()));
+            drain();
         });
-    }
-
-    /// Has the work done by the caller and so many helpers. Compiled once, and not for every kind of work.
-    fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
-        match self {
-            Self::One => help(),
-            Self::Some(team, _) => team.share(helpers, help),
-        }
     }
 
     /// The results of `work` on every item, in the items' order.
@@ -140,59 +104,45 @@ impl Workers {
     }
 }
 
-impl Team {
-    fn of(members: Members) -> Arc<Self> {
-        let board = Arc::default();
-        Arc::new(Self { members, board })
-    }
-
-    fn share(&self, helpers: usize, help: &(dyn Fn() + Sync)) {
-        let threads = self.threads();
-        let call = |attend: Box<dyn FnOnce() + Send>| match &self.members {
-            Members::Process => rayon::spawn(attend),
-            Members::Kept(pool) => pool.spawn(attend),
-            Members::Volunteers => {}
-        };
-        self.board.share(helpers, threads, help, &call);
-    }
-
-    /// How many threads can be called.
-    fn threads(&self) -> usize {
-        match &self.members {
-            Members::Process => rayon::current_num_threads(),
-            Members::Kept(pool) => pool.current_num_threads(),
-            Members::Volunteers => 0,
-        }
+fn in_place_scope<'a, R>(pool: &Pool, run: impl FnOnce(&Scope<'a>) -> R) -> R {
+    match pool {
+        Some(pool) => pool.in_place_scope(run),
+        None => rayon::in_place_scope(run),
     }
 }
 
-/// The threads of the process.
-static PROCESS: LazyLock<Arc<Team>> = LazyLock::new(|| Team::of(Members::Process));
+/// The pool kept between solves, with as many threads as were ever needed at once.
+static KEPT: Mutex<Pool> = Mutex::new(None);
 
-/// The one team that is kept between solves, of as many threads as were ever asked for at once.
-static KEPT: Mutex<Option<Arc<Team>>> = Mutex::new(None);
-
-/// A team of at least that many threads; None if the system gives no threads. A larger one replaces
-/// the one kept, whose threads end with the last solve that uses them.
-fn kept_team(threads: usize) -> Option<Arc<Team>> {
+/// A pool of at least that many threads, or None if the system cannot start them. A larger pool
+/// replaces the kept one, whose threads end with the last solve that uses them.
+fn kept_pool(threads: usize) -> Pool {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*kept {
-        Some(team) if team.threads() >= threads => Some(Arc::clone(team)),
-        _ => {
-            let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
-            let team = Team::of(Members::Kept(pool));
-            Some(Arc::clone(kept.insert(team)))
-        }
+    if kept
+        .as_ref()
+        .is_none_or(|pool| pool.current_num_threads() < threads)
+    {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
+        *kept = Some(Arc::new(pool));
     }
+    kept.clone()
 }
 
-/// What a thread of the pool does for one that works itself.
+/// Whether this process was forked from the one that started the pools: it has their data, but not
+/// their threads, and waiting for these would never end.
+fn pools_are_lost() -> bool {
+    static OWNER: OnceLock<u32> = OnceLock::new();
+    *OWNER.get_or_init(std::process::id) != std::process::id()
+}
+
+/// A job for another thread of the pool.
 pub type Helper<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Runs `own` on this thread while those that solves share run the helpers; returns when all have ended.
+/// Runs `own` on this thread while threads of the pool run the helpers; returns when all have
+/// ended.
 ///
-/// Helpers may come late, and where the system gives no threads they do not come at all: what there is to do is
-/// taken from a queue, of which `own` does what is left. Kept threads hand memory on from solve to solve.
+/// Helpers may start late, and do not run if the system starts no threads. So the work is to be
+/// taken from a queue, of which `own` does what is left.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -209,42 +159,34 @@ pub type Helper<'a> = Box<dyn FnOnce() + Send + 'a>;
 /// assert_eq!(sum.into_inner(), 45);
 /// ```
 pub fn with_helpers<R>(helpers: Vec<Helper<'_>>, own: impl FnOnce() -> R) -> R {
-    if helpers.is_empty() {
-        return own();
-    }
-    // More than are kept are those of the process.
-    let team = if helpers.len() < MOST {
-        kept_team(helpers.len())
-    } else {
-        Some(Arc::clone(&PROCESS))
-    };
-    let Some(team) = team else {
+    if helpers.is_empty() || pools_are_lost() {
         drop(helpers);
         return own();
-    };
-    match &team.members {
-        Members::Kept(pool) => pool.in_place_scope(|scope| {
-            call(scope, helpers);
-            own()
-        }),
-        _ => rayon::in_place_scope(|scope| {
-            call(scope, helpers);
-            own()
-        }),
     }
-}
-
-fn call<'a>(scope: &Scope<'a>, helpers: Vec<Helper<'a>>) {
-    let helpers = helpers.into_iter();
-    helpers.for_each(|helper| scope.spawn(move |_| helper()));
+    // A pool larger than solves need is not kept: the global one serves.
+    let pool = if helpers.len() < MAX_THREADS {
+        let Some(pool) = kept_pool(helpers.len()) else {
+            drop(helpers);
+            return own();
+        };
+        Some(pool)
+    } else {
+        None
+    };
+    in_place_scope(&pool, |scope| {
+        for helper in helpers {
+            scope.spawn(move |_| helper());
+        }
+        own()
+    })
 }
 
 /// Ends the threads that are kept for the next solve.
 ///
-/// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads)) share
-/// one pool of helpers, which stays, asleep, once they are done: at most 31 threads. This releases
-/// it; solves under way keep theirs until they end. Without a given number, the threads are those of
-/// rayon's global pool, which no one can release.
+/// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads))
+/// share one pool of at most 31 helpers, which stays asleep between solves. This releases it;
+/// solves under way keep theirs until they end. Without a given number, the threads are those of
+/// rayon's global pool, which cannot be released.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, release_threads, synthetic};
@@ -265,21 +207,21 @@ mod tests {
     fn one_pool_serves_every_number_of_threads() {
         for count in [2, 5, 3, 40] {
             let workers = Workers::for_work(Some(count), usize::MAX);
-            assert_eq!(workers.count(), count.min(MOST));
+            assert_eq!(workers.count(), count.min(MAX_THREADS));
             let mut items: Vec<usize> = (0..100).collect();
             workers.each(&mut items, |x| *x += 1);
             assert_eq!(items, (1..=100).collect::<Vec<_>>());
         }
         let kept = || KEPT.lock().unwrap().clone();
-        let team = kept().expect("a team is kept");
-        assert_eq!(team.threads(), MOST - 1);
+        let pool = kept().expect("a pool is kept");
+        assert_eq!(pool.current_num_threads(), MAX_THREADS - 1);
         release_threads();
-        // Other tests may have made one of their own meanwhile.
-        assert!(kept().is_none_or(|other| !Arc::ptr_eq(&other, &team)));
+        // Another test may have started a pool meanwhile.
+        assert!(kept().is_none_or(|other| !Arc::ptr_eq(&other, &pool)));
     }
 
     #[test]
-    fn threads_serve_all_callers() {
+    fn concurrent_and_nested_loops_complete() {
         let workers = [Some(3), None].map(|count| Workers::for_work(count, usize::MAX));
         let work = |workers: &Workers, k: usize| {
             let items: Vec<usize> = (0..20).collect();
@@ -292,7 +234,6 @@ mod tests {
                 scope.spawn(move || (0..200).for_each(|_| work(workers, k)));
             }
         });
-        // Within each other, too.
         let outer: Vec<usize> = (0..8).collect();
         for workers in &workers {
             workers.map(&outer, |_, k| (0..20).for_each(|_| work(workers, *k)));
@@ -300,20 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_panics_is_heard() {
-        let workers = Workers::for_work(Some(2), usize::MAX);
-        let (caller, both) = (std::thread::current().id(), std::sync::Barrier::new(2));
-        let panicking = || {
-            workers.each(&mut [(); 2], |()| {
-                // One item each.
-                both.wait();
-                assert!(std::thread::current().id() == caller, "a helper");
-            });
-        };
+    fn panics_propagate_and_leave_the_pool_usable() {
+        let workers = Workers::for_work(Some(3), usize::MAX);
+        let mut items: Vec<usize> = (0..100).collect();
+        let panicking = || workers.each(&mut items, |x| assert_ne!(*x, 50));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panicking)).is_err());
-        // It helps again.
-        workers.each(&mut [(); 2], |()| {
-            both.wait();
-        });
+        assert_eq!(
+            workers.map(&items, |_, x| x + 1),
+            (1..=100).collect::<Vec<_>>()
+        );
     }
 }

@@ -164,7 +164,6 @@ impl<T: Scalar> Tracker<T> {
     /// # Errors
     /// If a setting is out of its range, or the matrices or weights are invalid. B is checked by
     /// the next push.
-    #[inline(never)] // see instances.rs
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
@@ -195,7 +194,6 @@ impl<T: Scalar> Tracker<T> {
     ///
     /// # Errors
     /// If the matrices or weights are invalid; the tracker is then unchanged.
-    #[inline(never)] // see instances.rs
     pub fn push_with(
         &mut self,
         matrices: &[T],

@@ -69,7 +69,7 @@ fn solve_set<'py, T: Answered>(
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {
-        let answer = diagonalize_with_backend(&mut set, &options.settings, &mut watch)?;
+        let answer = codiag::diagonalize_with_backend(&mut set, &options.settings, &mut watch)?;
         Ok((answer, set.summary().constant))
     });
     let mut raised = asking.raised.lock().unwrap_or_else(PoisonError::into_inner);

@@ -97,7 +97,7 @@ fn solve_working<T: Answered>(
     options: &Options,
     watch: &mut Watch<T>,
 ) -> Solved<T> {
-    let answer = diagonalize_with_backend(set, &options.settings, watch)?;
+    let answer = codiag::diagonalize_with_backend(set, &options.settings, watch)?;
     Ok((answer, set.summary().constant))
 }
 

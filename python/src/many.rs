@@ -78,8 +78,8 @@ pub fn solve_many<'py>(
 /// Some of the answers, each with the number of its problem.
 type Share = Vec<(usize, Result<Answer, Error>)>;
 
-/// Solves on this thread and on those that solves share: they have the memory that the last call has left behind, which
-/// threads of their own would begin without. This one, which may be the interpreter's main thread, also looks for signals.
+/// Solves on this thread and on the pool that solves share. This thread, which may be the
+/// interpreter's main thread, also looks for signals.
 fn solve_all(
     problems: &[Problem<'_>],
     options: &Options,

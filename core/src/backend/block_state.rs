@@ -1,9 +1,5 @@
 //! One block of matrices: evaluates a request, and keeps what the next requests may reuse.
 
-use std::marker::PhantomData;
-
-use bytemuck::{cast_slice, cast_slice_mut};
-
 use super::fit::{Change, Fit};
 use super::hessian::RowPrecision;
 use super::request::{Request, Sums};
@@ -12,7 +8,7 @@ use crate::Error;
 use crate::data::build::block_energy;
 use crate::data::{Block, Criterion};
 use crate::linalg::kernels::{self, DiagonalFunction, LinePoint, MomentSums, Real};
-use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// The matrices Cⁱ of a block, with their weights.
 pub(crate) struct View<'a, T, R = f64> {
@@ -172,7 +168,7 @@ pub(crate) struct Task<'a, T> {
     pub lines_from_originals: bool,
     /// The metric of a balance, or the matrices of correlations, as rows of weights.
     metric: Vec<f64>,
-    matrices: Recycled,
+    matrices: AlignedBuffer,
     fit: Option<Fit<T>>,
     change: Option<Change<T>>,
     /// E B.
@@ -202,7 +198,7 @@ impl<'a, T: Scalar> Task<'a, T> {
             with_hessian: request.counts(0).2,
             lines_from_originals: false,
             metric,
-            matrices: Recycled::default(),
+            matrices: AlignedBuffer::default(),
             fit,
             change,
             f: None,
@@ -258,49 +254,42 @@ impl<'a, T: Scalar> Task<'a, T> {
 /// Numbers of either precision, with those of the padding lanes written once.
 #[derive(Debug)]
 struct Table<R> {
-    memory: Recycled,
+    memory: AlignedBuffer<R>,
     /// Lanes, and how many of them are matrices.
     shape: (usize, usize),
-    number: PhantomData<R>,
 }
 
-impl<R> Default for Table<R> {
+impl<R: Real> Default for Table<R> {
     fn default() -> Self {
         Self {
-            memory: Recycled::default(),
+            memory: AlignedBuffer::zeros(0),
             shape: (0, 0),
-            number: PhantomData,
         }
     }
 }
 
 impl<R: Real> Table<R> {
     fn numbers(&self) -> &[R] {
-        cast_slice(&self.memory)
-    }
-
-    fn numbers_mut(&mut self) -> &mut [R] {
-        cast_slice_mut(&mut self.memory)
+        &self.memory
     }
 
     /// Room for the entries of a block, with multiples of the identity in the padding lanes.
     fn room<T: Scalar>(&mut self, view: &View<'_, T, R>, identity: f64) -> &mut [R] {
         let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
         let len = T::PLANES * triangle.len() * lanes;
-        let doubles = len * size_of::<R>() / size_of::<f64>();
-        if self.memory.len() != doubles || self.shape != (lanes, view.matrices) {
-            if self.memory.len() != doubles {
-                self.memory = Recycled::of_len(doubles);
+        if self.memory.len() != len || self.shape != (lanes, view.matrices) {
+            if self.memory.len() != len {
+                self.memory = AlignedBuffer::of_len(len);
             }
             self.shape = (lanes, view.matrices);
-            let rows = self.numbers_mut().chunks_exact_mut(lanes);
+            let rows = self.memory.chunks_exact_mut(lanes);
             rows.for_each(|row| row[view.matrices..].fill(R::rounded(0.0)));
             for a in 0..view.p {
-                let row = &mut self.numbers_mut()[triangle.diagonal(a) * lanes..][..lanes];
+                let row = &mut self.memory[triangle.diagonal(a) * lanes..][..lanes];
                 row[view.matrices..].fill(R::rounded(identity));
             }
         }
-        self.numbers_mut()
+        &mut self.memory
     }
 }
 
@@ -321,7 +310,7 @@ pub(crate) struct BlockState<R = f64> {
     products: Vec<f64>,
 }
 
-impl<R> Default for BlockState<R> {
+impl<R: Real> Default for BlockState<R> {
     fn default() -> Self {
         Self {
             inverse_sizes: Vec::new(),
@@ -449,7 +438,7 @@ impl<R: RowPrecision> BlockState<R> {
 
     /// The transformed matrices, to be changed in place.
     pub fn transformed_mut(&mut self) -> &mut [R] {
-        self.transformed.numbers_mut()
+        &mut self.transformed.memory
     }
 
     /// Brings the transformed matrices to the point of the request.
@@ -461,7 +450,7 @@ impl<R: RowPrecision> BlockState<R> {
             && let Some(update) = update
         {
             let (cross, square) = (self.cross.numbers(), self.square.numbers());
-            let (d, lanes) = (self.transformed.numbers_mut(), view.weights.len());
+            let (d, lanes) = (&mut *self.transformed.memory, view.weights.len());
             kernels::advance(d, cross, square, lanes, update.alpha, &update.scale);
             return;
         }

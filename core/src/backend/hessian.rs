@@ -14,7 +14,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::data::Criterion;
 use crate::linalg::kernels::{self, LANES, MomentSums, Real};
-use crate::linalg::{Matrix, Recycled, Scalar, Singles, Triangle};
+use crate::linalg::{AlignedBuffer, F32Buffer, Matrix, Scalar, Triangle};
 use crate::threads::Workers;
 
 /// Gradient and Γ at a point.
@@ -54,13 +54,13 @@ impl<T: Scalar> Statistics<T> {
 /// Row blocks of Hessians: p symmetric matrices side by side, in double or single precision.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HessianRows {
-    double: Recycled,
+    double: AlignedBuffer,
     /// In single precision, as a set in single precision sums them.
-    single: Singles,
+    single: F32Buffer,
     is_single: bool,
     /// Operand and result of a product, in the layout and the precision of the row blocks.
-    operand: Recycled,
-    result: Recycled,
+    operand: AlignedBuffer,
+    result: AlignedBuffer,
     workers: Workers,
 }
 
@@ -69,7 +69,7 @@ pub(crate) trait RowPrecision: Real {
     /// Room for that many numbers, to be overwritten.
     fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [Self];
     /// The row blocks, from where they are in either precision.
-    fn rows<'a>(double: &'a [f64], single: &'a Singles) -> &'a [Self];
+    fn rows<'a>(double: &'a [f64], single: &'a F32Buffer) -> &'a [Self];
     /// Numbers of double precision; None for numbers of single precision.
     fn as_double(numbers: &[Self]) -> Option<&[f64]>;
 }
@@ -78,12 +78,12 @@ impl RowPrecision for f64 {
     fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [f64] {
         rows.is_single = false;
         if rows.double.len() != len {
-            rows.double = Recycled::of_len(len);
+            rows.double = AlignedBuffer::of_len(len);
         }
         &mut rows.double
     }
 
-    fn rows<'a>(double: &'a [f64], _: &'a Singles) -> &'a [f64] {
+    fn rows<'a>(double: &'a [f64], _: &'a F32Buffer) -> &'a [f64] {
         double
     }
 
@@ -95,12 +95,14 @@ impl RowPrecision for f64 {
 impl RowPrecision for f32 {
     fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [f32] {
         rows.is_single = true;
-        rows.single.set_len(len);
-        rows.single.numbers_mut()
+        if rows.single.len() != len {
+            rows.single = F32Buffer::of_len(len);
+        }
+        &mut rows.single
     }
 
-    fn rows<'a>(_: &'a [f64], single: &'a Singles) -> &'a [f32] {
-        single.numbers()
+    fn rows<'a>(_: &'a [f64], single: &'a F32Buffer) -> &'a [f32] {
+        single
     }
 
     fn as_double(_: &[f32]) -> Option<&[f64]> {
@@ -161,7 +163,8 @@ impl HessianRows {
         let p = adjoint.rows();
         let doubles = p.next_multiple_of(L) * T::PLANES * p * size_of::<N>() / size_of::<f64>();
         if self.operand.len() != doubles {
-            (self.operand, self.result) = (Recycled::zeros(doubles), Recycled::zeros(doubles));
+            (self.operand, self.result) =
+                (AlignedBuffer::zeros(doubles), AlignedBuffer::zeros(doubles));
         }
         let (operand, _) = cast_slice_mut::<f64, N>(&mut self.operand).as_chunks_mut::<L>();
         kernels::dispatch(

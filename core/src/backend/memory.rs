@@ -13,7 +13,7 @@ use super::{Backend, Capabilities, Pairs};
 use crate::Error;
 use crate::data::{Block, Criterion, MatrixSet, Summary, groups, needs};
 use crate::linalg::kernels::{self, Real};
-use crate::linalg::{self, Matrix, Scalar, Singles, Triangle};
+use crate::linalg::{self, F32Buffer, Matrix, Scalar, Triangle};
 use crate::memory::count_that_fits;
 use crate::threads::Workers;
 use crate::tuning::TUNING;
@@ -282,7 +282,7 @@ impl Precision for f32 {
     fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
         View {
             p: block.p,
-            entries: block.entries.numbers(),
+            entries: &block.entries,
             weights: &block.weights,
             matrices: block.matrices,
             block: None,
@@ -293,7 +293,7 @@ impl Precision for f32 {
 /// A block of matrices in single precision.
 struct SingleBlock {
     p: usize,
-    entries: Singles,
+    entries: F32Buffer,
     weights: Vec<f64>,
     matrices: usize,
 }
@@ -304,8 +304,8 @@ impl SingleBlock {
         let (p, matrices) = (block.size(), block.matrices);
         let lanes = block.lanes().next_multiple_of(f32::LANES);
         let triangle = Triangle::new(p);
-        let mut entries = Singles::of_len(T::PLANES * triangle.len() * lanes);
-        let rows = entries.numbers_mut().chunks_exact_mut(lanes);
+        let mut entries = F32Buffer::of_len(T::PLANES * triangle.len() * lanes);
+        let rows = entries.chunks_exact_mut(lanes);
         let inverse = 1.0 / unit;
         for (row, numbers) in rows.zip(transformed.chunks_exact(block.lanes())) {
             let (own, padding) = row.split_at_mut(matrices);
@@ -314,7 +314,7 @@ impl SingleBlock {
             padding.fill(0.0);
         }
         for a in 0..p {
-            let row = &mut entries.numbers_mut()[triangle.diagonal(a) * lanes..][..lanes];
+            let row = &mut entries[triangle.diagonal(a) * lanes..][..lanes];
             row[matrices..].fill(1.0);
         }
         let mut weights = block.weights.clone();

@@ -51,24 +51,23 @@ pub enum PairStep<T = f64> {
 }
 
 impl<T: Scalar> PairStep<T> {
+    /// (c, e, f) of (a, b) ← (c·a + e·b, c·b + f·a).
+    fn coefficients(self) -> (f64, T, T) {
+        match self {
+            Self::Shear { ab, ba } => (1.0, ab, ba),
+            Self::Rotation { cosine, sine } => (cosine, sine, -sine.conj()),
+        }
+    }
+
     /// Applies the step to rows a > b of a matrix.
-    #[inline(always)]
     pub(crate) fn apply_to_rows(self, m: &mut Matrix<T>, a: usize, b: usize) {
         let columns = m.columns();
         let (head, tail) = m.as_mut_slice().split_at_mut(a * columns);
         let rows = tail[..columns]
             .iter_mut()
             .zip(&mut head[b * columns..][..columns]);
-        match self {
-            Self::Shear { ab, ba } => {
-                rows.for_each(|(x, y)| (*x, *y) = (*x + ab * *y, *y + ba * *x));
-            }
-            Self::Rotation { cosine, sine } => {
-                rows.for_each(|(x, y)| {
-                    (*x, *y) = (*x * cosine + sine * *y, *y * cosine - sine.conj() * *x);
-                });
-            }
-        }
+        let (c, e, f) = self.coefficients();
+        rows.for_each(|(x, y)| (*x, *y) = (*x * c + e * *y, *y * c + f * *x));
     }
 }
 
@@ -93,14 +92,7 @@ impl<T: Scalar> Pairs<T> for InMemory<T> {
         let p = self.dimension();
         let work = |entries: &mut [f64], weights: &[f64], _: usize| {
             let lanes = weights.len();
-            match step {
-                PairStep::Shear { ab, ba } => {
-                    kernels::shear_pair(p, entries, lanes, (a, b), (ab, ba));
-                }
-                PairStep::Rotation { cosine, sine } => {
-                    kernels::rotate_pair(p, entries, lanes, (a, b), (cosine, sine));
-                }
-            }
+            kernels::transform_pair(p, entries, lanes, (a, b), step.coefficients());
         };
         self.sum_transformed(8 * p, work, |(), ()| {});
     }

@@ -2,7 +2,7 @@
 
 use crate::data::{Block, packed_len};
 use crate::linalg::kernels::{self, LANES};
-use crate::linalg::{Matrix, Recycled, Scalar, Triangle};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// Maximum number of matrices that a start correlates a set with at once; memory budgets rely on it.
 pub const COMBINATIONS_AT_ONCE: usize = 16;
@@ -23,10 +23,10 @@ pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
 }
 
 /// The entries of many symmetric matrices, side by side, as such weights: one row each.
-pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> Recycled {
+pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> AlignedBuffer {
     let len = packed_len::<T>(p);
     let count = matrices.len() / len;
-    let mut weights = Recycled::of_len(matrices.len());
+    let mut weights = AlignedBuffer::of_len(matrices.len());
     // One plane of entries after the other.
     let pairs = Triangle::new(p).pairs().cycle();
     for (row, (entries, (a, b))) in matrices.chunks_exact(count).zip(pairs).enumerate() {
@@ -72,9 +72,9 @@ pub fn add_correlations<T: Scalar>(
 ) {
     let (lanes, entries) = (block.lanes(), block.entries());
     let count = matrices.len() * lanes / entries.len();
-    let mut products = Recycled::of_len(count * lanes);
+    let mut products = AlignedBuffer::of_len(count * lanes);
     kernels::correlate_many(entries, lanes, matrices, &mut products);
-    let mut coefficients = Recycled::of_len(count * lanes);
+    let mut coefficients = AlignedBuffer::of_len(count * lanes);
     // Groups of eight, one row for each matrix of the block.
     let groups = coefficients.chunks_exact_mut(LANES * lanes);
     for (products, group) in products.chunks_exact(LANES * lanes).zip(groups) {

@@ -3,7 +3,7 @@
 use super::SetOptions;
 use crate::Error;
 use crate::linalg::kernels::{self, LANES, Real};
-use crate::linalg::{Matrix, Recycled, Scalar, SymmetricBatch, Triangle, reals};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, SymmetricBatch, Triangle, reals};
 
 /// How far from symmetric a matrix may be, relative to its largest entry.
 pub(crate) const SYMMETRY_TOLERANCE: f64 = 1e-8;
@@ -12,7 +12,7 @@ pub(crate) const SYMMETRY_TOLERANCE: f64 = 1e-8;
 #[derive(Clone, Debug)]
 pub struct Block<T = f64> {
     /// The matrices, one per lane, padded by identities to a multiple of [`LANES`].
-    pub batch: SymmetricBatch<Recycled, T>,
+    pub batch: SymmetricBatch<AlignedBuffer, T>,
     /// One weight per lane, zero for the padding.
     pub weights: Vec<f64>,
     /// How many lanes are matrices of the set.

@@ -10,7 +10,7 @@ use super::{
 use crate::Error;
 use crate::data::Criterion;
 use crate::error::Remedy;
-use crate::linalg::{self, Matrix, Recycled, Scalar, Triangle, kernels, unpacked};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
 
 /// Eigenvalues below minus this share of the channels' powers are no rounding.
@@ -328,7 +328,7 @@ pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<
     // A pivot below this share of its diagonal entry is rounding.
     let floor = p as f64 * f64::EPSILON;
     let lanes = block.lanes();
-    let mut pivots = Recycled::of_len(p * lanes);
+    let mut pivots = AlignedBuffer::of_len(p * lanes);
     let mut smallest = vec![0.0; lanes];
     kernels::cholesky_pivots(p, block.entries(), lanes, floor, &mut pivots, &mut smallest);
     let mut constants = vec![0.0; lanes];

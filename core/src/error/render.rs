@@ -5,7 +5,7 @@ use std::io;
 
 use super::{Conflict, Error, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem};
 use crate::Memory;
-use crate::criterion::Criterion;
+use crate::data::Criterion;
 use crate::npy::{NpyError, tuple};
 use crate::settings::{Method, Order};
 

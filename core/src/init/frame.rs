@@ -30,7 +30,7 @@ pub(super) fn whitening<T: Scalar>(
         &mut sums,
     )?;
     let (mean, spread) = (sums.packed_matrix(0, p), sums.packed_matrix(1, p));
-    let whitener = self::whitener(&mean)?;
+    let whitener = whitener(&mean)?;
     let mut excess = set.summary().mean.clone();
     linalg::add_multiple(excess.as_mut_slice(), -1.0, mean.as_slice());
     let half = linalg::product(&whitener, &excess);

@@ -8,7 +8,7 @@ use crate::backend::PairStep;
 use crate::linalg::kernels::{
     ROUND_LANES, RotatedPair, RotationSums, dispatch, rotate_round, rotation_sums_of_round,
 };
-use crate::linalg::{Matrix, Scalar, Singles, SymmetricBatch, Triangle};
+use crate::linalg::{F32Buffer, Matrix, Scalar, SymmetricBatch, Triangle};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -16,7 +16,7 @@ use std::ops::Deref;
 pub(super) struct Few<T> {
     /// Blocks of them, entry-major, plane after plane. Their size is even: where there is no partner for the
     /// last component, one of zeros is.
-    blocks: Singles,
+    blocks: F32Buffer,
     size: usize,
     /// How many of the components are not of zeros.
     used: usize,
@@ -30,10 +30,10 @@ impl<T: Scalar> Few<T> {
         let size = used.next_multiple_of(2);
         let (own, len) = (Triangle::new(used).len(), Triangle::new(size).len());
         let mut blocks =
-            Singles::of_len(lanes.div_ceil(ROUND_LANES) * T::PLANES * len * ROUND_LANES);
+            F32Buffer::of_len(lanes.div_ceil(ROUND_LANES) * T::PLANES * len * ROUND_LANES);
         let largest = batch.entries().iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if largest > 0.0 { 1.0 / largest } else { 1.0 };
-        let (places, _) = blocks.numbers_mut().as_chunks_mut::<ROUND_LANES>();
+        let (places, _) = blocks.as_chunks_mut::<ROUND_LANES>();
         for (block, planes) in places.chunks_exact_mut(T::PLANES * len).enumerate() {
             let from = block * ROUND_LANES;
             for (plane, places) in planes.chunks_exact_mut(len).enumerate() {
@@ -63,8 +63,8 @@ impl<T: Scalar> Few<T> {
         let mut steps: Vec<([usize; 2], PairStep<T>)> = Vec::with_capacity(size / 2);
         for round in 0..size - 1 {
             let mut pairs: Vec<RotatedPair> =
-                tournament(size, round).map(RotatedPair::at_rest).collect();
-            rotation_sums_of_round(size, self.blocks.numbers(), &pairs, &mut sums);
+                tournament(size, round).map(RotatedPair::identity).collect();
+            rotation_sums_of_round(size, &self.blocks, &pairs, &mut sums);
             steps.clear();
             for (pair, sums) in pairs.iter_mut().zip(&sums) {
                 if pair.a < self.used
@@ -80,7 +80,7 @@ impl<T: Scalar> Few<T> {
             if steps.is_empty() {
                 continue;
             }
-            rotate_round(size, T::PLANES, self.blocks.numbers_mut(), &pairs);
+            rotate_round(size, T::PLANES, &mut self.blocks, &pairs);
             dispatch(
                 #[inline(always)]
                 || {

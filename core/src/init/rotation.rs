@@ -18,10 +18,10 @@ pub(crate) fn rotation<T: Scalar>(
 ) -> Option<(PairStep<T>, f64)> {
     // A vector along (cos 2θ, e^{iφ} sin 2θ).
     let (x, y) = if T::PLANES == 1 {
-        // Four times the angle is that of the vector (on, off): halved once here, once more below.
+        // 4θ is the angle of the vector (on, off), which is halved here and once more below.
         let (on, off) = (sums.on, sums.off.real());
         if off == 0.0 && on < 0.0 {
-            // The energy off the diagonal is largest here: an eighth of a turn makes it least.
+            // The energy off the diagonal is at its maximum; a rotation by 45° minimizes it.
             (0.0, T::ONE)
         } else {
             (on + (on * on + off * off).sqrt(), sums.off)
@@ -39,8 +39,8 @@ pub(crate) fn rotation<T: Scalar>(
 }
 
 /// The leading eigenvector of the 3×3 matrix, its first entry not negative and its other two as one
-/// number: a few sweeps of Jacobi's method, for which the matrix is small enough. That Σ w_i (Re g)² is
-/// not known shifts all eigenvalues alike.
+/// number: a few sweeps of Jacobi's method, for which the matrix is small enough. That Σ w_i (Re
+/// g)² is not known shifts all eigenvalues alike.
 fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
     let (off, square) = (sums.off * 0.5, sums.square);
     let twin = 0.5 * square.imaginary();
@@ -50,7 +50,7 @@ fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
         [off.imaginary(), twin, -square.real()],
     ];
     let mut vectors = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    for _ in 0..SMALL_SWEEPS {
+    for _ in 0..SWEEPS_OF_3X3 {
         for (a, b) in [(1, 0), (2, 0), (2, 1)] {
             let (h, g) = (m[a][a] - m[b][b], 2.0 * m[a][b]);
             if g == 0.0 {
@@ -79,7 +79,7 @@ fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
                 .for_each(|(y, x)| turn(x, y));
         }
     }
-    // Of equal ones the first: no rotation.
+    // The first one in a tie: no rotation.
     let leading = (1..3).fold(0, |best, k| if m[k][k] > m[best][best] { k } else { best });
     let [x, re, im] = vectors[leading];
     let sign = if x < 0.0 { -1.0 } else { 1.0 };
@@ -87,7 +87,7 @@ fn leading_vector<T: Scalar>(sums: RotationSums<T>) -> (f64, T) {
 }
 
 /// Sweeps after which a 3×3 matrix is diagonal to rounding: they converge quadratically.
-const SMALL_SWEEPS: usize = 5;
+const SWEEPS_OF_3X3: usize = 5;
 
 #[cfg(test)]
 mod tests {

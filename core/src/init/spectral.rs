@@ -20,7 +20,7 @@ use super::{eigen, frame, sketch};
 use crate::Error;
 use crate::backend::{Backend, COMBINATIONS_AT_ONCE, Request, Sums};
 use crate::linalg::kernels::{Congruence, column_products, congruence, dispatch};
-use crate::linalg::{self, Matrix, Recycled, Scalar, SymmetricBatch, Triangle};
+use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, SymmetricBatch, Triangle};
 
 /// Combinations at most.
 pub(super) const MOST: usize = COMBINATIONS_AT_ONCE;
@@ -130,7 +130,7 @@ fn rotated<T: Scalar>(matrices: &Combinations<T>, mut rotation: Matrix<T>) -> Ma
 }
 
 /// Sixteen matrices of equal weight.
-pub(super) type Combinations<T> = SymmetricBatch<Recycled, T>;
+pub(super) type Combinations<T> = SymmetricBatch<AlignedBuffer, T>;
 
 /// M S Mᴴ of each.
 pub(super) fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Combinations<T> {

@@ -3,26 +3,26 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::{Matrix, Recycled, Scalar, Triangle};
+use super::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
-/// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices side
-/// by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have two such
-/// planes, first the real parts, then the imaginary ones, whose diagonal is zero.
+/// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices
+/// side by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have
+/// two such planes, first the real parts, then the imaginary ones, whose diagonal is zero.
 ///
-/// `S` is where the numbers are kept: memory of their own, a slice, or anything that derefs to one.
+/// `S` stores the numbers: a buffer, a slice, or anything that derefs to one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SymmetricBatch<S = Recycled, T = f64> {
+pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     triangle: Triangle,
     lanes: usize,
     entries: S,
     scalar: PhantomData<T>,
 }
 
-/// How many numbers so many p×p matrices take.
+/// Number of reals of `lanes` p×p matrices.
 ///
 /// # Panics
-/// If they are more than can be counted.
+/// On overflow.
 fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
     let numbers = Triangle::new(p).len().checked_mul(lanes);
     let numbers = numbers.and_then(|plane| plane.checked_mul(planes));
@@ -31,15 +31,19 @@ fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
     })
 }
 
-impl<T: Scalar> SymmetricBatch<Recycled, T> {
-    /// So many p×p matrices, to be overwritten.
+impl<T: Scalar> SymmetricBatch<AlignedBuffer, T> {
+    /// Matrices of size p×p, to be overwritten.
     pub fn unwritten(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, Recycled::of_len(numbers(p, lanes, T::PLANES)))
+        Self::from_parts(
+            p,
+            lanes,
+            AlignedBuffer::of_len(numbers(p, lanes, T::PLANES)),
+        )
     }
 
-    /// So many p×p matrices of zeros.
+    /// Zero matrices of size p×p.
     pub fn zeros(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, Recycled::zeros(numbers(p, lanes, T::PLANES)))
+        Self::from_parts(p, lanes, AlignedBuffer::zeros(numbers(p, lanes, T::PLANES)))
     }
 }
 
@@ -47,7 +51,7 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     /// Matrices whose entries already lie in `entries` in this layout.
     ///
     /// # Panics
-    /// If `entries` has another length than so many p×p matrices have.
+    /// If the length of `entries` is not that of `lanes` p×p matrices.
     pub fn from_parts(p: usize, lanes: usize, entries: S) -> Self {
         assert_eq!(
             entries.len(),
@@ -129,7 +133,7 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     }
 }
 
-/// Entry (a, b) of the matrix in one of so many lanes, from packed planes.
+/// Entry (a, b) of the matrix in one lane of packed planes.
 #[inline(always)]
 fn packed_entry<T: Scalar>(
     triangle: Triangle,
@@ -154,31 +158,31 @@ pub fn unpacked<T: Scalar>(p: usize, entries: &[f64]) -> Matrix<T> {
 }
 
 impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
-    /// All entries, row after row, plane after plane, to be changed.
+    /// All entries, mutable.
     #[inline(always)]
     pub fn entries_mut(&mut self) -> &mut [f64] {
         &mut self.entries
     }
 
-    /// The (real parts of the) entries (a, b) = (b, a) of all matrices, to be changed.
+    /// The (real parts of the) entries (a, b) = (b, a) of all matrices, mutable.
     #[inline(always)]
     pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
         &mut self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
     }
 
-    /// The entries (a, a) of all matrices, to be changed.
+    /// The entries (a, a) of all matrices, mutable.
     #[inline(always)]
     pub fn diagonal_mut(&mut self, a: usize) -> &mut [f64] {
         self.row_mut(a, a)
     }
 
-    /// The rows in the order of [`Triangle::pairs`], plane after plane, to be changed.
+    /// The rows in the order of [`Triangle::pairs`], plane after plane, mutable.
     #[inline(always)]
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.entries.chunks_exact_mut(self.lanes.max(1))
     }
 
-    /// Writes a multiple of the identity to each lane from one on.
+    /// Writes a multiple of the identity to each lane from `lane` on.
     pub fn fill_from(&mut self, lane: usize, multiple: f64) {
         if lane == self.lanes {
             return;
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn unpack_reads_written_entries() {
         for (p, lanes) in [(1, 1), (3, 5), (6, 8)] {
             let matrices = examples(p, lanes);
             let batch = batch_of(p, &matrices);
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_filled_from_one_on() {
+    fn fill_from_writes_the_identity_to_later_lanes() {
         let mut batch = SymmetricBatch::<_, c64>::unwritten(3, 4);
         batch.entries_mut().fill(5.0);
         batch.fill_from(4, 1.0);
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_storage_see_the_same_numbers() {
+    fn rows_are_views_of_the_storage() {
         let (p, lanes) = (4, 3);
         let mut batch = batch_of(p, &examples(p, lanes));
         batch.row_mut(1, 2).fill(7.0);
@@ -260,20 +264,20 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the number of entries of 4 symmetric matrices of size 3")]
-    fn storage_of_another_length_is_refused() {
+    fn storage_of_wrong_length_panics() {
         SymmetricBatch::<_, f64>::from_parts(3, 4, vec![0.0; 23]);
     }
 
     #[test]
     #[should_panic(expected = "more entries than can be counted")]
-    fn more_entries_than_can_be_counted_are_refused() {
+    fn overflowing_batch_panics() {
         SymmetricBatch::<_, f64>::zeros(1 << 31, 1 << 31);
     }
 
     #[test]
     fn complex_matrices_have_a_second_plane() {
         let (p, lanes) = (3, 2);
-        let mut batch = SymmetricBatch::<Recycled, c64>::zeros(p, lanes);
+        let mut batch = SymmetricBatch::<AlignedBuffer, c64>::zeros(p, lanes);
         let plane = Triangle::new(p).len() * lanes;
         assert_eq!(batch.entries().len(), 2 * plane);
         batch.row_mut(2, 1)[1] = 5.0;

@@ -1,4 +1,4 @@
-//! Decompositions of single p×p matrices. With `by_faer.rs` the only file that names faer.
+//! Products and decompositions of single p×p matrices. Only this file and `by_faer.rs` name faer.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -9,8 +9,7 @@ mod by_faer;
 #[cfg(test)]
 mod tests;
 
-/// What faer computes with, and what it computes. It cannot be named outside the crate, and so closes
-/// [`Scalar`].
+/// Scalars of faer, and its functions for them. The trait is private and so seals [`Scalar`].
 pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn product(left: &Matrix<Self>, right: &Matrix<Self>) -> Matrix<Self>;
     fn add_symmetric_product(
@@ -28,7 +27,6 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn lower_inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn log_abs_det(m: &Matrix<Self>) -> f64;
-    fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>);
 }
 
 macro_rules! compile_for {
@@ -77,18 +75,11 @@ macro_rules! compile_for {
             fn log_abs_det(m: &Matrix<Self>) -> f64 {
                 by_faer::log_abs_det(m)
             }
-
-            fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>) {
-                by_faer::log_det_and_inverse(m)
-            }
         })*
     };
 }
 
 compile_for!(f64, c64);
-
-/// Up to this size plain elimination is faster than factors in blocks.
-const GAUSS_JORDAN: usize = 128;
 
 fn view<T: Scalar>(m: &Matrix<T>) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
@@ -117,12 +108,12 @@ pub fn add_symmetric_product<T: Scalar>(
     T::add_symmetric_product(out, factor, x, y);
 }
 
-/// `left · right` for a `right` given as rows of `columns` numbers, into rows likewise.
+/// out = left · right, where `right` and `out` are rows of `columns` numbers.
 pub fn product_into(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
     product_onto(left, right, columns, out, Accum::Replace);
 }
 
-/// The same, added to what is there.
+/// out += left · right, where `right` and `out` are rows of `columns` numbers.
 pub fn add_product(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
     product_onto(left, right, columns, out, Accum::Add);
 }
@@ -152,8 +143,8 @@ pub fn add_gram<T: Scalar>(
     T::add_gram(out, p, factor, x, stride, columns);
 }
 
-/// out += left · rightᵀ for a `left` of so many rows, and a `right` of as many as `out` has columns, both
-/// of `columns` columns; the rows of `right` begin `stride` numbers apart.
+/// out += left · rightᵀ, where `left` has `rows` rows, and `left` and `right` have `columns`
+/// columns; the rows of `right` begin `stride` numbers apart.
 pub fn add_product_transposed(
     out: &mut [f64],
     rows: usize,
@@ -195,16 +186,17 @@ pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)
     Some((values, vectors))
 }
 
-/// Entries whose absolute values differ by less than this fraction count as equal: otherwise rounding would decide which is the largest.
-const TIE: f64 = 1e-6;
+/// Entries whose absolute values differ by less than this fraction tie: otherwise rounding would
+/// decide which is the largest.
+const TIE_TOLERANCE: f64 = 1e-6;
 
-/// The sign (phase, if it is complex) of the entry of largest absolute value, the first of those that tie; None if it is 1, or
-/// all entries are zero.
+/// The sign (if complex, the phase) of the entry of largest absolute value, the first of those that
+/// tie; None if it is 1, or if all entries are zero.
 pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> Option<T> {
     let largest = entries.clone().map(Scalar::abs).fold(0.0, f64::max);
     let entry = entries
         .into_iter()
-        .find(|x| x.abs() >= (1.0 - TIE) * largest)?;
+        .find(|x| x.abs() >= (1.0 - TIE_TOLERANCE) * largest)?;
     let phase = entry / entry.abs();
     (phase != T::ONE && phase.abs().is_finite()).then_some(phase)
 }
@@ -217,8 +209,9 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// The eigenvectors of a square matrix as columns; for a real one that has a complex pair, the real and the
-/// imaginary part of one. None if the iteration does not converge, which for finite input does not happen.
+/// The eigenvectors of a square matrix as columns; for complex pairs of a real matrix, the real and
+/// the imaginary part of one. None if the iteration does not converge, which for finite input does
+/// not happen.
 pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     T::eigenvectors(&in_units_of_largest(m).0)
 }
@@ -231,8 +224,8 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// The matrix divided by a power of two near its largest entry, and that power. The iterations of the eigenvalue solvers have
-/// absolute thresholds: eigenvectors of covariances in tesla² (1e-24) would have six digits.
+/// The matrix divided by a power of two near its largest entry, and that power. Eigenvalue solvers
+/// have absolute thresholds: eigenvectors of covariances in tesla² (1e-24) would have six digits.
 fn in_units_of_largest<T: Scalar>(m: &Matrix<T>) -> (Matrix<T>, f64) {
     let largest = m.as_slice().iter().map(|x| x.abs()).fold(0.0, f64::max);
     // Subnormal and zero matrices stay as they are.
@@ -260,13 +253,10 @@ pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::inverse(m)
 }
 
-/// The same by elimination, which up to [`GAUSS_JORDAN`] is several times faster, and rounds otherwise.
+/// The inverse of a square matrix by Gauss–Jordan elimination, for rows of very different scales;
+/// its entries are not finite if there is none.
 pub fn inverse_by_elimination<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    if m.rows() <= GAUSS_JORDAN {
-        small::inverse(m)
-    } else {
-        T::inverse(m)
-    }
+    small::log_det_and_inverse(m).2
 }
 
 /// log |det m|, −∞ if `m` is singular.
@@ -277,7 +267,11 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
 /// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization; for complex
 /// matrices log |det m|.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    T::log_det_and_inverse(m)
+    let (log_det, negative, inverse) = small::log_det_and_inverse(m);
+    if negative || !log_det.is_finite() {
+        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
+    }
+    (log_det, inverse)
 }
 
 /// The exponential of an antihermitian matrix E = −Eᴴ, which is unitary; if real, that of an

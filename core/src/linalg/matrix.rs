@@ -24,7 +24,7 @@ pub struct Matrix<T = f64> {
     data: Vec<T>,
 }
 
-/// How many entries a matrix has.
+/// Number of entries of a matrix.
 fn entry_count(rows: usize, columns: usize) -> usize {
     rows.checked_mul(columns).unwrap_or_else(|| {
         panic!("a {rows} x {columns} matrix has more entries than can be counted")
@@ -40,12 +40,12 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Panics
-    /// If it would have more entries than can be counted.
+    /// If the number of entries overflows.
     pub fn zeros(rows: usize, columns: usize) -> Self {
         Self {
             rows,
             columns,
-            data: super::zeros(entry_count(rows, columns)),
+            data: vec![T::ZERO; entry_count(rows, columns)],
         }
     }
 
@@ -57,7 +57,7 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Panics
-    /// If it would have more entries than can be counted.
+    /// If the number of entries overflows.
     pub fn identity(p: usize) -> Self {
         Self::from_fn(p, p, |a, b| if a == b { T::ONE } else { T::ZERO })
     }
@@ -105,7 +105,7 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Panics
-    /// If it would have more entries than can be counted.
+    /// If the number of entries overflows.
     pub fn from_fn(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> T) -> Self {
         let mut data = Vec::with_capacity(entry_count(rows, columns));
         for a in 0..rows {
@@ -148,7 +148,7 @@ impl<T: Scalar> Matrix<T> {
         &self.data
     }
 
-    /// All entries, row after row, to be changed.
+    /// All entries, row after row, mutable.
     ///
     /// ```
     /// let mut m = codiag::Matrix::identity(2);
@@ -181,7 +181,7 @@ impl<T: Scalar> Matrix<T> {
         &self.data[a * self.columns..(a + 1) * self.columns]
     }
 
-    /// Row `a`, to be changed.
+    /// Row `a`, mutable.
     ///
     /// ```
     /// let mut m = codiag::Matrix::identity(2);
@@ -227,21 +227,21 @@ impl<T: Scalar> Matrix<T> {
         out
     }
 
-    /// Writes it to a matrix of its shape.
+    /// Writes the adjoint to a matrix of its shape.
     pub(crate) fn write_adjoint(&self, out: &mut Self) {
         self.to_adjoint(out, |place, x| *place = x);
     }
 
-    /// Adds it to a matrix of its shape.
+    /// Adds the adjoint to a matrix of its shape.
     pub(crate) fn add_adjoint(&self, out: &mut Self) {
         self.to_adjoint(out, |place, x| *place += x);
     }
 
-    /// Hands every entry of the adjoint to a function, with its place in `out`.
+    /// Passes every entry of the adjoint to a function, with its place in `out`.
     #[inline(always)]
     fn to_adjoint(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
         assert_eq!((out.rows, out.columns), (self.columns, self.rows));
-        if self.data.len() <= super::SHORT {
+        if self.data.len() <= super::MAX_UNDISPATCHED_LEN {
             self.to_adjoint_in_squares(out, put);
         } else {
             kernels::dispatch(
@@ -251,7 +251,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// In squares that stay in registers.
+    /// In square tiles that stay in registers.
     #[inline(always)]
     fn to_adjoint_in_squares(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
         const SIDE: usize = 4;
@@ -312,7 +312,7 @@ impl<T: Scalar> Matrix<T> {
         scaled
     }
 
-    /// The real part of the inner product Σ_ab self_ab · conj(other_ab); of real matrices, all of it.
+    /// The real part of the inner product Σ_ab self_ab · conj(other_ab).
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(1, 2, vec![1.0, 2.0]);
@@ -343,7 +343,7 @@ impl<T: Scalar> Matrix<T> {
     }
 
     /// The eigenvalues of a symmetric (if complex, Hermitian) matrix in ascending order; only its
-    /// lower triangle is read. None if there are none, as for entries that are not finite.
+    /// lower triangle is read. None if entries are not finite.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(2, 2, vec![0.0, 1.0, 1.0, 0.0]);
@@ -367,7 +367,7 @@ impl<T: Scalar> Matrix<T> {
     }
 }
 
-/// A list of rows.
+/// Serializes a list of rows.
 #[cfg(feature = "serde")]
 impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

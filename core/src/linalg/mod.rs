@@ -1,17 +1,17 @@
 //! Arithmetic: dense p×p matrices, and the SIMD kernels over blocks of many matrices.
 //!
-//! Nothing outside this module names faer or pulp, and nothing outside it is `unsafe` but what offers work to threads.
+//! Nothing outside this module names faer or pulp, or is `unsafe`.
 
+mod aligned;
 mod batch;
 mod dense;
-mod gauss_jordan;
 pub mod kernels;
 mod matrix;
-mod recycled;
 mod scalar;
 mod small;
 mod triangle;
 
+pub use aligned::{AlignedBuffer, F32Buffer};
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
     add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,
@@ -25,51 +25,33 @@ pub use dense::{
     product_adjoint as product_transposed,
 };
 pub use matrix::Matrix;
-pub use recycled::{Recycled, Scratch, Singles};
 pub use scalar::{Scalar, c64};
-pub use small::multiply_row_blocks;
 pub use triangle::Triangle;
 
-/// So many numbers and fewer are written as zeros, more come as such from the system.
-const FEW: usize = 128;
+/// Loops over at most this many numbers are not worth the call of a SIMD dispatch.
+const MAX_UNDISPATCHED_LEN: usize = 64;
 
-/// So many zeros.
-///
-/// The pieces of memory that an allocator keeps at hand for each thread are those of the sizes of small matrices, and common
-/// ones (glibc's up to 2.40) give none of them to whoever asks for zeros: that takes five times as long.
-pub fn zeros<T: Scalar>(count: usize) -> Vec<T> {
-    if count > FEW {
-        return vec![T::ZERO; count];
-    }
-    let mut numbers = Vec::with_capacity(count);
-    numbers.resize(count, T::ZERO);
-    numbers
-}
-
-/// So many numbers are gone through in less time than it takes to call what is compiled for the widest vectors.
-const SHORT: usize = 64;
-
-/// The real numbers that some are made of.
+/// The real numbers that scalars consist of: interleaved parts if they are complex.
 pub fn reals<T: Scalar>(numbers: &[T]) -> &[f64] {
     bytemuck::cast_slice(numbers)
 }
 
-/// Real numbers as those that are made of them, one after the other.
+/// Scalars from the real numbers that they consist of.
 pub fn scalars<T: Scalar>(numbers: &[f64]) -> &[T] {
     bytemuck::cast_slice(numbers)
 }
 
-/// Real numbers as the numbers that are made of them, to be changed.
+/// Real numbers as the scalars that consist of them, mutable.
 pub fn scalars_mut<T: Scalar>(numbers: &mut [f64]) -> &mut [T] {
     bytemuck::cast_slice_mut(numbers)
 }
 
-/// The same as [`reals`], to be changed.
+/// The real numbers that scalars consist of, mutable.
 pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }
 
-/// The largest power of two that is not above a positive number; 1 for other numbers and beyond the normal range.
+/// The largest power of two that is at most x; 1 unless x is positive and normal.
 pub fn power_of_two_below(x: f64) -> f64 {
     const EXPONENT: u64 = 0x7FF0_0000_0000_0000;
     if x > 0.0 && x.is_normal() {
@@ -97,20 +79,19 @@ pub fn largest(x: &[f64]) -> f64 {
     all.fold(0.0, |largest, x| largest.max(x.abs()))
 }
 
-/// The indices of numbers in descending order; those of equal ones stay in theirs.
+/// The indices of numbers in descending order (stable).
 pub fn descending(numbers: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|x, y| numbers[*y].total_cmp(&numbers[*x]));
     order
 }
 
-/// The real part of Σ x_k conj(y_k), of real numbers all of it, in eight independent sums so that it
-/// vectorizes.
+/// Re Σ x_k conj(y_k), in eight independent sums so that it vectorizes.
 pub fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
     let mut sums = [0.0; 8];
     let (xs, x_rest) = reals(x).as_chunks::<8>();
     let (ys, y_rest) = reals(y).as_chunks::<8>();
-    if xs.len() <= SHORT / 8 {
+    if xs.len() <= MAX_UNDISPATCHED_LEN / 8 {
         add_products(&mut sums, xs, ys);
     } else {
         kernels::dispatch(
@@ -151,7 +132,7 @@ pub fn sum(x: &[f64]) -> f64 {
 /// y ← y + factor · x.
 pub fn add_multiple<T: Scalar>(y: &mut [T], factor: f64, x: &[T]) {
     let (y, x) = (reals_mut(y), reals(x));
-    if y.len() <= SHORT {
+    if y.len() <= MAX_UNDISPATCHED_LEN {
         add_multiples(y, factor, x);
     } else {
         kernels::dispatch(

@@ -57,7 +57,7 @@ pub trait Scalar:
     + DivAssign
     + Sum
 {
-    /// How many real numbers one is made of: 1, or 2 for complex ones.
+    /// Number of real numbers of a scalar: 1, or 2 if it is complex.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -81,7 +81,7 @@ pub trait Scalar:
     /// ```
     const ONE: Self;
 
-    /// A real number as one of these.
+    /// Converts a real number.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -107,7 +107,7 @@ pub trait Scalar:
     /// ```
     fn imaginary(self) -> f64;
 
-    /// The number of these two parts; a real one takes the first alone.
+    /// The number with these parts; the imaginary part is ignored for real numbers.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -117,7 +117,7 @@ pub trait Scalar:
     /// ```
     fn from_parts(real: f64, imaginary: f64) -> Self;
 
-    /// The complex conjugate; a real number is its own.
+    /// The complex conjugate.
     ///
     /// ```
     /// use codiag::Scalar;

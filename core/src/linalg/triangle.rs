@@ -1,4 +1,4 @@
-//! Where the entries of a symmetric matrix lie when only its lower triangle is stored.
+//! Indices of the packed lower triangle of a symmetric matrix.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ impl Triangle {
     /// The triangle of a p×p matrix.
     ///
     /// # Panics
-    /// If it has more entries than can be counted.
+    /// If the number of entries overflows.
     #[inline(always)]
     pub const fn new(p: usize) -> Self {
         assert!(
@@ -61,7 +61,7 @@ impl Triangle {
 
     /// The numbers of the entries (a, 0) to (a, a).
     #[inline(always)]
-    #[allow(clippy::unused_self)] // where a row begins does not depend on the size, but is asked of a triangle
+    #[allow(clippy::unused_self)] // rows begin at the same places in triangles of any size
     pub const fn row(self, a: usize) -> Range<usize> {
         row_start(a)..row_start(a + 1)
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_can_be_made() {
+    fn triangle_functions_are_const() {
         const LEN: usize = Triangle::new(4).len();
         const LAST: usize = Triangle::new(4).diagonal(3);
         assert_eq!((LEN, LAST), (10, 9));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "more entries than can be counted")]
-    fn a_triangle_beyond_counting_is_refused() {
+    fn overflowing_triangle_panics() {
         Triangle::new(1 << 32);
     }
 }

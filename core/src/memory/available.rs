@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_proc_are_read() {
+    fn proc_lines_are_parsed() {
         let text = "MemTotal:  24684100 kB\nMemAvailable:   1000 kB\nSwapFree: 0 kB\n";
         assert_eq!(kilobytes(text, "MemAvailable:"), Some(1_024_000));
         assert_eq!(kilobytes(text, "MemLost:"), None);

@@ -19,7 +19,6 @@ use crate::backend::{Backend, InMemory};
 use crate::data::{MatrixSet, needs};
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
-use crate::objective::Objective;
 use crate::objective::diagonal::DiagonalCriterion;
 use crate::objective::least_squares::LeastSquares;
 use crate::report::{Diagonalization, Observer, Record, Status};

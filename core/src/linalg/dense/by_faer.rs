@@ -1,5 +1,5 @@
-//! The decompositions, generic over the numbers. They are called through [`Field`](super::Field) alone, so that
-//! they are compiled here, once, and not in every crate that uses them.
+//! Products and decompositions, generic over the scalar. They are called through
+//! [`Field`](super::Field), so that they are compiled once, in this crate.
 
 use faer::linalg::matmul::{matmul, triangular};
 use faer::linalg::solvers::{DenseSolveCore, ShapeCore};
@@ -7,8 +7,8 @@ use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
-use super::{GAUSS_JORDAN, from_faer, view};
-use crate::linalg::{Matrix, Scalar, add_multiple, gauss_jordan, small};
+use super::{from_faer, view};
+use crate::linalg::{Matrix, Scalar, add_multiple, small};
 
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     assert!(
@@ -19,9 +19,9 @@ pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
         right.rows(),
         right.columns()
     );
-    let mut out = Matrix::zeros(left.rows(), right.columns());
-    let (rows, columns) = (out.rows(), out.columns());
-    if rows.max(columns) <= small::WIDEST {
+    let (rows, columns) = (left.rows(), right.columns());
+    let mut out = Matrix::zeros(rows, columns);
+    if rows.max(columns) <= small::MAX_SIZE {
         small::add_product(&mut out, left, right);
         return out;
     }
@@ -43,7 +43,7 @@ pub fn add_symmetric_product<T: Scalar>(
     y: &Matrix<T>,
 ) {
     let p = out.rows();
-    if p <= small::WIDEST {
+    if p <= small::MAX_SIZE {
         let (y, mut sum) = (y.adjoint(), Matrix::zeros(p, p));
         small::add_product(&mut sum, x, &y);
         small::add_product(&mut sum, &y, x);
@@ -81,7 +81,7 @@ pub fn add_gram<T: Scalar>(
 }
 
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    if T::PLANES == 1 && m.rows() <= small::WIDEST {
+    if T::PLANES == 1 && m.rows() <= small::MAX_SIZE {
         return small::symmetric_eigen(m);
     }
     let eigen = view(m).self_adjoint_eigen(Side::Lower).ok()?;
@@ -111,23 +111,23 @@ pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
 }
 
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    if T::PLANES == 1 && m.rows() <= small::FACTORS {
+    if T::PLANES == 1 && m.rows() <= small::MAX_FACTOR_SIZE {
         return small::cholesky(m);
     }
     Some(from_faer(view(m).llt(Side::Lower).ok()?.L()))
 }
 
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
-    if T::PLANES == 1 && m.rows() <= small::FACTORS {
-        return small::inverse(m);
+    if T::PLANES == 1 && m.rows() <= small::MAX_FACTOR_SIZE {
+        return small::log_det_and_inverse(m).2;
     }
     from_faer(view(m).partial_piv_lu().inverse().as_ref())
 }
 
 pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     let p = m.rows();
-    if T::PLANES == 1 && p <= small::FACTORS {
-        return small::inverse(m);
+    if T::PLANES == 1 && p <= small::MAX_FACTOR_SIZE {
+        return small::log_det_and_inverse(m).2;
     }
     let mut out = Matrix::zeros(p, p);
     let place = MatMut::from_row_major_slice_mut(out.as_mut_slice(), p, p);
@@ -136,42 +136,10 @@ pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
 }
 
 pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
-    if T::PLANES == 1 && m.rows() <= small::FACTORS {
-        return gauss_jordan::inverse(m).0;
+    if T::PLANES == 1 && m.rows() <= small::MAX_FACTOR_SIZE {
+        return small::log_det_and_inverse(m).0;
     }
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
-}
-
-pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
-    if m.rows() <= GAUSS_JORDAN {
-        return gauss_jordan::log_det_and_inverse(m);
-    }
-    let lu = view(m).partial_piv_lu();
-    let upper = lu.U();
-    let (order, _) = lu.P().arrays();
-    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
-    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
-    let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
-    if negative || !log_det.is_finite() {
-        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
-    }
-    (log_det, from_faer(lu.inverse().as_ref()))
-}
-
-/// How many transpositions make up a permutation.
-fn transpositions(order: &[usize]) -> usize {
-    let mut seen = vec![false; order.len()];
-    let mut count = 0;
-    for start in 0..order.len() {
-        let mut at = order[start];
-        while !seen[start] && at != start {
-            seen[at] = true;
-            at = order[at];
-            count += 1;
-        }
-        seen[start] = true;
-    }
-    count
 }

@@ -1,4 +1,4 @@
-//! Decompositions against what they decompose.
+//! Decompositions against the matrices that they decompose.
 
 use super::*;
 use crate::linalg::small;
@@ -32,9 +32,9 @@ fn a_negative_determinant_has_no_logarithm() {
 }
 
 #[test]
-fn both_ways_to_an_inverse_agree() {
-    for p in [1, 7, 40, GAUSS_JORDAN, GAUSS_JORDAN + 1] {
-        // Rows in an order that needs pivots.
+fn inverse_and_log_det_agree_with_products() {
+    for p in [1, 7, small::MAX_SIZE, 40] {
+        // An order of rows that needs pivoting.
         let shift = Matrix::from_fn(p, p, |a, b| f64::from(u8::from(b == (a + 1) % p)));
         let m = product(&shift, &product_adjoint(&example(p), &example(p)));
         let m = product(&shift.transpose(), &product(&m, &shift));
@@ -74,7 +74,7 @@ fn grams_of_strided_rows_agree_with_products() {
 }
 
 #[test]
-fn eigenvectors_are_the_same_in_any_unit() {
+fn eigenvectors_do_not_depend_on_units() {
     let p = 40;
     let half = Matrix::from_fn(p, p, |a, b| ((a * 7 + b * 13 + a * b) % 29) as f64 - 14.0);
     let m = product_adjoint(&half, &half);
@@ -138,11 +138,11 @@ fn distance(x: &Matrix<c64>, y: &Matrix<c64>) -> f64 {
     pairs.fold(0.0, |m, (x, y)| m.max((x - y).norm()))
 }
 
-/// Sizes on both sides of the one from which a library multiplies.
-const SIZES: [usize; 5] = [1, 2, 5, small::WIDEST, small::WIDEST + 5];
+/// Sizes on both sides of the largest size of plain loops.
+const SIZES: [usize; 5] = [1, 2, 5, small::MAX_SIZE, small::MAX_SIZE + 5];
 
 #[test]
-fn complex_products_are_those_of_plain_loops() {
+fn complex_products_agree_with_plain_loops() {
     for p in SIZES {
         let (x, y) = (complex_example(p), hermitian_example(p).adjoint());
         let y = Matrix::from_fn(p, p, |a, b| y[(a, b)] * x[(b, a)]);
@@ -268,9 +268,8 @@ fn eigenvectors_are_real_or_span_the_plane_of_a_complex_pair() {
     assert_eq!(blocks.count(), 1);
 }
 
-/// Plain loops and the library, on either side of the size at which one gives way to the other.
 #[test]
-fn small_matrices_are_decomposed_as_large_ones_are() {
+fn plain_loops_and_library_decompose_alike() {
     fn check_factors<T: Scalar>(m: &Matrix<T>) {
         let p = m.rows();
         let apart = |x: &Matrix<T>, y: &Matrix<T>| {
@@ -286,7 +285,7 @@ fn small_matrices_are_decomposed_as_large_ones_are() {
         let error = log_abs_det(m) - diagonal.sum::<f64>();
         assert!(error.abs() < 1e-11, "{p}");
     }
-    for p in (1..=small::FACTORS).chain([small::FACTORS + 1, 20]) {
+    for p in (1..=small::MAX_FACTOR_SIZE).chain([small::MAX_FACTOR_SIZE + 1, 20]) {
         let m = hermitian_example(p);
         check_factors(&m);
         check_factors(&Matrix::<f64>::from_fn(p, p, |a, b| m[(a, b)].re));
@@ -311,8 +310,8 @@ fn small_matrices_are_decomposed_as_large_ones_are() {
 }
 
 #[test]
-fn small_matrices_without_factors_are_refused() {
-    for p in [2, small::FACTORS + 1] {
+fn singular_and_indefinite_matrices_have_no_factors() {
+    for p in [2, small::MAX_FACTOR_SIZE + 1] {
         let mut m = Matrix::<f64>::identity(p);
         m[(p - 1, p - 1)] = -1.0;
         assert!(cholesky(&m).is_none(), "{p}");
@@ -326,8 +325,8 @@ fn small_matrices_without_factors_are_refused() {
 }
 
 #[test]
-fn eigenvectors_by_rotations_are_those_of_a_library() {
-    for p in 1..=small::WIDEST {
+fn small_eigenvectors_agree_with_the_library() {
+    for p in 1..=small::MAX_SIZE {
         for unit in [1.0, 1e-200, 1e200] {
             let m = product_adjoint(&example(p), &example(p));
             // Of both signs.

@@ -4,15 +4,14 @@
 use pulp::{Simd, WithSimd};
 
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Recycled, Triangle};
+use crate::linalg::{AlignedBuffer, Triangle};
 
 /// Factorizes every matrix of a block, keeping only the pivots.
 ///
 /// `pivots` (p × lanes) receives the squares of the factors' diagonals, whose product is the
-/// determinant. A pivot that is not a positive share of its diagonal entry — above `floor` — means
-/// that the matrix is not numerically positive definite; `smallest` (one number per matrix) receives
-/// the smallest such share, and the factorization goes on with the floor in its place, so that no
-/// NaN arises.
+/// determinant. A pivot below `floor` times its diagonal entry means that the matrix is not
+/// numerically positive definite: `smallest` (one number per matrix) receives the smallest such
+/// ratio, and the factorization continues with the floor, so that no NaN arises.
 pub fn cholesky_pivots(
     p: usize,
     block: &[f64],
@@ -66,7 +65,7 @@ impl WithSimd for Factorize<'_> {
         let smallest = vectors_mut::<S>(smallest);
         let floor = simd.splat_f64s(floor);
         let tiny = simd.splat_f64s(f64::MIN_POSITIVE);
-        let mut factor = Recycled::of_len(planes * triangle.len() * S::F64_LANES);
+        let mut factor = AlignedBuffer::of_len(planes * triangle.len() * S::F64_LANES);
         let factor = vectors_mut::<S>(&mut factor);
         for at in 0..stride {
             let mut share = simd.splat_f64s(f64::INFINITY);
@@ -92,7 +91,8 @@ impl WithSimd for Factorize<'_> {
                     complex_column(simd, triangle, input, b, inverse, factor);
                     continue;
                 }
-                // Column b of the factor, from the columns before it. Eight rows at a time do not wait for each other.
+                // Column b of the factor, from the columns before it, eight independent rows at a
+                // time.
                 let input = |a: usize| block[triangle.index(a, b) * stride + at];
                 let mut a = b + 1;
                 while a + 4 < p {
@@ -108,8 +108,8 @@ impl WithSimd for Factorize<'_> {
     }
 }
 
-/// Column b of the factor of real matrices in up to R rows from a > b on, from the columns before it and the inverse of its
-/// diagonal. `input` gives the entries of the column.
+/// Column b of the factor of real matrices in up to R rows from a > b on, from the columns before
+/// it and the inverse of its diagonal. `input` gives the entries of the column.
 #[inline(always)]
 fn column_rows<S: Simd, const R: usize>(
     simd: S,
@@ -120,7 +120,7 @@ fn column_rows<S: Simd, const R: usize>(
     factor: &mut [S::f64s],
 ) {
     assert!(b < a && a < triangle.size() && factor.len() == triangle.len());
-    // Beyond the last row it is read again.
+    // Rows beyond the last one repeat it.
     let rows = (triangle.size() - a).min(R);
     let (mut sums, mut starts) = ([simd.splat_f64s(0.0); R], [0; R]);
     for r in 0..R {
@@ -129,8 +129,8 @@ fn column_rows<S: Simd, const R: usize>(
     }
     let own = triangle.index(b, 0);
     for k in 0..b {
-        // SAFETY: k < b < a and a + rows ≤ p, so that these are entries (b, k) and (a + r, k) of the triangle, which
-        // `factor` holds all of.
+        // SAFETY: k < b < a and a + rows ≤ p, so that these are entries (b, k) and (a + r, k) of
+        // the triangle, which `factor` holds all of.
         unsafe {
             let l = *factor.get_unchecked(own + k);
             for r in 0..R {
@@ -144,8 +144,8 @@ fn column_rows<S: Simd, const R: usize>(
     }
 }
 
-/// Column b of the factor of complex matrices below its diagonal, whose inverse is given, from the columns
-/// before it. `input` gives the packed entries, both planes.
+/// Column b of the factor of complex matrices below its diagonal, whose inverse is given, from the
+/// columns before it. `input` gives the packed entries, both planes.
 #[inline(always)]
 fn complex_column<S: Simd>(
     simd: S,

@@ -7,11 +7,11 @@ use crate::linalg::{Matrix, Scalar, Triangle, reals};
 
 /// The rows of an r×p matrix M as the coefficients of real combinations.
 ///
-/// Column c of M D combines the entries (k, c) of D over k. If they are complex, its real and imaginary
-/// parts are 2r combinations of 2p real rows, of which the imaginary ones come with the sign − for
-/// k < c, where the entry stored is (c, k), the conjugate. The k are therefore taken in the order
-/// c … p−1, 0 … c−1, and every row of coefficients is written out twice, first for the one sign and then
-/// for the other: those of column c are then the 2p from number 2c on.
+/// Column c of M D combines the entries (k, c) of D over k. If they are complex, its real and
+/// imaginary parts are 2r combinations of 2p real rows, of which the imaginary ones come with the
+/// sign − for k < c, where the entry stored is (c, k), the conjugate. The k are therefore taken in
+/// the order c … p−1, 0 … c−1, and every row of coefficients is written out twice, first for the
+/// one sign and then for the other: those of column c are then the 2p from number 2c on.
 pub(super) struct Left<'a, R: Real = f64> {
     numbers: Cow<'a, [R]>,
     planes: usize,
@@ -65,18 +65,18 @@ impl<'a, R: Real> Left<'a, R> {
         self.columns
     }
 
-    /// How many vectors M D takes for W vectors of matrices.
+    /// Number of vectors of M D for W vectors of matrices.
     #[inline(always)]
     pub fn half_len(&self, width: usize) -> usize {
         self.planes * self.rows * self.columns * width
     }
 
-    /// How many numbers of scratch M D takes for slices two of the widest vectors wide.
+    /// Scratch for M D of a slice two of the widest vectors wide, in numbers.
     pub fn scratch_len(&self) -> usize {
         self.half_len(2 * R::LANES)
     }
 
-    /// The coefficients for column c, row after row, and how far apart the rows begin.
+    /// The coefficients for column c, row after row, and the stride of the rows.
     #[inline(always)]
     pub fn for_column(&self, c: usize) -> (&[R], usize) {
         if self.planes == 1 {
@@ -86,7 +86,8 @@ impl<'a, R: Real> Left<'a, R> {
         }
     }
 
-    /// Where in a block the rows that make column c begin, if a row has `stride` vectors, from vector `at` on.
+    /// Offsets of the rows that make column c in a block whose rows have `stride` vectors, from
+    /// vector `at` on.
     #[inline(always)]
     pub fn fill_offsets<'o>(
         &self,
@@ -108,9 +109,9 @@ impl<'a, R: Real> Left<'a, R> {
     }
 }
 
-/// The rows of an r×p matrix M as the coefficients of (half) Mᴴ, row a of `half` being given as its p
-/// real parts and then its p imaginary ones: r rows of p for real M, else r rows of 2p for the real
-/// parts of the result, and then r for the imaginary ones.
+/// The rows of an r×p matrix M as the coefficients of (half) Mᴴ, row a of `half` being given as its
+/// p real parts and then its p imaginary ones: r rows of p for real M, else r rows of 2p for the
+/// real parts of the result, and then r for the imaginary ones.
 pub(super) fn right<T: Scalar, R: Real>(m: &Matrix<T>) -> Cow<'_, [R]> {
     if T::PLANES == 1 {
         return rounded(Cow::Borrowed(reals(m.as_slice())));
@@ -139,7 +140,7 @@ fn rounded<R: Real>(numbers: Cow<'_, [f64]>) -> Cow<'_, [R]> {
     }
 }
 
-/// Where the vectors of a combination start; on the stack unless there are many.
+/// Offsets of the vectors of a combination; on the stack unless there are many.
 pub(super) struct Offsets {
     len: usize,
     short: [usize; 128],

@@ -40,7 +40,8 @@ impl WithSimd for Combine<'_> {
     }
 }
 
-/// Many combinations at once, in groups g of eight: out[row, g, l] += Σ_i block[row, i] coefficients[g, i, l].
+/// Many combinations at once, in groups g of eight:
+/// out[row, g, l] += Σ_i block[row, i] coefficients[g, i, l].
 pub fn combine_many(block: &[f64], lanes: usize, coefficients: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
     assert_eq!(coefficients.len() % (lanes * LANES), 0);
@@ -75,8 +76,8 @@ impl WithSimd for CombineMany<'_> {
     }
 }
 
-/// The products of columns, out[j, k] = Σ_row left[row, j] right[row, k], for rows of so many numbers, a multiple of
-/// [`LANES`].
+/// The products of columns, out[j, k] = Σ_row left[row, j] right[row, k], for rows of `columns`
+/// numbers, a multiple of [`LANES`].
 pub fn column_products(left: &[f64], right: &[f64], columns: usize) -> Vec<f64> {
     assert_eq!(columns % LANES, 0);
     assert_eq!(left.len(), right.len());
@@ -209,7 +210,7 @@ fn correlate_slice<S: Simd, const W: usize>(
 }
 
 /// out[row, g, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block, all groups g of LANES
-/// columns of u, and the first i, as many as `depth`; if that `begins` the sums, whatever was in them.
+/// columns of u, and the first `depth` matrices i; `out` is overwritten if `begins`.
 #[inline(always)]
 pub(super) fn add_products<R: Real, S: Simd>(
     simd: S,
@@ -230,7 +231,7 @@ pub(super) fn add_products<R: Real, S: Simd>(
     while row < rows {
         let tile = match rows - row {
             left @ 1..=6 => left,
-            // Where a group is one vector, more rows make up for the second.
+            // Where a group is one vector, more rows provide the accumulators.
             12.. if halves == 1 => 12,
             7 | 8 => 4,
             9 => 5,
@@ -239,9 +240,9 @@ pub(super) fn add_products<R: Real, S: Simd>(
         for g in 0..groups {
             macro_rules! outer {
                 ($r:literal) => {
-                    // SAFETY: row + $r ≤ rows, so these rows exist in `block`, and in `out`, where each has
-                    // `groups` groups; group g of `u` has `lanes` times `halves` vectors, and depth ≤ lanes.
-                    // The lengths of all three are asserted above.
+                    // SAFETY: row + $r ≤ rows, so these rows exist in `block`, and in `out`, where
+                    // each has `groups` groups; group g of `u` has `lanes` times `halves` vectors,
+                    // and depth ≤ lanes. The lengths of all three are asserted above.
                     unsafe {
                         outer::<R, S, $r>(
                             simd,
@@ -273,8 +274,8 @@ pub(super) fn add_products<R: Real, S: Simd>(
 /// out[r, l] (+)= Σ_i rows[r, i] u[i, l], a tile of ROWS groups kept in registers.
 ///
 /// # Safety
-/// `rows` must have ROWS rows of `lanes` numbers, at least `depth`, `u` as many groups, `out` ROWS groups, `stride` vectors from
-/// each to the next.
+/// `rows` must have ROWS rows of `lanes` ≥ `depth` numbers, `u` `depth` groups, and `out` ROWS
+/// groups that are `stride` vectors apart.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
@@ -288,7 +289,7 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     begins: bool,
 ) {
     let halves = vectors_per_group::<R, S>();
-    // Two vectors at a time, or the one that a group is on the widest machines.
+    // Two vectors at a time, or one where a group is a single vector.
     let mut half = 0;
     while half < halves {
         let second = (half + 1).min(halves - 1);
@@ -306,7 +307,8 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
             }
         }
         for r in 0..ROWS {
-            // SAFETY: r < ROWS, and both places are below `halves`: within the promised groups of `out`.
+            // SAFETY: r < ROWS, and both places are below `halves`: within the promised groups of
+            // `out`.
             unsafe {
                 let out = out.add(r * stride);
                 for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {

@@ -1,12 +1,12 @@
-//! What the line search needs of a direction, straight from the matrices Cⁱ: diagonals only, 4p³
-//! flops per matrix instead of the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
+//! The diagonals that the line search needs, from the matrices Cⁱ: 4p³ flops per matrix instead of
+//! the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
 
 use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, right};
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Scratch};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar};
 
 /// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
 /// and of E D Eᴴ = F C Fᴴ.
@@ -23,25 +23,24 @@ pub fn line_diagonals<T: Scalar>(
     assert_eq!(planes(input, p, lanes), T::PLANES);
     assert_eq!(out.len(), 3 * p * lanes);
     let (b_left, f_left) = (Left::new(b), Left::new(f));
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(b_left.scratch_len());
+    let mut scratch = AlignedBuffer::zeros(b_left.scratch_len());
     run(Diagonals {
         b: (b_left, &right(b)),
         f: (f_left, &right(f)),
         input,
         lanes,
         out,
-        scratch,
+        scratch: &mut scratch,
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a line.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Diagonals<'_>) {
     arch().dispatch(task);
 }
 
 struct Diagonals<'a> {
-    /// Each as it stands on the left and on the right of C.
+    /// Coefficients of B and F as left and as right factor of C.
     b: (Left<'a>, &'a [f64]),
     f: (Left<'a>, &'a [f64]),
     input: &'a [f64],

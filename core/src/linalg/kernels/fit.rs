@@ -1,5 +1,5 @@
-//! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᴴ over a block, straight from the matrices Cⁱ: 2p³ flops
-//! per matrix, 8p³ if they are complex.
+//! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᴴ over a block, straight from the matrices Cⁱ: 2p³
+//! flops per matrix, 8p³ if they are complex.
 
 use pulp::{Simd, WithSimd};
 
@@ -11,10 +11,10 @@ use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::moments::MomentSums;
 use super::transform::half_product;
 use super::{LANES, Real, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
 
-/// K⁻¹, as it is applied: `outer` alone, or `outer` times `inner` where K is ill-conditioned. A product with two
-/// factors has much smaller rounding errors than one with their product.
+/// K⁻¹, as it is applied: `outer` alone, or `outer` times `inner` where K is ill-conditioned. A
+/// product with two factors has much smaller rounding errors than one with their product.
 #[derive(Clone, Copy)]
 pub struct InverseFactors<'a> {
     /// The factor applied last; K⁻¹ itself if it is the only one.
@@ -24,13 +24,13 @@ pub struct InverseFactors<'a> {
 }
 
 impl InverseFactors<'_> {
-    /// Whether they are of that size.
+    /// Whether the factors are p×p.
     pub(super) fn fit(&self, p: usize) -> bool {
         let square = |m: &Matrix| (m.rows(), m.columns()) == (p, p);
         square(self.outer) && self.inner.is_none_or(square)
     }
 
-    /// What `outer` is to be applied to, for W vectors of matrices: `numbers`, or their product with `inner`.
+    /// The operand of `outer` for W vectors of matrices: `numbers`, or their product with `inner`.
     #[inline(always)]
     pub(super) fn apply_inner<'n, S: Simd, const W: usize>(
         &self,
@@ -48,7 +48,7 @@ impl InverseFactors<'_> {
     }
 }
 
-/// What a fit at one A asks of a block.
+/// The fit of a block for one A.
 pub struct FitTask<'a, T = f64> {
     /// Aᴴ: one component per row.
     pub components: &'a Matrix<T>,
@@ -62,9 +62,9 @@ pub struct FitTask<'a, T = f64> {
     pub fitted: &'a mut [f64],
 }
 
-/// Adds one block's share: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ, and their Γ is the lower
-/// triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit.
-#[allow(clippy::needless_pass_by_value)] // its place for the diagonals is written once
+/// Adds one block's contribution: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ, and their
+/// Γ is the lower triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit.
+#[allow(clippy::needless_pass_by_value)] // the diagonals are written once
 pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>) -> f64 {
     let FitTask {
         components,
@@ -82,8 +82,8 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     let left = Left::new(components);
     let sums_len = LANES * T::PLANES * p * p;
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(left.scratch_len() + sums_len + 4 * LANES * p + p * lanes);
+    let mut scratch =
+        AlignedBuffer::zeros(left.scratch_len() + sums_len + 4 * LANES * p + p * lanes);
     let (half, rest) = scratch.split_at_mut(left.scratch_len());
     let (products, rest) = rest.split_at_mut(sums_len);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
@@ -105,25 +105,26 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     })
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a fit.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Accumulate<'_>) -> f64 {
     arch().dispatch(task)
 }
 
 struct Accumulate<'a> {
-    /// Aᴴ, as it stands on the left and on the right of C.
+    /// Coefficients of Aᴴ as left and as right factor of C.
     left: Left<'a>,
     right: &'a [f64],
     inverse: InverseFactors<'a>,
     block: &'a [f64],
     weights: &'a [f64],
     fitted: &'a mut [f64],
-    /// The parts of its entries one after the other.
+    /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut Matrix,
     /// (a_aᴴ Cⁱ)_c of two vectors of matrices.
     half: &'a mut [f64],
-    /// The gradient's partial sums, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
+    /// Partial sums of the gradient, [`LANES`] per number; a row is its real parts, then the
+    /// imaginary ones.
     products: &'a mut [f64],
     /// cⁱ of two vectors of matrices.
     diagonals: &'a mut [f64],
@@ -165,8 +166,8 @@ impl WithSimd for Accumulate<'_> {
     }
 }
 
-/// Adds numbers given as [`LANES`] partial sums each, whose rows are the p real parts and then the imaginary ones, to
-/// the parts of the entries of a matrix.
+/// Adds numbers given as [`LANES`] partial sums each, in rows of p real parts and then the
+/// imaginary ones, to the interleaved parts of a matrix.
 pub(super) fn add_rows(p: usize, planes: usize, sums: &[f64], matrix: &mut [f64]) {
     let (sums, _) = sums.as_chunks::<LANES>();
     for (k, lanes) in sums[..planes * p * p].iter().enumerate() {
@@ -175,7 +176,8 @@ pub(super) fn add_rows(p: usize, planes: usize, sums: &[f64], matrix: &mut [f64]
     }
 }
 
-/// Adds value·scaled of the W vectors of matrices from `at` on to partial sums, H vectors of which make [`LANES`] numbers.
+/// Adds value·scaled of the W vectors of matrices from `at` on to partial sums, whose [`LANES`]
+/// numbers are H vectors.
 #[inline(always)]
 pub(super) fn add_to_partial_sums<S: Simd, const W: usize, const H: usize>(
     simd: S,
@@ -195,7 +197,8 @@ pub(super) fn add_to_partial_sums<S: Simd, const W: usize, const H: usize>(
 }
 
 impl Accumulate<'_> {
-    /// The W vectors of matrices from `at` on, of which H hold [`LANES`]; adds their energies.
+    /// Fits the W vectors of matrices from `at` on, and adds their energies; H vectors hold
+    /// [`LANES`] numbers.
     #[inline(always)]
     fn slice<S: Simd, const W: usize, const H: usize>(
         &mut self,
@@ -240,8 +243,8 @@ impl Accumulate<'_> {
     }
 }
 
-/// Adds one block's share of the p matrices Σ_i w_i λⁱ_a Cⁱ, laid out as the row blocks of a Hessian, from the
-/// λⁱ that [`accumulate_fit`] wrote.
+/// Adds one block's contribution to the p matrices Σ_i w_i λⁱ_a Cⁱ, laid out as the row blocks of a
+/// Hessian, from the λⁱ that [`accumulate_fit`] wrote.
 pub fn accumulate_weighted(
     p: usize,
     block: &[f64],
@@ -253,10 +256,8 @@ pub fn accumulate_weighted(
     let planes = planes(block, p, lanes);
     assert_eq!(fitted.len(), p * lanes);
     let sum_len = block.len() / lanes * LANES;
-    let mut scratch = Scratch::new();
-    let (coefficients, sum) = scratch
-        .room(LANES * lanes + sum_len)
-        .split_at_mut(LANES * lanes);
+    let mut scratch = AlignedBuffer::zeros(LANES * lanes + sum_len);
+    let (coefficients, sum) = scratch.split_at_mut(LANES * lanes);
     let groups = rows.chunks_exact_mut(Triangle::new(planes * p).len() * LANES);
     for (own, group) in fitted.chunks(LANES * lanes).zip(groups) {
         coefficients.fill(0.0);
@@ -277,7 +278,7 @@ pub fn accumulate_weighted(
     }
 }
 
-/// Adds the two planes of a sum of complex matrices, as the row blocks of a Hessian have them.
+/// Adds the two planes of a sum of complex matrices in the layout of a Hessian's row blocks.
 struct AddPlanes<'a> {
     p: usize,
     sum: &'a [f64],
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_plain_loops() {
+    fn sums_agree_with_plain_loops() {
         for (p, lanes) in [(1, 8), (2, 8), (3, 16), (5, 24), (9, 40), (16, 8)] {
             let triangle = Triangle::new(p);
             let block: Vec<f64> = (0..triangle.len() * lanes).map(number).collect();

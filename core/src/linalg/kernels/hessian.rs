@@ -1,17 +1,18 @@
-//! The row blocks of the exact Hessian; their product with a matrix is in [`hessian_times`](super::hessian_times).
+//! The row blocks of the exact Hessian; their product with a matrix is in
+//! [`hessian_times`](super::hessian_times).
 //!
-//! M^a = Σ_i [ u_ia D_bc + v_ia D_ab D_ac ], with the weights u = w 2φ'(D_aa) and v = w 4φ''(D_aa) < 0
-//! of the criterion (1/D_aa and −2/D_aa² for the likelihood), are p symmetric matrices. They are kept
-//! like the set itself, entry-major, in groups of [`Real::LANES`]: number (g, bc, l), for the place bc of
-//! (b, c) in the [`Triangle`], is entry (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums
-//! are then products whose vectors run over a: no horizontal sums, and each number of the block is
-//! loaded once for many a.
-//! Group by group, and a few rows of the triangles at a time, both sums are made, so that what they add to is in
-//! the caches for the second.
+//! M^a = Σ_i [ u_ia D_bc + v_ia D_ab D_ac ], with the weights u = w 2φ'(D_aa) and v = w 4φ''(D_aa)
+//! < 0 of the criterion (1/D_aa and −2/D_aa² for the likelihood), are p symmetric matrices. They
+//! are kept like the set itself, entry-major, in groups of [`Real::LANES`]: number (g, bc, l), for
+//! the place bc of (b, c) in the [`Triangle`], is entry (b, c) of M^a for a = g·LANES + l (zero for
+//! a ≥ p). Both sums are then products whose vectors run over a: no horizontal sums, and each
+//! number of the block is loaded once for many a. Both sums are computed for a few rows of one
+//! group at a time, which stay in the caches.
 //!
-//! For complex matrices M^a is real-linear, not complex-linear: it acts on (Re e_a, Im e_a) as a real
-//! symmetric 2p×2p matrix, and is kept as one. Of the first sum it has the planes R + iI of Σ_i u_ia D as
-//! [[R, I], [−I, R]]; the second is that of the real and imaginary parts of row a side by side.
+//! For complex matrices M^a is real-linear, not complex-linear: it acts on (Re e_a, Im e_a) as a
+//! real symmetric 2p×2p matrix, and is kept as one. Of the first sum it has the planes R + iI of
+//! Σ_i u_ia D as [[R, I], [−I, R]]; the second is that of the real and imaginary parts of row a
+//! side by side.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -25,19 +26,19 @@ use super::DiagonalFunction;
 use super::combine::add_products;
 use super::real::width;
 use super::{Real, arch, planes, vectors_per_group};
-use crate::linalg::{Scratch, Triangle};
+use crate::linalg::{AlignedBuffer, Triangle};
 
-/// How many numbers of double precision the row blocks of a p×p problem take, whose matrices have so many planes.
+/// Length of the row blocks of p×p matrices with that many planes, in double precision.
 pub fn hessian_len(p: usize, planes: usize) -> usize {
     hessian_len_in::<f64>(p, planes)
 }
 
-/// The same in either precision.
+/// Length of the row blocks of p×p matrices with that many planes, in the precision of R.
 pub fn hessian_len_in<R: Real>(p: usize, planes: usize) -> usize {
     p.next_multiple_of(R::LANES) * Triangle::new(planes * p).len()
 }
 
-/// Adds one block's share to `hessian`, or begins with it, whatever was there.
+/// Adds one block's contribution to `hessian`, or overwrites it if `begins`.
 pub fn accumulate_hessian<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -53,7 +54,8 @@ pub fn accumulate_hessian<R: Real>(
     accumulate_groups(function, p, block, weights, 0, hessian, begins);
 }
 
-/// The same for some groups of row blocks only, from number `first` on: as many as `hessian` has.
+/// Adds one block's contribution to the groups of row blocks that `hessian` holds, from group
+/// `first` on, or overwrites them if `begins`.
 pub fn accumulate_groups<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -76,8 +78,7 @@ pub fn accumulate_groups<R: Real>(
         block.len() / lanes * R::LANES
     };
     let tables_len = lanes * (2 * width + 1 + R::LANES * planes * p);
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(first_sum_len + tables_len);
+    let mut scratch = AlignedBuffer::zeros(first_sum_len + tables_len);
     let (first_sum, rest) = scratch.split_at_mut(first_sum_len);
     let (scale, rest) = rest.split_at_mut(width * lanes);
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);
@@ -98,11 +99,11 @@ pub fn accumulate_groups<R: Real>(
     });
 }
 
-/// From this size on, the sums (of complex matrices the second) are made for a few rows of the triangles at a time: for larger ones a group of
-/// row blocks would be more than the second level cache holds.
-const LARGE: usize = 48;
-/// How many rows, a multiple of those of a tile.
-const PANEL: usize = 4;
+/// From this size on, the sums (of complex matrices the second) are computed for a panel of rows of
+/// the triangles at a time: a whole group of row blocks would exceed the second level cache.
+const MIN_PANELED_SIZE: usize = 48;
+/// Rows of a panel, a multiple of those of a tile.
+const PANEL_ROWS: usize = 4;
 
 struct Accumulate<'a, R> {
     function: DiagonalFunction,
@@ -118,7 +119,7 @@ struct Accumulate<'a, R> {
     /// u = w_i 2φ'(D_aa), number (g, i, l) for a = g·LANES + l.
     first_transposed: &'a mut [R],
     root_weights: &'a mut [R],
-    /// Z of a group of a's, one vector of them after the other.
+    /// Z of a group of components a, one vector of them after the other.
     scaled_rows: &'a mut [R],
     /// The planes of the first sum of one group, if there are two.
     first_sum: &'a mut [R],
@@ -157,11 +158,11 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 places.for_each(|u| *u = R::zeroed());
             }
         }
-        // What only fills the last vectors of a row adds nothing.
+        // Lanes of weight 0 at the end of a row contribute nothing.
         let depth = self.weights.iter().rposition(|w| *w != 0.0);
         let depth = depth.map_or(0, |last| last + 1);
         let u = R::vectors::<S>(self.first_transposed);
-        // A slice of Z for each vector of the group's a's, as far as they are below p.
+        // A slice of Z for each vector of components a < p of the group.
         let side_by_side = components_per_vector::<R, S>();
         let slice = size * lanes * side_by_side;
         for (g, group) in groups.enumerate() {
@@ -180,7 +181,11 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 add_planes::<R, S>(simd, self.p, sum, group, self.begins);
             }
             let whole = Triangle::new(size);
-            let panel = if size < LARGE { size } else { PANEL };
+            let panel = if size < MIN_PANELED_SIZE {
+                size
+            } else {
+                PANEL_ROWS
+            };
             for from in (0..size).step_by(panel) {
                 let rows = from..size.min(from + panel);
                 if planes == 1 {
@@ -198,7 +203,8 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
     }
 }
 
-/// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or begins with them.
+/// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or overwrites the
+/// group with them if `begins`.
 #[inline(always)]
 pub(super) fn add_planes<R: Real, S: Simd>(
     simd: S,
@@ -230,8 +236,8 @@ pub(super) fn add_planes<R: Real, S: Simd>(
     }
 }
 
-/// How many matrices stand side by side for each component in a vector of Z: two, if it holds so many numbers. Fewer components
-/// then fill it, and pairs of numbers are turned in half the time.
+/// Number of matrices side by side for each component in a vector of Z: two unless vectors are
+/// scalars, since transposing pairs of numbers takes half the time.
 #[inline(always)]
 const fn matrices_per_vector<R: Real, S: Simd>() -> usize {
     if width::<R, S>() > 1 { 2 } else { 1 }
@@ -242,8 +248,9 @@ const fn components_per_vector<R: Real, S: Simd>() -> usize {
     width::<R, S>() / matrices_per_vector::<R, S>()
 }
 
-/// Z = √(−v_ia) D_ab of the first matrices, as many as `depth` or a few more, for vector v of the a's, as z[(b, j, l, k)], a = v·L + l and i = K·j + k for L components and K matrices per vector;
-/// if D is complex, first its real parts for all b, then the imaginary ones.
+/// Z = √(−v_ia) D_ab of at least the first `depth` matrices, for vector v of the components a, as
+/// z[(b, j, l, k)] with a = v·L + l and i = K·j + k for L components and K matrices per vector.
+/// If D is complex, first its real parts for all b, then the imaginary ones.
 #[inline(always)]
 fn scale_rows<R: Real, S: Simd>(
     p: usize,
@@ -274,8 +281,9 @@ fn scale_rows<R: Real, S: Simd>(
     }
 }
 
-/// The same for one plane; entries (a, b), a < b, of an imaginary one have the sign opposite to (b, a). Squares of U×U
-/// times K numbers are turned at a time: of larger ones a compiler makes no vectors.
+/// Z of one plane of D; in the imaginary one, entries (a, b), a < b, are those of (b, a) with the
+/// opposite sign. Tiles of U×U groups of K numbers are transposed at a time, which the compiler can
+/// still vectorize.
 #[inline(always)]
 fn scale_rows_by<
     'a,
@@ -312,7 +320,8 @@ fn scale_rows_by<
             for i in 0..depth.div_ceil(K * U) {
                 let mut scaled = [[[R::zeroed(); K]; U]; U];
                 for l in 0..U {
-                    // SAFETY: the rows were cut to `lanes` numbers, lanes / (K·U) pieces each, and depth ≤ lanes.
+                    // SAFETY: the rows have `lanes` numbers, lanes / (K·U) pieces each; depth ≤
+                    // lanes.
                     let (row, factor) =
                         unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
                     for j in 0..U {
@@ -325,7 +334,8 @@ fn scale_rows_by<
                     }
                 }
                 for j in 0..U {
-                    // SAFETY: i·U + j < lanes / K and `from` < L: among the lanes·L / (K·U) pieces of `z`.
+                    // SAFETY: i·U + j < lanes / K and `from` < L: among the lanes·L / (K·U) pieces
+                    // of `z`.
                     let place = unsafe { places.get_unchecked_mut(((i * U + j) * L + from) / U) };
                     for l in 0..U {
                         place[l] = scaled[l][j];
@@ -336,8 +346,8 @@ fn scale_rows_by<
     }
 }
 
-/// The second sum, for one vector of a's, which begin at place `at` of the group, and some rows b:
-/// hessian[bc] −= Σ_i z[b, i] z[c, i], of the first i, as many as `depth`.
+/// The second sum, for one vector of components a, which begins at place `at` of the group, and
+/// some rows b: hessian[bc] −= Σ_i z[b, i] z[c, i] over the first `depth` matrices i.
 #[inline(always)]
 fn subtract_squares<R: Real, S: Simd>(
     simd: S,
@@ -358,7 +368,7 @@ fn subtract_squares<R: Real, S: Simd>(
         let rows = (wanted.end - b).min(4);
         let mut c = 0;
         while c < b + rows {
-            // Never a last column alone, whose few accumulators would wait for each other.
+            // A last column alone would have too few accumulators to hide the latency.
             let columns = match b + rows - c {
                 4 => 2,
                 left => left.min(3),
@@ -366,7 +376,8 @@ fn subtract_squares<R: Real, S: Simd>(
             macro_rules! inner {
                 ($r:literal, $c:literal) => {
                     // SAFETY: b + $r ≤ p and c + $c ≤ b + $r, so these rows exist in `z`, and the
-                    // pairs below the diagonal in `hessian`; there is room for a vector's a's from `at` on.
+                    // pairs below the diagonal in `hessian`; a vector's components fit from `at`
+                    // on.
                     unsafe {
                         inner::<R, S, $r, $c>(
                             simd,
@@ -399,11 +410,12 @@ fn subtract_squares<R: Real, S: Simd>(
     }
 }
 
-/// The share of the pairs of rows b..b+ROWS with rows c..c+COLUMNS: a tile of sums kept in registers.
+/// The pairs of rows b..b+ROWS with rows c..c+COLUMNS: a tile of sums kept in registers.
 ///
 /// # Safety
-/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `stride` vectors, at least `depth`, `hessian` as many numbers as a vector has components, for
-/// each of these pairs that is in the triangle, at every LANESth place.
+/// `z` must have rows b..b+ROWS and c..c+COLUMNS of `stride` ≥ `depth` vectors. `hessian` must
+/// have, for each of these pairs in the triangle, as many numbers as a vector has components, the
+/// first of them at LANES times the pair's index.
 #[inline(always)]
 unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     simd: S,

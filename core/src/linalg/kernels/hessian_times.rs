@@ -1,6 +1,7 @@
-//! The product of the row blocks of the Hessian with a matrix, in the layout of [`hessian`](super::hessian).
+//! The product of the row blocks of the Hessian with a matrix, in the layout of
+//! [`hessian`](super::hessian).
 //!
-//! It reads every entry once, for four flops: what it costs is memory.
+//! Every entry is read once, for four flops: the product is bound by memory.
 #![allow(unsafe_code)]
 
 use pulp::{Simd, WithSimd};
@@ -8,9 +9,10 @@ use pulp::{Simd, WithSimd};
 use super::{Real, arch, vectors_per_group};
 use crate::linalg::Triangle;
 
-/// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a, of that size, with column a of `e`, for some
-/// groups of [`Real::LANES`] row blocks. Both are laid out in groups like the Hessian: number (g, b, l), where b
-/// counts the real parts of a row and then, if the matrices are complex, the imaginary ones.
+/// out[b, a] = Σ_c M^a_bc e[c, a]: the product of every M^a, of that size, with column a of `e`,
+/// for some groups of [`Real::LANES`] row blocks. Both are laid out in groups like the Hessian:
+/// number (g, b, l), where b counts the real parts of a row and then, if complex, the imaginary
+/// ones.
 pub fn hessian_times<N: Real>(size: usize, hessian: &[N], e: &[N], out: &mut [N]) {
     let groups = e.len() / (size * N::LANES);
     assert_eq!(hessian.len(), groups * Triangle::new(size).len() * N::LANES);
@@ -25,7 +27,7 @@ pub fn hessian_times<N: Real>(size: usize, hessian: &[N], e: &[N], out: &mut [N]
 }
 
 pub(super) struct Times<'a, N> {
-    /// That of the M^a.
+    /// The size of the M^a.
     pub(super) size: usize,
     pub(super) hessian: &'a [N],
     pub(super) e: &'a [N],
@@ -56,8 +58,8 @@ impl<N: Real> WithSimd for Times<'_, N> {
             };
             // SAFETY: `rows` was cut to the whole triangle, `e` and `out` to p rows, and b + R ≤ p.
             unsafe {
-                // A few rows at a time, which share what they read and write; the same rows for every width of vectors, so that all
-                // have the same sums.
+                // A few rows at a time share loads and stores. The number does not depend on the
+                // vector width, and so neither do the sums.
                 let mut b = 0;
                 while b + 4 <= p {
                     (0..halves).for_each(|half| times_rows::<S, N, 4>(simd, &group, b, half));
@@ -72,7 +74,7 @@ impl<N: Real> WithSimd for Times<'_, N> {
     }
 }
 
-/// Where the numbers of one group are.
+/// Pointers to the numbers of one group.
 struct Group<V> {
     triangle: Triangle,
     rows: *const V,
@@ -80,12 +82,13 @@ struct Group<V> {
     out: *mut V,
 }
 
-/// What rows b..b+R of one group's lower triangles contribute to a product, for vector `half` of the group. Each row has two
-/// sums that do not wait for each other.
+/// The contribution of rows b..b+R of one group's lower triangles to a product, for vector `half`
+/// of the group. Each row has two independent sums.
 ///
 /// # Safety
-/// The group must have the rows of the triangle up to row b+R, of the vectors of a group for each entry, and b+R rows of vectors of `e` and
-/// `out`; `half` must be less than the number of vectors of a group.
+/// The group must have the rows of the triangle up to row b+R, with a group's vectors for each
+/// entry, and b+R rows of vectors of `e` and `out`; `half` must be less than the vectors of a
+/// group.
 #[inline(always)]
 unsafe fn times_rows<S: Simd, N: Real, const R: usize>(
     simd: S,
@@ -110,8 +113,8 @@ unsafe fn times_rows<S: Simd, N: Real, const R: usize>(
     }
     let mut step = |c: usize, u: usize| {
         let at = c * halves + half;
-        // SAFETY: c < b: in rows before b of `e` and `out`, and in the entries before the diagonal of rows b to b + R of the
-        // triangle.
+        // SAFETY: c < b: in rows before b of `e` and `out`, and in the entries before the diagonal
+        // of rows b to b + R of the triangle.
         unsafe {
             let e_c = *e.add(at);
             let mut sum = *out.add(at);
@@ -135,11 +138,12 @@ unsafe fn times_rows<S: Simd, N: Real, const R: usize>(
         let place = unsafe { &mut *out.add((b + r) * halves + half) };
         let products = N::plus(simd, own[r][0], own[r][1]);
         let mut sum = N::plus(simd, *place, products);
-        // The corner of the R rows among themselves.
+        // The entries between the R rows.
         for c in 0..R {
             let (row, column) = (r.max(c), r.min(c));
             let entry = (b + column) * halves + half;
-            // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle, and row b + c of `e`.
+            // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle, and row b + c
+            // of `e`.
             let (m, x) = unsafe { (*rows[row].add(entry), *e.add((b + c) * halves + half)) };
             sum = N::mul_add(simd, m, x, sum);
         }

@@ -1,8 +1,9 @@
-//! Sums over the matrices of a block that do not depend on the width of the vectors.
+//! Sums over the matrices of a block that do not depend on the vector width.
 //!
-//! Every sum has [`Real::LANES`] partial sums, whatever the processor: one vector of the widest registers, two or more of narrower
-//! ones. Partial sum l adds the matrices l, l + LANES, l + 2·LANES, …; at the end the upper half is added to the lower half until one
-//! number is left. So processors with fused multiply-add compute the same bits.
+//! Every sum has [`Real::LANES`] partial sums on every processor: one vector of the widest
+//! registers, or several narrower ones. Partial sum l adds the matrices l, l + LANES, l + 2·LANES,
+//! …; at the end the upper half is added to the lower half until one number is left. So all
+//! processors with fused multiply-add compute the same bits.
 
 use pulp::Simd;
 
@@ -37,7 +38,8 @@ impl<R: Real, S: Simd, const H: usize> LaneSums<R, S, H> {
     }
 }
 
-/// Runs a block of code with a constant `$H`, the number of vectors of a group: `with_vectors_per_group!(R, S, H => …)`.
+/// Runs code with a constant `$H`, the number of vectors of a group:
+/// `with_vectors_per_group!(R, S, H => …)`.
 macro_rules! with_vectors_per_group {
     ($R:ty, $S:ty, $H:ident => $body:expr) => {
         match $crate::linalg::kernels::vectors_per_group::<$R, $S>() {
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_vector_width_gives_the_same_bits() {
+    fn dot_products_do_not_depend_on_vector_width() {
         let singles = dots::<f32>();
         assert_eq!(singles, [singles[0]; 3]);
         let doubles = dots::<f64>();

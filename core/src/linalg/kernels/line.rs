@@ -1,4 +1,4 @@
-//! Everything the line search and the update need of a block: O(p) and O(p²) per matrix.
+//! Sums along a line, and the update of a block: O(p) and O(p²) per matrix.
 
 use super::DiagonalFunction;
 use super::{LANES, Real, dispatch, planes};
@@ -36,10 +36,10 @@ impl std::ops::AddAssign for LinePoint {
     }
 }
 
-const MANTISSA: u64 = (1 << 52) - 1;
-const ONE: u64 = 1023 << 52;
-/// Mantissas are below 2, so this many of them multiply without overflow.
-const FACTORS: usize = 512;
+const MANTISSA_BITS: u64 = (1 << 52) - 1;
+const BITS_OF_ONE: u64 = 1023 << 52;
+/// Number of mantissas, which are below 2, that multiply without overflow.
+const MAX_MANTISSA_FACTORS: usize = 512;
 
 /// Σ log x for eight running sums at once: the product of the mantissas and the sum of the
 /// exponents are kept apart, so that one logarithm serves for hundreds of numbers.
@@ -68,15 +68,15 @@ impl LogSums {
         for l in 0..LANES {
             let bits = values[l].to_bits();
             self.exponents[l] += bits >> 52;
-            self.mantissas[l] *= f64::from_bits(bits & MANTISSA | ONE);
+            self.mantissas[l] *= f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
         }
-        if self.since == FACTORS {
+        if self.since == MAX_MANTISSA_FACTORS {
             self.since = 0;
             self.biases += 1023;
             for l in 0..LANES {
                 let bits = self.mantissas[l].to_bits();
                 self.exponents[l] += bits >> 52;
-                self.mantissas[l] = f64::from_bits(bits & MANTISSA | ONE);
+                self.mantissas[l] = f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
             }
         }
     }
@@ -88,7 +88,7 @@ impl LogSums {
         })
     }
 
-    /// The weighted sum of the eight; neighbours of equal weight share one logarithm, and those of none have none.
+    /// The weighted sum of the eight; neighbors of equal weight share one logarithm.
     #[inline(always)]
     fn finish_weighted(&self, weights: &[f64; LANES]) -> f64 {
         let mut sum = 0.0;
@@ -98,7 +98,7 @@ impl LogSums {
             let (mut mantissa, mut exponent) = (1.0, 0);
             while from < LANES && weights[from] == weight {
                 let bits = self.mantissas[from].to_bits();
-                mantissa *= f64::from_bits(bits & MANTISSA | ONE);
+                mantissa *= f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
                 exponent += (self.exponents[from] + (bits >> 52)) as i64;
                 exponent -= (self.biases + 1023) as i64;
                 from += 1;
@@ -176,7 +176,7 @@ fn diagonal_squares<'a, R: Real>(
     sums.iter().sum()
 }
 
-/// Σ_i w_i Σ_a log Dⁱ_aa likewise.
+/// Σ_i w_i Σ_a log Dⁱ_aa, `row(a, at)` being the entries (a, a) of eight matrices.
 #[inline(always)]
 fn diagonal_logs<'a, R: Real>(
     p: usize,
@@ -204,7 +204,7 @@ fn diagonal_logs<'a, R: Real>(
     sum
 }
 
-/// The block's share of the point at α of a line.
+/// The block's contribution to the point at α of a line.
 pub fn line_point<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -227,7 +227,7 @@ pub fn line_point<R: Real>(
     }
 }
 
-/// As [`line_point`], from the p diagonals of D, then of `cross` and of `square`.
+/// The point of [`line_point`] from the p diagonals of D, then of `cross` and of `square`.
 pub fn line_point_of_diagonals(
     function: DiagonalFunction,
     p: usize,
@@ -243,21 +243,6 @@ pub fn line_point_of_diagonals(
         DiagonalFunction::Log => logs_along(p, weights, alpha, rows),
         DiagonalFunction::Square => squares_along(p, weights, alpha, rows),
     }
-}
-
-/// As [`line_point`] for the likelihood, from `ratios` to D_aa of the p diagonals of `cross` and then of
-/// `square`: what the logarithms add to those at α = 0.
-pub fn line_point_of_ratios(p: usize, ratios: &[f64], weights: &[f64], alpha: f64) -> LinePoint {
-    let lanes = weights.len();
-    assert_eq!(ratios.len(), 2 * p * lanes);
-    logs_along(p, weights, alpha, |a, at| {
-        let row = a * lanes + at;
-        [
-            &[1.0; LANES],
-            group(ratios, row),
-            group(ratios, p * lanes + row),
-        ]
-    })
 }
 
 /// The sums of the squares of the quadratics whose three coefficients, for eight matrices, are
@@ -344,19 +329,7 @@ fn logs_along<'a, R: Real>(
     sums
 }
 
-/// Adds numbers to others.
-pub fn add<R: Real>(sums: &mut [R], numbers: &[R]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (sum, x) in sums.iter_mut().zip(numbers) {
-                *sum += *x;
-            }
-        },
-    );
-}
-
-/// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the gauge.
+/// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the normalization.
 pub fn advance<R: Real>(
     block: &mut [R],
     cross: &[R],

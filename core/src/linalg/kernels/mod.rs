@@ -1,14 +1,16 @@
 //! SIMD kernels over one block of symmetric matrices, entry-major.
 //!
 //! A block holds `lanes` matrices of size p×p. Its row (a, b), b ≤ a, counted as
-//! [`Triangle`](super::Triangle) does, is the vector of the entries (a, b) of all its matrices, so that
-//! every operation below runs along contiguous memory, whatever p is, and symmetric entries are stored
-//! and computed once. `lanes` is a multiple of [`LANES`], which every vector width divides: there are no
-//! remainder loops. What iterations are made of is written for numbers of either precision, [`Real`].
+//! [`Triangle`](super::Triangle) does, is the vector of the entries (a, b) of all its matrices, so
+//! that every operation below runs along contiguous memory, whatever p is, and symmetric entries
+//! are stored and computed once. `lanes` is a multiple of [`LANES`], which every vector width
+//! divides: there are no remainder loops. The kernels of an iteration are generic over the
+//! precision, [`Real`].
 //!
-//! A block of complex (Hermitian) matrices has two planes of such rows, the real parts and, after them, the
-//! imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). The products of
-//! complex matrices are those of real ones twice the size, made of the planes: the tiles are the same.
+//! A block of complex (Hermitian) matrices has two planes of such rows, the real parts and, after
+//! them, the imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). The
+//! products of complex matrices are those of real ones twice the size, made of the planes: the
+//! tiles are the same.
 //!
 //! Kernels are written once, generic over the vector width, and dispatched at run time by pulp.
 //! Accesses inside the innermost loops are unchecked; each safe function asserts, in release builds
@@ -16,7 +18,6 @@
 #![allow(clippy::missing_panics_doc)] // only those assertions
 #![allow(unsafe_code)]
 
-mod arch;
 mod cholesky;
 mod coefficients;
 mod combine;
@@ -33,13 +34,10 @@ mod product;
 mod real;
 mod response;
 mod rounds;
-mod selection;
-mod small_transform;
 #[cfg(test)]
 mod tests;
 mod transform;
 
-use arch::arch;
 pub use cholesky::cholesky_pivots;
 pub use combine::{column_products, combine, combine_many, correlate, correlate_many};
 pub use diagonals::line_diagonals;
@@ -48,22 +46,39 @@ pub use function::DiagonalFunction;
 pub use hessian::{accumulate_groups, accumulate_hessian, hessian_len, hessian_len_in};
 pub use hessian_times::hessian_times;
 pub use line::{
-    LinePoint, add, advance, diagonal_sum, line_point, line_point_of_diagonals,
-    line_point_of_ratios, sum_of_logs,
+    LinePoint, advance, diagonal_sum, line_point, line_point_of_diagonals, sum_of_logs,
 };
 pub use moments::{MomentSums, accumulate_moments};
-pub use pairs::{PairSums, RotationSums, pair_sums, rotate_pair, rotation_sums, shear_pair};
+pub use pairs::{PairSums, RotationSums, pair_sums, rotation_sums, transform_pair};
 pub use product::accumulate_product;
 pub use real::Real;
 pub use response::{ResponseTask, accumulate_response, fit_products};
 pub use rounds::{ROUND_LANES, RotatedPair, rotate_round, rotation_sums_of_round};
-pub use selection::{MOST_SELECTED, Steps, rejoin, select};
 pub use transform::{Congruence, congruence, congruence_scratch};
 
-use pulp::Simd;
+use std::sync::OnceLock;
+
+use pulp::{Arch, Simd};
 
 use super::Triangle;
 use real::width;
+
+/// The environment variable that limits the vector instructions: `avx2` disables AVX-512, `none`
+/// all of them and fused multiply-add. Other values have no effect. It serves to compare
+/// processors.
+const SIMD_VARIABLE: &str = "CODIAG_SIMD";
+
+/// The widest vector instructions of this processor that `CODIAG_SIMD` allows.
+#[inline]
+fn arch() -> Arch {
+    static ARCH: OnceLock<Arch> = OnceLock::new();
+    *ARCH.get_or_init(|| match std::env::var(SIMD_VARIABLE).as_deref() {
+        Ok("none") => Arch::Scalar,
+        #[cfg(target_arch = "x86_64")]
+        Ok("avx2") => pulp::x86::V3::try_new().map_or(Arch::Scalar, Arch::V3),
+        _ => Arch::new(),
+    })
+}
 
 /// Runs plain loops compiled for the widest vectors of this machine.
 ///
@@ -91,13 +106,13 @@ fn vectors<S: Simd>(numbers: &[f64]) -> &[S::f64s] {
     f64::vectors::<S>(numbers)
 }
 
-/// The same, to be changed.
+/// Numbers of double precision as mutable vectors, with none left over.
 #[inline(always)]
 fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
     f64::vectors_mut::<S>(numbers)
 }
 
-/// How many planes of p×p matrices a block has: 1 if they are real, 2 if they are complex.
+/// Number of planes of a block of p×p matrices: 1 if they are real, 2 if they are complex.
 ///
 /// # Panics
 /// If it has neither.
@@ -108,14 +123,14 @@ fn planes<R: Real>(block: &[R], p: usize, lanes: usize) -> usize {
     planes
 }
 
-/// How many vectors hold a group of [`Real::LANES`] numbers: every width divides them.
+/// Number of vectors that hold a group of [`Real::LANES`] numbers.
 #[inline(always)]
 const fn vectors_per_group<R: Real, S: Simd>() -> usize {
     const { assert!(R::LANES.is_multiple_of(width::<R, S>())) };
     R::LANES / width::<R, S>()
 }
 
-/// How many vectors make a row of so many lanes.
+/// Number of vectors of a row of that many lanes.
 #[inline(always)]
 fn vectors_per_row<R: Real, S: Simd>(lanes: usize) -> usize {
     assert!(lanes.is_multiple_of(R::LANES), "rows are whole groups");

@@ -1,11 +1,11 @@
-//! The sums over a block that make gradient and Γ.
+//! The sums over a block for gradient and Γ.
 
 use pulp::{Simd, WithSimd};
 
 use super::DiagonalFunction;
 use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::{Real, arch, planes, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct MomentSums<T = f64> {
 }
 
 impl<T: Scalar> MomentSums<T> {
-    /// No matrices yet.
+    /// The sums over no matrices.
     pub fn new(p: usize) -> Self {
         Self {
             gradient: Matrix::zeros(p, p),
@@ -32,7 +32,7 @@ impl<T: Scalar> MomentSums<T> {
     }
 }
 
-/// Adds one block's share.
+/// Adds one block's contribution.
 pub fn accumulate_moments<T: Scalar, R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -44,7 +44,6 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
     assert_eq!(lanes % R::LANES, 0);
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let mut scratch = Scratch::new();
     run(Moments {
         function,
         p,
@@ -54,11 +53,11 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
         weights,
         gradient: reals_mut(sums.gradient.as_mut_slice()),
         gamma: sums.gamma.as_mut_slice(),
-        first_weights: scratch.room(p * lanes),
+        first_weights: &mut AlignedBuffer::zeros(p * lanes),
     });
 }
 
-/// Apart, so that it is compiled for real and complex matrices at once.
+/// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
 #[inline(never)]
 fn run<R: Real>(task: Moments<'_, R>) {
     arch().dispatch(task);
@@ -71,7 +70,7 @@ struct Moments<'a, R> {
     lanes: usize,
     block: &'a [R],
     weights: &'a [f64],
-    /// The parts of its entries one after the other.
+    /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut [f64],
     /// u = w_i 2φ'(D_aa), row a.
@@ -135,7 +134,8 @@ impl<R: Real> WithSimd for Moments<'_, R> {
     }
 }
 
-/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b over rows of equal length: D_ab, u_a, u_b, D_aa and D_bb.
+/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b over the rows D_ab, u_a, u_b, D_aa and D_bb of
+/// equal length.
 #[inline(always)]
 fn dots_of_pair<R: Real, S: Simd>(
     simd: S,

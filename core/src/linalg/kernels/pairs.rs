@@ -1,4 +1,4 @@
-//! What the pair by pair methods need of a block for one pair of components.
+//! Sums over a pair of components of a block, and its transformation.
 
 use super::DiagonalFunction;
 use super::{LANES, dispatch, planes};
@@ -14,8 +14,7 @@ use crate::linalg::{Scalar, Triangle};
 /// // They are the entries of gradient and Γ for one pair.
 /// let statistics = set.statistics()?;
 /// let pairs = set.pairs().expect("it is in memory");
-/// pairs.select(&[0, 2]);
-/// let sums = pairs.pair_sums(1, 0);
+/// let sums = pairs.pair_sums(2, 0);
 /// assert!((sums.gradient_ab - statistics.gradient[(2, 0)]).abs() < 1e-12);
 /// assert!((sums.gamma_ba / statistics.gamma[(0, 2)] - 1.0).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -41,7 +40,7 @@ impl<T: Scalar> std::ops::AddAssign for PairSums<T> {
     }
 }
 
-/// The block's share of the sums for the pair (a, b).
+/// The block's contribution to the sums for the pair (a, b).
 pub fn pair_sums<T: Scalar>(
     function: DiagonalFunction,
     p: usize,
@@ -84,8 +83,8 @@ pub fn pair_sums<T: Scalar>(
     }
 }
 
-/// The sums over the set that decide the Jacobi rotation of the pair (a, b), with h = Dⁱ_aa − Dⁱ_bb and
-/// g = 2Dⁱ_ab.
+/// The sums over the set that decide the Jacobi rotation of the pair (a, b), with h = Dⁱ_aa − Dⁱ_bb
+/// and g = 2Dⁱ_ab.
 ///
 /// ```
 /// use codiag::working::{InMemory, PairStep, WorkingSet};
@@ -94,12 +93,10 @@ pub fn pair_sums<T: Scalar>(
 /// let mut working = InMemory::new(&set);
 /// working.reset(&Matrix::identity(2))?;
 /// let pairs = working.pairs().expect("it is in memory");
-/// pairs.select(&[0, 1]);
 /// let sums = pairs.rotation_sums(1, 0);
 /// // The angle that makes the sum of the squares off the diagonal smallest.
 /// let angle = 0.25 * sums.off.atan2(sums.on);
 /// pairs.apply(1, 0, PairStep::Rotation { cosine: angle.cos(), sine: angle.sin() });
-/// pairs.rejoin();
 /// assert!(working.mean()?[(1, 0)].abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -121,7 +118,7 @@ impl<T: Scalar> std::ops::AddAssign for RotationSums<T> {
     }
 }
 
-/// The block's share of the sums for a rotation of the pair (a, b).
+/// The block's contribution to the sums for a rotation of the pair (a, b).
 pub fn rotation_sums<T: Scalar>(
     p: usize,
     block: &[f64],
@@ -165,8 +162,8 @@ pub fn rotation_sums<T: Scalar>(
     }
 }
 
-/// Sums over a block what `terms` makes of w_i, Dⁱ_aa, Dⁱ_bb and the real and imaginary parts of Dⁱ_ab,
-/// a > b. (Of real matrices, the latter is given as the former.)
+/// The sum over a block of `terms` of w_i, Dⁱ_aa, Dⁱ_bb and the real and imaginary parts of Dⁱ_ab,
+/// a > b. (For real matrices, the real part is passed twice.)
 #[inline(always)]
 fn sums_of_pair<const N: usize>(
     p: usize,
@@ -188,7 +185,7 @@ fn sums_of_pair<const N: usize>(
     dispatch(
         #[inline(always)]
         || {
-            // In registers, which what a closure holds is not.
+            // A local, so that it stays in registers, unlike captured variables.
             let mut sums = [[0.0; LANES]; N];
             let entries = aa.iter().zip(bb).zip(ab.iter().zip(im));
             for (((aa, bb), (ab, im)), w) in entries.zip(weights) {
@@ -205,38 +202,19 @@ fn sums_of_pair<const N: usize>(
     result.map(|s| s.iter().sum())
 }
 
-/// Applies rows (a, b) ← (a + e_ab·b, b + e_ba·a) on both sides of every matrix of the block.
-pub fn shear_pair<T: Scalar>(
+/// Applies rows (a, b) ← (c·a + e·b, c·b + f·a) on both sides of every matrix of the block.
+pub fn transform_pair<T: Scalar>(
     p: usize,
     block: &mut [f64],
     lanes: usize,
     pair: (usize, usize),
-    (e_ab, e_ba): (T, T),
+    (c, e, f): (f64, T, T),
 ) {
     dispatch(
         #[inline(always)]
         || {
             apply(p, block, lanes, pair, |x: T, y: T| {
-                (x + e_ab * y, y + e_ba * x)
-            });
-        },
-    );
-}
-
-/// Applies the rotation of rows (a, b) ← (c·a + s·b, c·b − s̄·a) on both sides of every matrix of the
-/// block.
-pub fn rotate_pair<T: Scalar>(
-    p: usize,
-    block: &mut [f64],
-    lanes: usize,
-    pair: (usize, usize),
-    (c, s): (f64, T),
-) {
-    dispatch(
-        #[inline(always)]
-        || {
-            apply(p, block, lanes, pair, |x: T, y: T| {
-                (x * c + s * y, y * c - s.conj() * x)
+                (x * c + e * y, y * c + f * x)
             });
         },
     );
@@ -267,13 +245,13 @@ fn apply<T: Scalar>(
     );
     for c in (b + 1..a).chain(a + 1..p) {
         let (first, second) = place(c);
-        // What is stored is the entry (c, b) for c > b, and (c, a) for c > a.
+        // Entry (c, b) is stored for c > b, and (c, a) for c > a.
         map_pairs([real, imaginary], [first, second], [true, c > a], lanes, &m);
     }
     // The 2×2 corner [[aa, ab], [ab̄, bb]] is mapped from the left and, conjugated, from the right.
     let (row_aa, row_ab) = (triangle.index(a, a) * lanes, triangle.index(a, b) * lanes);
     let row_bb = triangle.index(b, b) * lanes;
-    // Of real matrices there is no imaginary row: zeros stand for it.
+    // Real matrices have no imaginary row; zeros replace it.
     let imaginary_ab = match T::PLANES {
         1 => &mut [][..],
         _ => groups_mut(&mut imaginary[row_ab..][..lanes]),
@@ -304,8 +282,8 @@ fn apply<T: Scalar>(
     }
 }
 
-/// Applies `m` to each of `len` numbers from the second place on and its fellow from the first on, of
-/// the real and the imaginary plane; the two may be stored as their conjugates.
+/// Applies `m` to each of `len` numbers from the second place on and its partner from the first on,
+/// of the real and the imaginary plane; both may be stored as their conjugates.
 #[inline(always)]
 fn map_pairs<T: Scalar>(
     [real, imaginary]: [&mut [f64]; 2],
@@ -318,7 +296,7 @@ fn map_pairs<T: Scalar>(
     let (x, y) = (&mut tail[..len], &mut head[first..][..len]);
     if T::PLANES == 1 {
         for (x, y) in groups_mut(x).iter_mut().zip(groups_mut(y)) {
-            // Read, mapped and written as wholes: no number of one can be taken for one of the other.
+            // Whole groups are read, mapped and written, so that aliasing does not prevent vectors.
             let (mut left, mut right) = (*x, *y);
             for l in 0..LANES {
                 let mapped = m(T::from_real(left[l]), T::from_real(right[l]));
@@ -346,8 +324,7 @@ fn map_pairs<T: Scalar>(
     }
 }
 
-/// A row by groups of [`LANES`] numbers, of which it has a whole number: loops of a fixed length
-/// become vectors without a remainder.
+/// A row as groups of [`LANES`] numbers: loops of a fixed length vectorize without a remainder.
 #[inline(always)]
 fn groups(row: &[f64]) -> &[[f64; LANES]] {
     let (groups, rest) = row.as_chunks();
@@ -355,7 +332,7 @@ fn groups(row: &[f64]) -> &[[f64; LANES]] {
     groups
 }
 
-/// The same, to be changed.
+/// A row as mutable groups of [`LANES`] numbers.
 #[inline(always)]
 fn groups_mut(row: &mut [f64]) -> &mut [[f64; LANES]] {
     let (groups, rest) = row.as_chunks_mut();

@@ -7,11 +7,11 @@ use super::coefficients::Left;
 use super::fit::add_rows;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
 
-/// Adds to `sums` the block's share of the Hessian's product with `e`, but for the transposition:
-/// Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the criterion, 2p³ flops
-/// per matrix, 8p³ if they are complex.
+/// Adds to `sums` the block's contribution to the Hessian's product with `e`, without the
+/// transposition: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the
+/// criterion, 2p³ flops per matrix, 8p³ if they are complex.
 pub fn accumulate_product<T: Scalar>(
     function: DiagonalFunction,
     e: &Matrix<T>,
@@ -25,9 +25,8 @@ pub fn accumulate_product<T: Scalar>(
     assert_eq!(e.columns(), p);
     assert_eq!((sums.rows(), sums.columns()), (p, p));
     let left = Left::new(e);
-    let mut scratch = Scratch::new();
     let totals_len = LANES * T::PLANES * p * p;
-    let scratch = scratch.room(left.scratch_len() + 2 * p * lanes + totals_len);
+    let mut scratch = AlignedBuffer::zeros(left.scratch_len() + 2 * p * lanes + totals_len);
     let (tables, rest) = scratch.split_at_mut(2 * p * lanes);
     let (totals, half) = rest.split_at_mut(totals_len);
     let (first, second) = tables.split_at_mut(p * lanes);
@@ -44,7 +43,7 @@ pub fn accumulate_product<T: Scalar>(
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a product.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Product<'_>) {
     arch().dispatch(task);
 }
@@ -54,12 +53,13 @@ struct Product<'a> {
     left: Left<'a>,
     block: &'a [f64],
     weights: &'a [f64],
-    /// The parts of the entries one after the other.
+    /// Interleaved real and imaginary parts.
     sums: &'a mut [f64],
     /// u and −v, rows of `lanes` numbers.
     first: &'a mut [f64],
     second: &'a mut [f64],
-    /// Partial sums of the product, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
+    /// Partial sums of the product, [`LANES`] per number; a row is its real parts, then the
+    /// imaginary ones.
     totals: &'a mut [f64],
     half: &'a mut [f64],
 }

@@ -6,23 +6,23 @@ use std::ops::{Add, AddAssign, Mul, SubAssign};
 use bytemuck::Pod;
 use pulp::Simd;
 
-/// A real number as blocks hold it: `f64`, or `f32` where seven digits will do, in vectors that hold twice as many.
+/// A real number of a block: `f64`, or `f32`, of which vectors hold twice as many.
 pub trait Real:
     Pod + Add<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + Send + Sync
 {
     /// Blocks hold a multiple of this many matrices, which every vector width divides.
     const LANES: usize;
-    /// Some neighbouring numbers.
+    /// A SIMD vector of numbers.
     type Vector<S: Simd>: Pod;
 
-    /// The nearest one to a number of double precision.
+    /// Rounds a number of double precision.
     fn rounded(x: f64) -> Self;
-    /// It in double precision.
+    /// Converts to double precision.
     fn widened(self) -> f64;
 
     /// Numbers as vectors, with none left over.
     fn vectors<S: Simd>(numbers: &[Self]) -> &[Self::Vector<S>];
-    /// The same, to be changed.
+    /// Numbers as mutable vectors, with none left over.
     fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [Self::Vector<S>];
 
     /// A vector of equal numbers.
@@ -40,9 +40,11 @@ pub trait Real:
         y: Self::Vector<S>,
         z: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// The sum of [`LANES`](Self::LANES) numbers, given as vectors: the upper half is added to the lower half until one number is left.
+    /// The sum of [`LANES`](Self::LANES) numbers, given as vectors: the upper half is added to the
+    /// lower half until one number is left.
     fn sum_of_lanes<V: Pod>(lanes: V) -> f64;
-    /// Subtracts the sum of each two neighbours of a vector from the number in their place among so many pairs; of a vector of one, itself.
+    /// Subtracts the sum of pair k of neighbors in a vector from number k at `place`; a vector of
+    /// one number subtracts that number.
     ///
     /// # Safety
     /// `place` must be that of as many numbers as a vector has pairs.
@@ -191,7 +193,7 @@ impl Real for f32 {
     }
 }
 
-/// How many numbers a vector has.
+/// Number of lanes of a vector.
 #[inline(always)]
 pub(super) const fn width<R: Real, S: Simd>() -> usize {
     size_of::<R::Vector<S>>() / size_of::<R>()

@@ -1,5 +1,5 @@
-//! How the diagonals of a least-squares fit respond to a change E of A, and the sums that make the exact Hessian
-//! from it: O(p²) per matrix, once the products Cⁱ A are there.
+//! Response of the diagonals of a least-squares fit to a change E of A, and the sums from which the
+//! exact Hessian follows: O(p²) per matrix, given the products Cⁱ A.
 
 use pulp::{Simd, WithSimd};
 
@@ -10,9 +10,9 @@ use super::lane_sums::{dot, with_vectors_per_group};
 use super::moments::MomentSums;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{Matrix, Scalar, Scratch, reals_mut};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, reals_mut};
 
-/// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order in which [`accumulate_response`] reads them.
+/// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order that [`accumulate_response`] reads.
 pub fn fit_products<T: Scalar>(
     components: &Matrix<T>,
     block: &[f64],
@@ -32,7 +32,7 @@ pub fn fit_products<T: Scalar>(
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for products.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn write_products(task: Products<'_>) {
     arch().dispatch(task);
 }
@@ -66,16 +66,17 @@ impl WithSimd for Products<'_> {
     }
 }
 
-/// What a change E of A asks of a block.
+/// The response of a block to a change E of A.
 #[derive(Clone, Copy)]
 pub struct ResponseTask<'a, T = f64> {
     /// Eᴴ: the change of one component per row.
     pub change: &'a Matrix<T>,
-    /// The real parts of ḡ∘(U + Uᴴ), with g = AᴴA and U = AᴴE: half the change of K, entry by entry.
+    /// The real parts of ḡ∘(U + Uᴴ), with g = AᴴA and U = AᴴE: half the change of K, entry by
+    /// entry.
     pub coupling: &'a Matrix,
     /// K⁻¹.
     pub inverse: InverseFactors<'a>,
-    /// The Aᴴ Cⁱ, as [`fit_products`] wrote them.
+    /// The Aᴴ Cⁱ written by [`fit_products`].
     pub products: &'a [f64],
     /// The weights of the matrices.
     pub weights: &'a [f64],
@@ -83,8 +84,8 @@ pub struct ResponseTask<'a, T = f64> {
     pub fitted: &'a [f64],
 }
 
-/// Adds one block's share, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ), qⁱ_a = Re e_aᴴ Cⁱ a_a: row a of the sums'
-/// gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
+/// Adds one block's contribution, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ) and qⁱ_a = Re e_aᴴ Cⁱ a_a:
+/// row a of the sums' gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
 pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut MomentSums<T>) {
     let (p, lanes) = (task.change.rows(), task.weights.len());
     assert_eq!(lanes % LANES, 0);
@@ -94,8 +95,7 @@ pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut Mom
     assert_eq!(task.products.len(), T::PLANES * p * p * lanes);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(LANES * p * (T::PLANES * p + 4) + p * lanes);
+    let mut scratch = AlignedBuffer::zeros(LANES * p * (T::PLANES * p + 4) + p * lanes);
     let (totals, rest) = scratch.split_at_mut(LANES * T::PLANES * p * p);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
     let (differences, weighted) = rest.split_at_mut(2 * LANES * p);
@@ -116,28 +116,29 @@ pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut Mom
     });
 }
 
-/// Not generic, so that it is compiled here and not in every crate that asks for a response.
+/// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Response<'_>) {
     arch().dispatch(task);
 }
 
 struct Response<'a> {
     planes: usize,
-    /// Eᴴ, as it stands on the right of Aᴴ Cⁱ.
+    /// Coefficients of Eᴴ as right factor of Aᴴ Cⁱ.
     change: &'a [f64],
     coupling: &'a Matrix,
     inverse: InverseFactors<'a>,
     products: &'a [f64],
     weights: &'a [f64],
     fitted: &'a [f64],
-    /// The parts of its entries one after the other.
+    /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut Matrix,
-    /// The gradient's partial sums, [`LANES`] for each number; row a is the real parts, and then the imaginary ones.
+    /// Partial sums of the gradient, [`LANES`] per number; a row is its real parts, then the
+    /// imaginary ones.
     totals: &'a mut [f64],
     /// λⁱ of two vectors of matrices.
     diagonals: &'a mut [f64],
-    /// What K⁻¹ is applied to.
+    /// The vectors that K⁻¹ is applied to.
     differences: &'a mut [f64],
     /// w_i δλⁱ_a, row a.
     weighted: &'a mut [f64],
@@ -197,7 +198,7 @@ impl Response<'_> {
                 out[w] = simd.add_f64s(half, half);
             }
         }
-        // The λⁱ have been used.
+        // The λⁱ are no longer needed.
         let halfway = self
             .inverse
             .apply_inner::<S, W>(simd, differences, diagonals);

@@ -1,7 +1,7 @@
 //! Rotations of many pairs of components at a time, no two of which share a component.
 //!
-//! Every entry is then read and written once for both its components. The numbers are of single precision, sixteen matrices to a
-//! block.
+//! Every entry is then read and written once for both its components. Numbers are in single
+//! precision, in blocks of sixteen matrices.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -30,8 +30,8 @@ pub struct RotatedPair {
 }
 
 impl RotatedPair {
-    /// Without a rotation.
-    pub fn at_rest((a, b): (usize, usize)) -> Self {
+    /// The pair with the identity as its rotation.
+    pub fn identity((a, b): (usize, usize)) -> Self {
         Self {
             a,
             b,
@@ -40,19 +40,19 @@ impl RotatedPair {
         }
     }
 
-    fn rests(&self) -> bool {
+    fn is_identity(&self) -> bool {
         self.sine == [0.0; 2]
     }
 }
 
-/// Where the entries of p×p matrices are, how many vectors each takes, and a plane of them.
+/// The triangle of p×p matrices, and the vectors of an entry and of a plane.
 #[inline(always)]
 fn layout<S: Simd>(p: usize) -> (Triangle, usize, usize) {
     let (triangle, per_entry) = (Triangle::new(p), ROUND_LANES / width::<f32, S>());
     (triangle, per_entry, triangle.len() * per_entry)
 }
 
-/// What decides about the rotations of pairs of components of p×p matrices, which are of equal weight, in blocks.
+/// The sums that decide the rotations of pairs of components of p×p matrices of equal weight.
 pub fn rotation_sums_of_round<T: Scalar>(
     p: usize,
     blocks: &[f32],
@@ -102,7 +102,8 @@ impl<T: Scalar> Sums<'_, T> {
                 triangle.index(a, b),
             ];
             let [aa, bb, ab] = entries.map(|entry| entry * H);
-            // With h = aa − bb and g = 2ab: Σ h² − (Re g)², Σ h Re g, Σ h Im g, Σ (Re g)² − (Im g)², Σ Re g Im g.
+            // With h = aa − bb and g = 2ab: Σ h² − (Re g)², Σ h Re g, Σ h Im g,
+            // Σ (Re g)² − (Im g)², Σ Re g Im g.
             let mut sums = [LaneSums::<f32, S, H>::zero(simd); 5];
             for block in blocks.chunks_exact(T::PLANES * plane) {
                 for v in 0..H {
@@ -135,7 +136,7 @@ impl<T: Scalar> Sums<'_, T> {
     }
 }
 
-/// Rotates pairs, in one of which each component is, in order of a.
+/// Rotates p/2 disjoint pairs, sorted by a.
 pub fn rotate_round(p: usize, planes: usize, blocks: &mut [f32], pairs: &[RotatedPair]) {
     assert_eq!(
         blocks.len() % (planes * Triangle::new(p).len() * ROUND_LANES),
@@ -171,23 +172,23 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
         let (triangle, per_entry, plane) = layout::<S>(self.p);
         let blocks = f32::vectors_mut::<S>(self.blocks);
         let row = |a: usize| triangle.index(a, 0);
-        // The numbers of the pairs so far that do not rest.
-        let mut turning = Vec::with_capacity(self.pairs.len());
+        // The indices of the pairs so far that are rotated.
+        let mut rotated = Vec::with_capacity(self.pairs.len());
         for block in blocks.chunks_exact_mut(PLANES * plane) {
             let block = Block::<S, PLANES> {
                 simd,
                 numbers: block.as_mut_ptr(),
                 plane,
             };
-            turning.clear();
+            rotated.clear();
             for (k, left) in self.pairs.iter().enumerate() {
-                let (turn, rests) = (block.turn(left), left.rests());
+                let (turn, is_identity) = (block.turn(left), left.is_identity());
                 let [row_a, row_b] = [left.a, left.b].map(row);
-                // One that rests has nothing to do with others that do.
-                let others = if rests { turning.len() } else { k };
+                // Two pairs that are not rotated leave the entries between them unchanged.
+                let others = if is_identity { rotated.len() } else { k };
                 for other in 0..others {
-                    let right = &self.pairs[if rests { turning[other] } else { other }];
-                    // In order of a, it is beyond both components of the other pair.
+                    let right = &self.pairs[if is_identity { rotated[other] } else { other }];
+                    // Pairs are sorted: left.a exceeds both components of the other pair.
                     let (c, d) = (right.a, right.b);
                     let (below_c, below_d) = (left.b < c, left.b < d);
                     let entries = [
@@ -196,17 +197,18 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
                         if below_c { row(c) + left.b } else { row_b + c },
                         if below_d { row(d) + left.b } else { row_b + d },
                     ];
-                    // What is stored is the entry (j, i) where i < j, the conjugate.
+                    // Where i < j, entry (j, i) is stored, the conjugate.
                     let conjugated = [false, false, below_c, below_d];
                     let right = block.turn(right);
                     for v in 0..per_entry {
                         let places = entries.map(|entry| entry * per_entry + v);
-                        // SAFETY: the components are below p, so the entries are among those of a plane.
+                        // SAFETY: the components are below p, so the entries are among those of a
+                        // plane.
                         unsafe { block.rotate(turn, right, places, conjugated) };
                     }
                 }
-                if !rests {
-                    turning.push(k);
+                if !is_identity {
+                    rotated.push(k);
                     let (a, b) = (left.a, left.b);
                     let corner = [
                         triangle.diagonal(a),
@@ -224,7 +226,7 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
     }
 }
 
-/// A block as vectors, of which a plane has so many.
+/// A block as vectors, and the number of vectors of a plane.
 struct Block<S: Simd, const PLANES: usize> {
     simd: S,
     numbers: *mut S::f32s,
@@ -245,7 +247,7 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
     }
 
     /// # Safety
-    /// There must be so many vectors in a plane.
+    /// `at` must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn load(&self, place: usize, conjugated: bool) -> Parts<S, PLANES> {
         // SAFETY: the caller promises a place in each of the planes.
@@ -263,7 +265,7 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
     }
 
     /// # Safety
-    /// As for [`load`](Self::load).
+    /// Every index must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn store(&self, place: usize, conjugated: bool, parts: Parts<S, PLANES>) {
         // SAFETY: the caller promises a place in each of the planes.
@@ -280,10 +282,11 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
         }
     }
 
-    /// L X Rᴴ for the rotations L and R of two pairs, and the entries X between them, row after row.
+    /// L X Rᴴ for the rotations L and R of two pairs, and the entries X between them, row after
+    /// row.
     ///
     /// # Safety
-    /// As for [`load`](Self::load).
+    /// Every index must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn rotate(
         &self,
@@ -308,13 +311,14 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
         }
     }
 
-    /// The same for the entries (a, a), (a, b) and (b, b) of one pair.
+    /// L X Lᴴ for the rotation L of one pair and its entries (a, a), (a, b) and (b, b).
     ///
     /// # Safety
-    /// As for [`load`](Self::load).
+    /// Every index must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn rotate_corner(&self, turn: Turn<S::f32s>, places: [usize; 3]) {
-        // SAFETY: the caller promises the places. (The diagonal's imaginary parts are zero, and stay so.)
+        // SAFETY: the caller promises the places. (The diagonal's imaginary parts are zero, and
+        // stay so.)
         unsafe {
             let x = [
                 self.load(places[0], false),

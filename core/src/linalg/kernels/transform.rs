@@ -6,9 +6,8 @@ use std::cmp::Ordering;
 use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
-use super::small_transform::{self, Slice};
 use super::{LANES, Real, arch, planes, vectors_per_row, width};
-use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
+use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// A congruence of one block, and where its results go.
 pub struct Congruence<'a, T = f64, R = f64> {
@@ -16,9 +15,9 @@ pub struct Congruence<'a, T = f64, R = f64> {
     pub transform: &'a Matrix<T>,
     /// The matrices D, p×p, packed.
     pub input: &'a [R],
-    /// How many of them a row has room for.
+    /// Number of lanes of a row.
     pub lanes: usize,
-    /// How many lanes hold matrices: vectors of none are passed over, and nothing is written for them.
+    /// Number of lanes that hold matrices; vectors without a matrix are neither read nor written.
     pub matrices: usize,
     /// Receives M D Mᴴ, r×r, packed.
     pub square: &'a mut [R],
@@ -26,14 +25,13 @@ pub struct Congruence<'a, T = f64, R = f64> {
     pub cross: Option<&'a mut [R]>,
 }
 
-/// How many numbers of scratch a congruence takes, for slices of a block two of the widest vectors wide: of double
-/// precision, or twice as many of single precision.
+/// Scratch of a congruence, in doubles (or pairs of singles): that of a slice two vectors wide.
 pub fn congruence_scratch(r: usize, p: usize, planes: usize) -> usize {
     entries_of_scratch(r, p, planes) * 2 * LANES
 }
 
 fn entries_of_scratch(r: usize, p: usize, planes: usize) -> usize {
-    if planes == 1 && p >= LARGE {
+    if planes == 1 && p >= MIN_PANELED_SIZE {
         panel_len(p) + p * p
     } else {
         planes * r * p
@@ -52,8 +50,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     }
     let left = Left::new(task.transform);
     let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
-    let mut scratch = Scratch::new();
-    let scratch = scratch.room(scratch_len);
+    let mut scratch = AlignedBuffer::zeros(scratch_len);
     run(Sliced {
         left,
         right: &right(task.transform),
@@ -62,11 +59,11 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
         matrices: task.matrices,
         square: task.square,
         cross: task.cross,
-        scratch,
+        scratch: &mut scratch,
     });
 }
 
-/// Apart, so that it is compiled for real and complex matrices at once.
+/// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
 #[inline(never)]
 fn run<R: Real>(task: Sliced<'_, R>) {
     arch().dispatch(task);
@@ -100,32 +97,26 @@ impl<R: Real> WithSimd for Sliced<'_, R> {
     }
 }
 
-/// From this size on, real matrices are transformed a panel of rows of M D at a time: for larger ones all of
-/// M D would be more than the second level cache holds beside D, and M more than the first. Every panel reads all of D, whose
-/// columns are therefore laid out one after the other first: in the block their entries lie far apart, where no
-/// processor expects them.
-const LARGE: usize = 48;
-/// The rows of a panel: with M's, which serve for all columns of D, they stay in the caches.
-const PANEL: usize = 24;
+/// Real matrices of at least this size are transformed one panel of rows of M D at a time: all of
+/// M D and D would exceed the second level cache, and M the first. Every panel reads all of D, so
+/// D is first copied to contiguous columns, which hardware prefetching recognizes.
+const MIN_PANELED_SIZE: usize = 48;
+/// Rows of a panel, few enough to stay in the caches with those of M.
+const PANEL_ROWS: usize = 24;
 
-/// How many numbers a panel has for each matrix. Its rows are an odd number apart, for columns whose entries
-/// lie a power of two apart would all compete for the same few places in a cache.
+/// Numbers of a panel per matrix. The stride of its rows is odd: strides of a power of two would
+/// map the entries of a column to few cache sets.
 fn panel_len(p: usize) -> usize {
-    PANEL * (p | 1)
+    PANEL_ROWS * (p | 1)
 }
 
 impl<R: Real> Sliced<'_, R> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
-        // Small ones are never in single precision, for which nothing is compiled here.
-        let double = const { size_of::<R>() == size_of::<f64>() };
-        if double && planes == 1 && r == p && p <= small_transform::LARGEST {
-            return self.small_slice::<S, W>(simd, at);
-        }
-        if planes == 1 && p >= LARGE {
+        if planes == 1 && p >= MIN_PANELED_SIZE {
             self.lay_out::<S, W>(at);
-            for from in (0..r).step_by(PANEL) {
+            for from in (0..r).step_by(PANEL_ROWS) {
                 self.panel::<S, W>(simd, at, from);
             }
             return;
@@ -170,15 +161,16 @@ impl<R: Real> Sliced<'_, R> {
                 let out = square[part * plane + row..].as_mut_ptr();
                 let store = |b: usize, tile: [R::Vector<S>; W]| {
                     for w in 0..W {
-                        // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of row
-                        // (a, b) of a plane of `square`, which has `stride` vectors per row.
+                        // SAFETY: b ≤ a < r and at + W ≤ stride, so these are vectors `at + w` of
+                        // row (a, b) of a plane of `square`, which has `stride` vectors per row.
                         unsafe { *out.add(b * stride + w) = tile[w] };
                     }
                 };
                 let coefficients = &self.right[part * r * inner..];
                 // The diagonal has no imaginary part.
                 let rows = a + 1 - part;
-                // SAFETY: `source` has `inner` times W vectors, and the offsets are c·W for c < `inner`.
+                // SAFETY: `source` has `inner` times W vectors, and the offsets are c·W for c <
+                // `inner`.
                 unsafe {
                     rows_times_source(simd, coefficients, inner, rows, source, offsets, store);
                 }
@@ -192,31 +184,7 @@ impl<R: Real> Sliced<'_, R> {
 }
 
 impl<R: Real> Sliced<'_, R> {
-    /// The same for real matrices of a size that is compiled.
-    #[inline(always)]
-    fn small_slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
-        let stride = vectors_per_row::<R, S>(self.lanes);
-        let slice = Slice { stride, at };
-        let m = &self.left.for_column(0).0;
-        let (input, square) = (
-            R::vectors::<S>(self.input),
-            R::vectors_mut::<S>(self.square),
-        );
-        let cross = self.cross.as_deref_mut().map(R::vectors_mut::<S>);
-        macro_rules! of_size {
-            ($($size:literal)*) => {
-                match self.left.columns() {
-                    $($size => {
-                        small_transform::congruence::<S, R, $size, W>(simd, m, slice, input, square, cross);
-                    })*
-                    size => unreachable!("matrices of size {size}"),
-                }
-            };
-        }
-        of_size!(1 2 3 4 5 6);
-    }
-
-    /// Writes all columns of D, W vectors of each entry, behind the panel.
+    /// Copies all columns of D, W vectors per entry, to the scratch behind the panel.
     #[inline(always)]
     fn lay_out<S: Simd, const W: usize>(&mut self, at: usize) {
         let p = self.left.columns();
@@ -225,7 +193,7 @@ impl<R: Real> Sliced<'_, R> {
         let input = R::vectors::<S>(self.input);
         assert!(at + W <= stride);
         let whole = &mut R::vectors_mut::<S>(self.scratch)[panel_len(p) * W..][..p * p * W];
-        // Small squares of entries, so that rows and columns written to stay in the caches.
+        // In square tiles, so that the rows and columns written to stay in the caches.
         let squares = (0..p).step_by(LANES);
         for (from, columns) in squares.flat_map(|a| (0..=a).step_by(LANES).map(move |b| (a, b))) {
             for a in from..p.min(from + LANES) {
@@ -239,11 +207,11 @@ impl<R: Real> Sliced<'_, R> {
         }
     }
 
-    /// The share of rows `from`.. of M D, up to [`PANEL`] of them, for W vectors of real matrices.
+    /// The contribution of rows `from..from + PANEL_ROWS` of M D, for W vectors of real matrices.
     #[inline(always)]
     fn panel<S: Simd, const W: usize>(&mut self, simd: S, at: usize, from: usize) {
         let (r, p) = (self.left.rows(), self.left.columns());
-        let (rows, pitch) = (PANEL.min(r - from), p | 1);
+        let (rows, pitch) = (PANEL_ROWS.min(r - from), p | 1);
         let stride = vectors_per_row::<R, S>(self.lanes);
         let triangle = Triangle::new(r);
         let (half, whole) = R::vectors_mut::<S>(self.scratch).split_at_mut(panel_len(p) * W);
@@ -266,7 +234,8 @@ impl<R: Real> Sliced<'_, R> {
             unsafe { rows_times_source(simd, coefficients, spacing, rows, column, offsets, store) };
         }
         if let Some(cross) = &mut self.cross {
-            // Entry (a, c) of M D is half of that of the sum; the row of the smaller number comes first.
+            // The sum's entry (a, c) is that of M D plus its (c, a), of which the smaller row comes
+            // first.
             let cross = R::vectors_mut::<S>(cross);
             let (half, _) = half.as_chunks::<W>();
             for a in from..from + rows {
@@ -285,7 +254,7 @@ impl<R: Real> Sliced<'_, R> {
         }
         let square = R::vectors_mut::<S>(self.square);
         assert_eq!(square.len(), triangle.len() * stride);
-        for columns in (0..from + rows).step_by(PANEL) {
+        for columns in (0..from + rows).step_by(PANEL_ROWS) {
             for a in columns.max(from)..from + rows {
                 let source = &half[(a - from) * pitch * W..][..p * W];
                 let place = (triangle.row(a).start + columns) * stride + at;
@@ -298,7 +267,7 @@ impl<R: Real> Sliced<'_, R> {
                     }
                 };
                 let coefficients = &self.right[columns * p..];
-                let count = PANEL.min(a + 1 - columns);
+                let count = PANEL_ROWS.min(a + 1 - columns);
                 // SAFETY: `source` has p times W vectors, and the offsets are c·W for c < p.
                 unsafe { rows_times_source(simd, coefficients, p, count, source, offsets, store) };
             }
@@ -306,8 +275,8 @@ impl<R: Real> Sliced<'_, R> {
     }
 }
 
-/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. If they are complex, row a is the p real parts
-/// and then the p imaginary ones.
+/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. If they are complex, row a is the p real
+/// parts and then the p imaginary ones.
 #[inline(always)]
 pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     simd: S,
@@ -340,11 +309,10 @@ pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
 }
 
 /// For each of the first `rows` rows of `coefficients`, which begin `spacing` numbers apart, the
-/// combination Σ_k coefficients[row, k] · source[offsets[k]..][..W], handed to `store`.
+/// combination Σ_k coefficients[row, k] · source[offsets[k]..][..W], passed to `store`.
 ///
 /// # Safety
-/// Each offset must leave room for W vectors in `source`. It takes a loop to check what callers know
-/// from the way they made the offsets.
+/// Each offset must leave room for W vectors in `source`.
 #[inline(always)]
 pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     simd: S,
@@ -359,8 +327,8 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     debug_assert!(offsets.iter().all(|offset| offset + W <= source.len()));
     macro_rules! tile {
         ($row:expr, $rows:literal) => {{
-            // SAFETY: $row + $rows ≤ rows, and `coefficients` has so many rows, of a number for each
-            // offset; the caller promises that every offset leaves room for W vectors.
+            // SAFETY: $row + $rows ≤ rows, and `coefficients` has `rows` rows with a number for
+            // each offset; the caller promises that every offset leaves room for W vectors.
             let tile = unsafe {
                 tile::<S, R, $rows, W>(
                     simd,
@@ -378,10 +346,10 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     }
     let mut row = 0;
     while row < rows {
-        // Tiles of six rows, but never a last one of fewer than three, whose few accumulators
-        // would wait for each other.
+        // Tiles of six rows. A last tile of fewer than three would have too few accumulators to
+        // hide the latency of multiply-adds.
         match rows - row {
-            // A single vector has as many accumulators, if there are twice as many rows.
+            // With one vector per row, twice as many rows make the same number of accumulators.
             12.. if W == 1 => tile!(row, 12),
             1 => tile!(row, 1),
             2 => tile!(row, 2),
@@ -396,7 +364,8 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
 /// A tile of ROWS×W vectors in registers.
 ///
 /// # Safety
-/// `coefficients` must have ROWS rows of `offsets.len()` numbers, `spacing` apart, `source` W vectors at each offset.
+/// `coefficients` must have ROWS rows of `offsets.len()` numbers, `spacing` apart, and `source` W
+/// vectors at each offset.
 #[inline(always)]
 unsafe fn tile<S: Simd, R: Real, const ROWS: usize, const W: usize>(
     simd: S,

@@ -5,12 +5,12 @@ use std::fmt::{Display, Formatter, Result};
 use super::Matrix;
 use crate::linalg::Scalar;
 
-/// Up to so many rows, and columns, are all shown.
-const MOST: usize = 10;
-/// So many of the first and of the last are shown of more.
-const EDGE: usize = 4;
+/// Up to this many rows and columns are all shown.
+const MAX_SHOWN_IN_FULL: usize = 10;
+/// Of more rows or columns, this many of the first and of the last are shown.
+const SHOWN_AT_EACH_END: usize = 4;
 
-/// One line per row, in aligned columns; of more than ten rows or columns the first and last four.
+/// One line per row, in aligned columns; of more than ten rows or columns, the first and last four.
 /// `{:#}` shows them all. A precision is the number of decimals (4 unless given); exponents are
 /// written where the largest number is below 0.001 or 100,000 and more.
 ///
@@ -57,12 +57,12 @@ impl<T: Scalar> Display for Matrix<T> {
     }
 }
 
-/// The numbers of the rows, or columns, that are shown; None where some are left out.
+/// The indices of the rows or columns that are shown; None where some are omitted.
 fn shown(count: usize, all: bool) -> Vec<Option<usize>> {
-    if all || count <= MOST {
+    if all || count <= MAX_SHOWN_IN_FULL {
         return (0..count).map(Some).collect();
     }
-    let first = (0..EDGE).map(Some);
-    let last = (count - EDGE..count).map(Some);
+    let first = (0..SHOWN_AT_EACH_END).map(Some);
+    let last = (count - SHOWN_AT_EACH_END..count).map(Some);
     first.chain([None]).chain(last).collect()
 }

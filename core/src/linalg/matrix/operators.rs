@@ -1,4 +1,4 @@
-//! Access to entries, and products, in the notation of formulae.
+//! Operators: indexing and products.
 
 use std::ops::{Index, IndexMut, Mul};
 
@@ -26,7 +26,7 @@ impl<T> Index<(usize, usize)> for Matrix<T> {
     }
 }
 
-/// Entry (a, b), to be changed.
+/// Entry (a, b), mutable.
 ///
 /// ```
 /// let mut m = codiag::Matrix::zeros(2, 2);

@@ -17,7 +17,7 @@ fn panic_of<R>(act: impl FnOnce() -> R + std::panic::UnwindSafe) -> String {
 }
 
 #[test]
-fn entries_and_rows_out_of_range_are_refused() {
+fn indices_out_of_range_panic() {
     let columns = panic_of(|| example()[(0, 3)]);
     assert_eq!(columns, "entry (0, 3) of a 2 x 2 matrix");
     let rows = panic_of(|| example()[(2, 0)] = 1.0);
@@ -29,7 +29,7 @@ fn entries_and_rows_out_of_range_are_refused() {
 }
 
 #[test]
-fn matrices_of_other_shapes_are_refused() {
+fn mismatched_shapes_panic() {
     let dot = panic_of(|| example().dot(&Matrix::zeros(1, 4)));
     assert_eq!(dot, "the inner product of a 2 x 2 and a 1 x 4 matrix");
     let scaled = panic_of(|| example().scale_rows(&[1.0]));
@@ -41,7 +41,7 @@ fn matrices_of_other_shapes_are_refused() {
 }
 
 #[test]
-fn matrices_beyond_counting_are_refused() {
+fn overflowing_sizes_panic() {
     let huge = 1 << 32;
     for message in [
         panic_of(|| Matrix::<f64>::zeros(huge, huge)),
@@ -57,7 +57,7 @@ fn matrices_beyond_counting_are_refused() {
 }
 
 #[test]
-fn products_do_not_depend_on_who_owns_the_factors() {
+fn products_accept_values_and_references() {
     let (m, n) = (example(), Matrix::from_rows(2, 1, vec![5.0, 6.0]));
     let expected = Matrix::from_rows(2, 1, vec![17.0, 39.0]);
     assert_eq!(&m * &n, expected);
@@ -67,7 +67,7 @@ fn products_do_not_depend_on_who_owns_the_factors() {
 }
 
 #[test]
-fn complex_inner_products_are_those_of_their_parts() {
+fn complex_inner_products_agree_with_parts() {
     let number = |a: usize, b: usize| c64::new(a as f64 - 1.5, (a * b) as f64 + 0.5);
     let (x, y) = (
         Matrix::from_fn(3, 4, number),
@@ -106,7 +106,7 @@ fn columns_are_aligned() {
 }
 
 #[test]
-fn large_matrices_are_shortened() {
+fn large_matrices_are_abbreviated() {
     let m = Matrix::from_fn(12, 3, |a, _| a as f64);
     let text = format!("{m:.0}");
     let lines: Vec<&str> = text.lines().collect();

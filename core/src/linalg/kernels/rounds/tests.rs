@@ -7,7 +7,7 @@ use crate::linalg::{Matrix, c64, product, product_adjoint};
 
 const P: usize = 6;
 
-/// Two blocks of matrices, and the same one by one.
+/// Two blocks of matrices, and their matrices.
 fn made<T: Scalar>() -> (Vec<f32>, Vec<Matrix<T>>) {
     let triangle = Triangle::new(P);
     let plane = triangle.len() * ROUND_LANES;
@@ -40,21 +40,21 @@ fn matrix<T: Scalar>(blocks: &[f32], k: usize) -> Matrix<T> {
     })
 }
 
-/// Three pairs, of which one rests.
+/// Three pairs, one of which is not rotated.
 fn pairs() -> [RotatedPair; 3] {
     let turned = |a, b, angle: f32, phase: f32| RotatedPair {
         cosine: angle.cos(),
         sine: [angle.sin() * phase.cos(), angle.sin() * phase.sin()],
-        ..RotatedPair::at_rest((a, b))
+        ..RotatedPair::identity((a, b))
     };
     [
         turned(3, 0, 0.4, 0.0),
         turned(4, 2, -0.7, 0.0),
-        RotatedPair::at_rest((5, 1)),
+        RotatedPair::identity((5, 1)),
     ]
 }
 
-/// The same in vectors of one width.
+/// Rounds in vectors of one width.
 fn rotated<S: Simd, const PLANES: usize>(
     simd: S,
     blocks: &[f32],
@@ -103,7 +103,7 @@ fn assert_rotated<T: Scalar, const PLANES: usize>(pairs: &[RotatedPair]) {
 }
 
 #[test]
-fn a_round_is_a_rotation_of_every_matrix() {
+fn a_round_rotates_every_matrix() {
     assert_rotated::<f64, 1>(&pairs());
     let mut pairs = pairs();
     pairs[0].sine = [
@@ -165,7 +165,7 @@ fn assert_sums<T: Scalar>() {
 }
 
 #[test]
-fn sums_are_those_of_their_definition() {
+fn sums_agree_with_their_definition() {
     assert_sums::<f64>();
     assert_sums::<c64>();
 }

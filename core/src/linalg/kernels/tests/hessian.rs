@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Groups of eight rows of so many entries as groups of sixteen.
+/// Groups of eight row blocks regrouped as groups of sixteen.
 fn regrouped<R: Real>(entries: usize, numbers: &[R]) -> Vec<R> {
     let groups = numbers.len() / (entries * LANES);
     let mut out = vec![R::zeroed(); groups.div_ceil(2) * entries * f32::LANES];
@@ -14,7 +14,7 @@ fn regrouped<R: Real>(entries: usize, numbers: &[R]) -> Vec<R> {
 }
 
 pub(super) fn hessians<T: Scalar>() {
-    // All matrices count, all but the last ones, an odd number, or none.
+    // All matrices have weight, all but the last ones, an odd number, or none.
     let depths = |(p, lanes): (usize, usize)| [lanes, lanes - 3, 0].map(|depth| (p, lanes, depth));
     for (p, lanes, depth) in SIZES.into_iter().flat_map(depths) {
         let (entries, matrices) = block::<T>(p, lanes);

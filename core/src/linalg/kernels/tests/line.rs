@@ -19,7 +19,7 @@ fn weights() -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn weighted_sums_are_those_of_each_matrix() {
+fn weighted_sums_agree_with_single_matrices() {
     let (p, lanes) = (3, 2 * LANES);
     let number = |k: usize| 1e-3 + ((k * 37 + 11) % 23) as f64 * 10_f64.powi((k % 7) as i32 - 3);
     let block: Vec<f64> = (0..6 * lanes).map(number).collect();
