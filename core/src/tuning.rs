@@ -69,6 +69,9 @@ pub(crate) struct Tuning {
     pub single_max_power_ratio: f64,
     /// It also ends where updates have multiplied the variance of rounding errors by this.
     pub single_max_error_variance: f64,
+    /// It ends with a step without a search where that is expected to bring ĝ to this fraction of the
+    /// tolerance of the solve.
+    pub arrival_margin: f64,
     /// Maximum number of stages in single precision.
     pub max_single_stages: usize,
     /// Minimum number of matrices in the sample of a large set; never fewer than 2p.
@@ -141,6 +144,7 @@ pub(crate) const TUNING: Tuning = Tuning {
     single_min_p: 20,
     single_max_power_ratio: 1e4,
     single_max_error_variance: 100.0,
+    arrival_margin: 0.1,
     max_single_stages: 3,
     min_sample: 200,
     min_sample_step: 4,

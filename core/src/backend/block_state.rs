@@ -456,7 +456,7 @@ impl<R: RowPrecision> BlockState<R> {
         }
         let b = task.request.point().expect("a request with a point");
         let d = self.transformed.room(view, 1.0);
-        if *b == Matrix::identity(view.p) {
+        if b.is_identity() {
             return d.copy_from_slice(view.entries);
         }
         kernels::congruence(kernels::Congruence {

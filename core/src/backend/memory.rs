@@ -203,11 +203,9 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
         let blocks = blocks.map(|block| {
             let single =
                 SingleBlock::rounded::<T>(&block.original, block.state.transformed(), unit);
-            block.state = BlockState::default();
             Arc::new(single)
         });
         let blocks = blocks.collect();
-        self.blocks.kept = Kept::default();
         let workers = self.blocks.workers.clone();
         Ok(Some(Box::new(InSinglePrecision {
             blocks: Blocks::new(blocks, &rounded, workers),
@@ -307,12 +305,16 @@ impl SingleBlock {
         let mut entries = F32Buffer::of_len(T::PLANES * triangle.len() * lanes);
         let rows = entries.chunks_exact_mut(lanes);
         let inverse = 1.0 / unit;
-        for (row, numbers) in rows.zip(transformed.chunks_exact(block.lanes())) {
-            let (own, padding) = row.split_at_mut(matrices);
-            let pairs = own.iter_mut().zip(numbers);
-            pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
-            padding.fill(0.0);
-        }
+        let mut rows = rows.zip(transformed.chunks_exact(block.lanes()));
+        kernels::dispatch(
+            #[inline(always)]
+            || {
+                for (row, numbers) in rows.by_ref() {
+                    let pairs = row[..matrices].iter_mut().zip(numbers);
+                    pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
+                }
+            },
+        );
         for a in 0..p {
             let row = &mut entries[triangle.diagonal(a) * lanes..][..lanes];
             row[matrices..].fill(1.0);

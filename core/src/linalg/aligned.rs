@@ -1,8 +1,9 @@
 //! Buffers whose first number begins a cache line.
 
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use bytemuck::Pod;
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 /// Length of a cache line in bytes. A row of eight doubles then lies in one line, instead of in two
 /// that are both read.
@@ -67,6 +68,62 @@ impl<R> Deref for AlignedBuffer<R> {
 impl<R> DerefMut for AlignedBuffer<R> {
     fn deref_mut(&mut self) -> &mut [R] {
         &mut self.memory[self.start..][..self.len]
+    }
+}
+
+thread_local! {
+    static SCRATCH: Cell<AlignedBuffer> = Cell::default();
+}
+
+/// Larger scratch memory is not kept: 32 MB, what transforms of matrices of size 480 take.
+const MAX_KEPT_SCRATCH: usize = 1 << 22;
+
+/// Working memory of a kernel, of unspecified content: the next kernel on the same thread reuses it,
+/// and finds it in the caches.
+pub struct Scratch<R: Pod> {
+    memory: AlignedBuffer,
+    len: usize,
+    number: std::marker::PhantomData<R>,
+}
+
+impl<R: Pod> Scratch<R> {
+    pub fn of_len(len: usize) -> Self {
+        let doubles = (len * size_of::<R>()).div_ceil(size_of::<f64>());
+        let mut memory = SCRATCH.try_with(Cell::take).unwrap_or_default();
+        if memory.len() < doubles {
+            memory = AlignedBuffer::zeros(doubles);
+        }
+        Self {
+            memory,
+            len,
+            number: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<R: Pod> Drop for Scratch<R> {
+    fn drop(&mut self) {
+        let memory = std::mem::take(&mut self.memory);
+        if memory.len() <= MAX_KEPT_SCRATCH {
+            // Nothing is kept while a thread ends.
+            let _ = SCRATCH.try_with(|kept| kept.set(memory));
+        }
+    }
+}
+
+impl<R: Pod> Deref for Scratch<R> {
+    type Target = [R];
+
+    fn deref(&self) -> &[R] {
+        let doubles = (self.len * size_of::<R>()).div_ceil(size_of::<f64>());
+        &cast_slice(&self.memory[..doubles])[..self.len]
+    }
+}
+
+impl<R: Pod> DerefMut for Scratch<R> {
+    fn deref_mut(&mut self) -> &mut [R] {
+        let doubles = (self.len * size_of::<R>()).div_ceil(size_of::<f64>());
+        &mut cast_slice_mut(&mut self.memory[..doubles])[..self.len]
     }
 }
 

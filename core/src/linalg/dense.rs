@@ -27,6 +27,7 @@ pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn lower_inverse(m: &Matrix<Self>) -> Matrix<Self>;
     fn log_abs_det(m: &Matrix<Self>) -> f64;
+    fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>);
 }
 
 macro_rules! compile_for {
@@ -74,6 +75,10 @@ macro_rules! compile_for {
 
             fn log_abs_det(m: &Matrix<Self>) -> f64 {
                 by_faer::log_abs_det(m)
+            }
+
+            fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>) {
+                by_faer::log_det_and_inverse(m)
             }
         })*
     };
@@ -264,9 +269,15 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     T::log_abs_det(m)
 }
 
+/// Larger matrices are factorized by blocks, which takes less time than plain elimination.
+const MAX_ELIMINATION_SIZE: usize = 64;
+
 /// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization; for complex
 /// matrices log |det m|.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
+    if m.rows() > MAX_ELIMINATION_SIZE {
+        return T::log_det_and_inverse(m);
+    }
     let (log_det, negative, inverse) = small::log_det_and_inverse(m);
     if negative || !log_det.is_finite() {
         return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));

@@ -11,7 +11,7 @@ mod scalar;
 mod small;
 mod triangle;
 
-pub use aligned::{AlignedBuffer, F32Buffer};
+pub use aligned::{AlignedBuffer, F32Buffer, Scratch};
 pub use batch::{SymmetricBatch, unpacked};
 pub use dense::{
     add_gram, add_product, add_product_transposed, add_symmetric_product, cholesky, eigenvectors,

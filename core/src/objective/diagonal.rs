@@ -12,7 +12,9 @@
 use super::line_search::Line;
 use super::{CgLimits, Context, Direction, Objective, Point, QuadraticModel, StepResult};
 use crate::Error;
-use crate::backend::{Backend, Hessian, HessianRows, Request, Sums, Update, add_determinant};
+use crate::backend::{
+    Backend, Hessian, HessianRows, Request, Sums, Update, add_determinant, moved,
+};
 use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar, reals, scalars};
 use crate::settings::Settings;
@@ -81,7 +83,7 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
     }
 
     fn cg_limits(&self, context: &Context<'_, T>, gradient_norm: f64) -> CgLimits {
-        let sufficient = TUNING.forcing_floor * context.settings.tolerance / gradient_norm;
+        let sufficient = TUNING.forcing_floor * context.final_tolerance / gradient_norm;
         let n = context.backend.summary().len;
         let max_iterations = if gradient_norm <= TUNING.full_cg_below {
             TUNING.max_cg_iterations
@@ -130,6 +132,22 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
             trial_fraction *= 0.5;
         }
         Ok(None)
+    }
+
+    fn full_step(
+        &self,
+        context: &Context<'_, T>,
+        point: &Point<T>,
+        direction: &Direction,
+    ) -> Option<Matrix<T>> {
+        let p = point.b.rows();
+        let e = Matrix::from_rows(p, p, scalars(&direction.x).to_vec());
+        Some(if context.settings.orthogonal {
+            let rotation = linalg::unitary_exponential(&e);
+            linalg::reorthogonalize(&linalg::product(&rotation, &point.b))
+        } else {
+            moved(&point.b, &retract(&e), 1.0)
+        })
     }
 
     fn passes(&self, _: usize, iterations: usize) -> f64 {
@@ -252,7 +270,7 @@ struct Model<'a, T: Scalar> {
     gradient: Matrix<T>,
     /// The gradient, if the second-order term of the exponential counts.
     retraction: Option<&'a Matrix<T>>,
-    preconditioner: Preconditioner<T>,
+    preconditioner: Preconditioner,
     hessian: HessianSource<'a, T>,
 }
 
@@ -263,7 +281,7 @@ impl<T: Scalar> QuadraticModel for Model<'_, T> {
 
     fn precondition(&mut self, r: &[f64], out: &mut [f64]) {
         self.preconditioner
-            .solve(scalars(r), linalg::scalars_mut(out));
+            .solve::<T>(scalars(r), linalg::scalars_mut(out));
     }
 
     fn product(&mut self, x: &[f64], out: &mut [f64]) -> Result<(), Error> {
@@ -297,13 +315,12 @@ impl<T: Scalar> QuadraticModel for Model<'_, T> {
 
 /// The inverses of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of
 /// E_ba, kept well conditioned: E = W∘R + V∘Rᴴ.
-struct Preconditioner<T> {
+struct Preconditioner {
     /// W, one number for each entry.
     own: Vec<f64>,
     /// V.
     other: Vec<f64>,
-    /// Room for Rᴴ.
-    adjoint: Matrix<T>,
+    p: usize,
 }
 
 /// The inverse of one of the blocks.
@@ -315,7 +332,7 @@ struct InverseBlock {
     other: f64,
 }
 
-impl<T: Scalar> Preconditioner<T> {
+impl Preconditioner {
     fn new(criterion: Criterion, gamma: &Matrix, orthogonal: bool) -> Self {
         let p = gamma.rows();
         let (mut own, mut other) = (vec![0.0; p * p], vec![0.0; p * p]);
@@ -337,22 +354,16 @@ impl<T: Scalar> Preconditioner<T> {
             (own[a * p + b], own[b * p + a]) = (inverse.ab, inverse.ba);
             (other[a * p + b], other[b * p + a]) = (inverse.other, inverse.other);
         }
-        Self {
-            own,
-            other,
-            adjoint: Matrix::zeros(p, p),
-        }
+        Self { own, other, p }
     }
 
     /// Writes a solution, whose diagonal is zero.
-    fn solve(&mut self, residual: &[T], solution: &mut [T]) {
-        let p = self.adjoint.rows();
-        let residual = Matrix::from_rows(p, p, residual.to_vec());
-        residual.write_adjoint(&mut self.adjoint);
+    fn solve<T: Scalar>(&self, residual: &[T], solution: &mut [T]) {
+        let adjoint = Matrix::from_rows(self.p, self.p, residual.to_vec()).adjoint();
         let weights = self.own.iter().zip(&self.other);
-        let entries = residual.as_slice().iter().zip(self.adjoint.as_slice());
+        let entries = residual.iter().zip(adjoint.as_slice());
         let places = solution.iter_mut().zip(entries.zip(weights));
-        places.for_each(|(z, ((r, adjoint), (own, other)))| *z = *r * *own + *adjoint * *other);
+        places.for_each(|(z, ((r, s), (own, other)))| *z = *r * *own + *s * *other);
     }
 }
 

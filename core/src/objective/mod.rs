@@ -19,13 +19,15 @@ pub(crate) use rounding::Drift;
 
 use crate::Error;
 use crate::backend::{Backend, Sums};
-use crate::linalg::Scalar;
+use crate::linalg::{Matrix, Scalar};
 use crate::settings::Settings;
 
 /// A set, and what a step on it needs besides the point.
 pub(crate) struct Context<'a, T: Scalar> {
     pub backend: &'a mut dyn Backend<T>,
     pub settings: &'a Settings,
+    /// The tolerance of the whole solve, of which this may be a stage.
+    pub final_tolerance: f64,
     /// Memory of the sums; its Hessian is that of the point if the point says so.
     pub sums: &'a mut Sums<T>,
     /// Work so far, in transforms of the set.
@@ -118,6 +120,12 @@ pub(crate) trait Objective<T: Scalar> {
         direction: &Direction,
         fraction: f64,
     ) -> Result<Option<StepResult<T>>, Error>;
+
+    /// The B that a direction leads to, without evaluating it; None if only a search can
+    /// tell.
+    fn full_step(&self, _: &Context<'_, T>, _: &Point<T>, _: &Direction) -> Option<Matrix<T>> {
+        None
+    }
 
     /// After a failed step: whether another model is worth a trial.
     fn retry(&mut self) -> bool {

@@ -20,6 +20,7 @@ pub(super) fn assemble<T: Scalar>(
         point,
         status,
         history,
+        ..
     } = outcome;
     let p = b.rows();
     let last = history.last().expect("a solve records its start");

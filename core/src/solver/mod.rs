@@ -140,7 +140,7 @@ fn solve_starts<T: Scalar>(
     if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
-    let progress = &mut Progress::new(backend.summary(), observer);
+    let progress = &mut Progress::new(backend.summary(), settings.tolerance, observer);
     let begun = stages::start(backend, settings, progress)?;
     let first = solve_from(backend, settings, begun, progress)?;
     let (best, losses, others) = restarts::solve(backend, settings, first, progress)?;

@@ -22,6 +22,8 @@ pub(super) struct Progress<'o, T> {
     /// The number of the start.
     pub start: usize,
     pub stage: Stage,
+    /// The tolerance of the whole solve.
+    pub final_tolerance: f64,
     /// What a further start has to beat, if it is given up where it is not expected to.
     pub to_beat: Option<BestSoFar>,
     observer: &'o mut dyn Observer<T>,
@@ -34,6 +36,7 @@ pub(super) struct Progress<'o, T> {
 #[derive(Clone, Debug)]
 pub(super) struct Shared<T> {
     stage: Stage,
+    final_tolerance: f64,
     to_beat: Option<BestSoFar>,
     clock: Instant,
     frame: Option<Matrix<T>>,
@@ -49,6 +52,7 @@ impl<T: Scalar> Shared<T> {
         Progress {
             start,
             stage: self.stage,
+            final_tolerance: self.final_tolerance,
             to_beat: self.to_beat,
             observer,
             clock: self.clock,
@@ -59,10 +63,15 @@ impl<T: Scalar> Shared<T> {
 
 impl<'o, T: Scalar> Progress<'o, T> {
     /// A solve of a set begins now.
-    pub fn new(summary: &Summary<T>, observer: &'o mut dyn Observer<T>) -> Self {
+    pub fn new(
+        summary: &Summary<T>,
+        final_tolerance: f64,
+        observer: &'o mut dyn Observer<T>,
+    ) -> Self {
         Self {
             start: 0,
             stage: Stage::Full,
+            final_tolerance,
             to_beat: None,
             observer,
             clock: Instant::now(),
@@ -80,6 +89,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
         Progress {
             start: self.start,
             stage,
+            final_tolerance: self.final_tolerance,
             to_beat: self.to_beat,
             observer: &mut *self.observer,
             clock: self.clock,
@@ -91,6 +101,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
     pub fn shared(&self) -> Shared<T> {
         Shared {
             stage: self.stage,
+            final_tolerance: self.final_tolerance,
             to_beat: self.to_beat,
             clock: self.clock,
             frame: self.frame.clone(),

@@ -90,6 +90,8 @@ pub(super) struct Outcome<T> {
     pub point: Option<Point<T>>,
     pub status: Status,
     pub history: Vec<Record>,
+    /// The step from the last record to B, if B was not evaluated.
+    pub step: Option<Step>,
 }
 
 impl<T> Outcome<T> {
@@ -114,8 +116,9 @@ pub(super) struct State<'a, 'o, T: Scalar> {
     pub joint_hessian: bool,
     /// Whether a step has led to an A without an inverse.
     pub is_dependent: bool,
-    /// Where the solve ends, if that point was not evaluated.
-    pub unevaluated: Option<Matrix<T>>,
+    /// Where the solve ends, if that point was not evaluated, and the step that led there if it comes
+    /// after the last record.
+    pub unevaluated: Option<(Matrix<T>, Option<Step>)>,
     progress: &'a mut Progress<'o, T>,
     passes: f64,
     /// The point of smallest gradient since changes of the loss became rounding.
@@ -192,6 +195,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         let context = Context {
             backend: &mut *self.backend,
             settings: self.settings,
+            final_tolerance: self.progress.final_tolerance,
             sums: &mut self.sums,
             passes: &mut self.passes,
             joint_hessian: self.joint_hessian,
@@ -360,8 +364,16 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     /// The outcome: the last point, unless an earlier one was better.
     pub fn end(self, status: Status) -> Outcome<T> {
         let here = self.gradient_norm();
+        if let Some((b, step)) = self.unevaluated {
+            return Outcome {
+                b,
+                point: None,
+                status,
+                history: self.history,
+                step,
+            };
+        }
         let (b, point) = match self.best {
-            _ if self.unevaluated.is_some() => (self.unevaluated.expect("a point"), None),
             Some((best, b)) if best < here || here.is_nan() => (b, None),
             _ => (self.point.b.clone(), Some(self.point)),
         };
@@ -370,6 +382,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             point,
             status,
             history: self.history,
+            step: None,
         }
     }
 
@@ -501,10 +514,13 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         self.point.b = outcome.b;
         self.history = outcome.history;
         self.passes = self.history.last().map_or(0.0, |record| record.passes);
-        let step = self
-            .history
-            .pop()
-            .map_or(Step::START, |last| Step::to(&last));
+        let step = match outcome.step {
+            Some(step) => step,
+            None => self
+                .history
+                .pop()
+                .map_or(Step::START, |last| Step::to(&last)),
+        };
         (self.best, self.stalled, self.gradient_rounding) = (None, 0, 0.0);
         self.recompute()?;
         Ok(step)
@@ -522,6 +538,11 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     /// Whether the matrices are in single precision.
     pub fn is_single(&self) -> bool {
         self.backend.capabilities().epsilon > f64::EPSILON
+    }
+
+    /// The tolerance of the whole solve, of which this may be a stage.
+    pub fn final_tolerance(&self) -> f64 {
+        self.progress.final_tolerance
     }
 
     /// Whether the solve is on a sample.

@@ -143,3 +143,32 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     let upper = lu.U();
     (0..lu.nrows()).map(|a| upper[(a, a)].abs().ln()).sum()
 }
+
+pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
+    let lu = view(m).partial_piv_lu();
+    let upper = lu.U();
+    let (order, _) = lu.P().arrays();
+    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
+    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
+    let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
+    if negative || !log_det.is_finite() {
+        return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
+    }
+    (log_det, from_faer(lu.inverse().as_ref()))
+}
+
+/// Number of transpositions that make up a permutation.
+fn transpositions(order: &[usize]) -> usize {
+    let mut seen = vec![false; order.len()];
+    let mut count = 0;
+    for start in 0..order.len() {
+        let mut at = order[start];
+        while !seen[start] && at != start {
+            seen[at] = true;
+            at = order[at];
+            count += 1;
+        }
+        seen[start] = true;
+    }
+    count
+}

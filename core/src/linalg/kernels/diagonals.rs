@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 use super::coefficients::{Left, right};
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{AlignedBuffer, Matrix, Scalar};
+use crate::linalg::{Matrix, Scalar, Scratch};
 
 /// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
 /// and of E D Eᴴ = F C Fᴴ.
@@ -23,7 +23,7 @@ pub fn line_diagonals<T: Scalar>(
     assert_eq!(planes(input, p, lanes), T::PLANES);
     assert_eq!(out.len(), 3 * p * lanes);
     let (b_left, f_left) = (Left::new(b), Left::new(f));
-    let mut scratch = AlignedBuffer::zeros(b_left.scratch_len());
+    let mut scratch = Scratch::of_len(b_left.scratch_len());
     run(Diagonals {
         b: (b_left, &right(b)),
         f: (f_left, &right(f)),

@@ -11,7 +11,7 @@ use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::moments::MomentSums;
 use super::transform::half_product;
 use super::{LANES, Real, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// K⁻¹, as it is applied: `outer` alone, or `outer` times `inner` where K is ill-conditioned. A
 /// product with two factors has much smaller rounding errors than one with their product.
@@ -82,8 +82,7 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
     let left = Left::new(components);
     let sums_len = LANES * T::PLANES * p * p;
-    let mut scratch =
-        AlignedBuffer::zeros(left.scratch_len() + sums_len + 4 * LANES * p + p * lanes);
+    let mut scratch = Scratch::of_len(left.scratch_len() + sums_len + 4 * LANES * p + p * lanes);
     let (half, rest) = scratch.split_at_mut(left.scratch_len());
     let (products, rest) = rest.split_at_mut(sums_len);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
@@ -256,7 +255,7 @@ pub fn accumulate_weighted(
     let planes = planes(block, p, lanes);
     assert_eq!(fitted.len(), p * lanes);
     let sum_len = block.len() / lanes * LANES;
-    let mut scratch = AlignedBuffer::zeros(LANES * lanes + sum_len);
+    let mut scratch = Scratch::of_len(LANES * lanes + sum_len);
     let (coefficients, sum) = scratch.split_at_mut(LANES * lanes);
     let groups = rows.chunks_exact_mut(Triangle::new(planes * p).len() * LANES);
     for (own, group) in fitted.chunks(LANES * lanes).zip(groups) {

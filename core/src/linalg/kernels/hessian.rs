@@ -26,7 +26,7 @@ use super::DiagonalFunction;
 use super::combine::add_products;
 use super::real::width;
 use super::{Real, arch, planes, vectors_per_group};
-use crate::linalg::{AlignedBuffer, Triangle};
+use crate::linalg::{Scratch, Triangle};
 
 /// Length of the row blocks of p×p matrices with that many planes, in double precision.
 pub fn hessian_len(p: usize, planes: usize) -> usize {
@@ -78,7 +78,7 @@ pub fn accumulate_groups<R: Real>(
         block.len() / lanes * R::LANES
     };
     let tables_len = lanes * (2 * width + 1 + R::LANES * planes * p);
-    let mut scratch = AlignedBuffer::zeros(first_sum_len + tables_len);
+    let mut scratch = Scratch::of_len(first_sum_len + tables_len);
     let (first_sum, rest) = scratch.split_at_mut(first_sum_len);
     let (scale, rest) = rest.split_at_mut(width * lanes);
     let (first_transposed, rest) = rest.split_at_mut(width * lanes);

@@ -5,7 +5,7 @@ use pulp::{Simd, WithSimd};
 use super::DiagonalFunction;
 use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::{Real, arch, planes, vectors_per_row};
-use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// The sums of one pass, all p×p or p, over the matrices seen so far.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
         weights,
         gradient: reals_mut(sums.gradient.as_mut_slice()),
         gamma: sums.gamma.as_mut_slice(),
-        first_weights: &mut AlignedBuffer::zeros(p * lanes),
+        first_weights: &mut Scratch::of_len(p * lanes),
     });
 }
 

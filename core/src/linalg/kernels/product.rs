@@ -7,7 +7,7 @@ use super::coefficients::Left;
 use super::fit::add_rows;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
-use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle, reals_mut};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
 /// Adds to `sums` the block's contribution to the Hessian's product with `e`, without the
 /// transposition: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the
@@ -26,7 +26,7 @@ pub fn accumulate_product<T: Scalar>(
     assert_eq!((sums.rows(), sums.columns()), (p, p));
     let left = Left::new(e);
     let totals_len = LANES * T::PLANES * p * p;
-    let mut scratch = AlignedBuffer::zeros(left.scratch_len() + 2 * p * lanes + totals_len);
+    let mut scratch = Scratch::of_len(left.scratch_len() + 2 * p * lanes + totals_len);
     let (tables, rest) = scratch.split_at_mut(2 * p * lanes);
     let (totals, half) = rest.split_at_mut(totals_len);
     let (first, second) = tables.split_at_mut(p * lanes);

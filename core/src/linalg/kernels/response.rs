@@ -10,7 +10,7 @@ use super::lane_sums::{dot, with_vectors_per_group};
 use super::moments::MomentSums;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
-use crate::linalg::{AlignedBuffer, Matrix, Scalar, reals_mut};
+use crate::linalg::{Matrix, Scalar, Scratch, reals_mut};
 
 /// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order that [`accumulate_response`] reads.
 pub fn fit_products<T: Scalar>(
@@ -95,7 +95,7 @@ pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut Mom
     assert_eq!(task.products.len(), T::PLANES * p * p * lanes);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let mut scratch = AlignedBuffer::zeros(LANES * p * (T::PLANES * p + 4) + p * lanes);
+    let mut scratch = Scratch::of_len(LANES * p * (T::PLANES * p + 4) + p * lanes);
     let (totals, rest) = scratch.split_at_mut(LANES * T::PLANES * p * p);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
     let (differences, weighted) = rest.split_at_mut(2 * LANES * p);

@@ -7,7 +7,7 @@ use pulp::{Simd, WithSimd};
 
 use super::coefficients::{Left, Offsets, right};
 use super::{LANES, Real, arch, planes, vectors_per_row, width};
-use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
+use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
 
 /// A congruence of one block, and where its results go.
 pub struct Congruence<'a, T = f64, R = f64> {
@@ -50,7 +50,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     }
     let left = Left::new(task.transform);
     let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
-    let mut scratch = AlignedBuffer::zeros(scratch_len);
+    let mut scratch = Scratch::of_len(scratch_len);
     run(Sliced {
         left,
         right: &right(task.transform),

@@ -25,6 +25,8 @@ pub(super) struct TruncatedNewton<T: Scalar> {
     joint_requests: bool,
     /// The gradient norm before the last step.
     before: Option<f64>,
+    /// The fraction of the direction that the last step took.
+    last_length: f64,
     /// How many stages in single precision there may still be.
     single_stages: usize,
 }
@@ -40,6 +42,7 @@ impl<T: Scalar> TruncatedNewton<T> {
             trust_region: TrustRegion::default(),
             joint_requests,
             before: None,
+            last_length: 0.0,
             single_stages: if single_precision {
                 TUNING.max_single_stages
             } else {
@@ -55,6 +58,18 @@ impl<T: Scalar> TruncatedNewton<T> {
             .before
             .map(|before| gradient_norm * (gradient_norm / before).powi(2));
         self.joint_requests && expected.is_none_or(|expected| expected > TUNING.last_step_gradient)
+    }
+
+    /// Whether a full step is expected to reach the tolerance of the whole solve. The stage in single
+    /// precision ends there: the point is evaluated in double precision only.
+    fn arrives(&self, state: &State<'_, '_, T>) -> bool {
+        let here = state.gradient_norm();
+        let full = self
+            .before
+            .filter(|_| (self.last_length - 1.0).abs() < 1e-3);
+        full.is_some_and(|before| {
+            here * (here / before).powi(2) <= TUNING.arrival_margin * state.final_tolerance()
+        })
     }
 
     fn update_trust_region(
@@ -82,7 +97,7 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
                 if state.is_sample() && outcome.status == Status::Converged {
                     // The whole set starts from there: a double-precision loss is not needed.
                     state.history = outcome.history;
-                    state.unevaluated = Some(outcome.b);
+                    state.unevaluated = Some((outcome.b, None));
                     return Ok(Iteration::Ended(Status::Converged));
                 }
                 return state.resume(outcome).map(Iteration::Moved);
@@ -91,6 +106,7 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
         }
         let gradient_norm = state.gradient_norm();
         state.joint_hessian = self.expects_hessian(gradient_norm);
+        let is_last = state.is_single() && !state.is_sample() && self.arrives(state);
         let p = state.point.b.rows();
         let mut cg_iterations = 0;
         loop {
@@ -105,6 +121,17 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
                 true => self.trust_region.fraction(direction.norm()),
                 false => 1.0,
             };
+            if is_last && fraction == 1.0 {
+                let last = self.objective.full_step(&context, point, &direction);
+                if let Some(b) = last {
+                    let step = Step {
+                        cg_iterations,
+                        ..Step::new(StepKind::Newton, 1.0)
+                    };
+                    state.unevaluated = Some((b, Some(step)));
+                    return Ok(Iteration::Ended(Status::Converged));
+                }
+            }
             let summary = context.backend.summary();
             let loss_unit = summary.criterion.loss_unit(summary);
             let found = self
@@ -112,8 +139,8 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
                 .try_step(&mut context, point, &direction, fraction)?;
             if let Some(result) = found {
                 self.update_trust_region(loss_unit, &direction, &result);
-                self.before = Some(gradient_norm);
                 let length = result.accepted_fraction;
+                (self.before, self.last_length) = (Some(gradient_norm), length);
                 state.move_to(result.point, result.loss_change, result.rounding);
                 return Ok(Iteration::Moved(Step {
                     cg_iterations,
