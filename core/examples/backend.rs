@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release --example backend
 
+#![allow(clippy::print_stdout)]
+
 use std::ops::ControlFlow;
 
 use codiag::backend::{Backend, Capabilities, Chunk, Request, Summary, Sums};
@@ -63,6 +65,7 @@ impl<F: Fn(usize) -> Matrix + Clone> Backend for Computed<F> {
     }
 }
 
+/// Compares the result with that of a set in memory.
 pub fn main() -> Result<(), Error> {
     let (n, p) = (1000, 6);
     let made = synthetic::Synthetic::new(n, p, 0.1, 0);
@@ -72,9 +75,6 @@ pub fn main() -> Result<(), Error> {
     let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
     let expected = codiag::diagonalize(&made.set()?, &Settings::default())?;
     assert!(result.status.converged() && (result.loss - expected.loss).abs() < 1e-9);
-    println!(
-        "loss {:.6} after {} iterations",
-        result.loss, result.iterations
-    );
+    println!("loss {:.6}", result.loss);
     Ok(())
 }

@@ -98,7 +98,7 @@ fn solve(set: &MatrixSet, restarts: usize) -> Result<(f64, f64), Error> {
     let mut passes = vec![0.0; restarts + 1];
     // A start's records count its passes; those of a stage on some of the matrices are in the next one's.
     let mut count = |record: &Record, _: &Matrix| {
-        if !record.sample {
+        if record.stage != codiag::Stage::Sample {
             passes[record.start] = record.passes;
         }
         ControlFlow::Continue(())

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 /// How often the observer is called while no job has an event.
@@ -87,7 +88,9 @@ pub fn run<E: Send, R: Send>(
             }
         };
         for receiver in receivers {
-            while !(stop.load(Ordering::Relaxed) || workers.iter().all(|w| w.is_finished())) {
+            while !(stop.load(Ordering::Relaxed)
+                || workers.iter().all(ScopedJoinHandle::is_finished))
+            {
                 match receiver.recv_timeout(POLL_INTERVAL) {
                     Ok(event) => listen(Some(event)),
                     Err(RecvTimeoutError::Timeout) => listen(None),
@@ -96,7 +99,7 @@ pub fn run<E: Send, R: Send>(
             }
             receiver.try_iter().for_each(|event| listen(Some(event)));
         }
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
+        let join = |worker: ScopedJoinHandle<'_, Vec<(usize, R)>>| {
             worker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -146,7 +146,7 @@ pub type Helper<'a> = Box<dyn FnOnce() + Send + 'a>;
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use codiag::working::{Helper, with_helpers};
+/// use codiag::backend::{Helper, with_helpers};
 /// let (next, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
 /// let work = || loop {
 ///     match next.fetch_add(1, Ordering::Relaxed) {

@@ -83,11 +83,11 @@ fn judge_set<T: Scalar>(data: &[T], case: &Case) -> Result<Verdict, String> {
 }
 
 /// What may be wrong with the losses of records.
-type Errors = HashMap<(usize, bool, usize), f64>;
+type Errors = HashMap<(usize, &'static str, usize), f64>;
 
 /// Which record it is.
-fn place(record: &Record) -> (usize, bool, usize) {
-    (record.start, record.sample, record.iteration)
+fn place(record: &Record) -> (usize, &'static str, usize) {
+    (record.start, record.stage.name(), record.iteration)
 }
 
 /// What rounding does to numbers made from B, whatever the units of the channels.

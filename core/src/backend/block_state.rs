@@ -61,6 +61,7 @@ impl<T> Default for Kept<T> {
 
 /// Which of the kept tables a request can use.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // one for each table
 pub(crate) struct Reuse {
     sizes: bool,
     transformed: bool,
@@ -227,8 +228,7 @@ impl<'a, T: Scalar> Task<'a, T> {
         let reuse = self.reuse;
         match self.request {
             Request::Balance { .. } | Request::Correlate { .. } => false,
-            Request::Line { .. } => !reuse.line,
-            Request::LinePoint { .. } => !reuse.line,
+            Request::Line { .. } | Request::LinePoint { .. } => !reuse.line,
             Request::HessianProduct { .. } => !reuse.products,
             Request::SecondMoment | Request::Weighted { .. } => true,
             Request::Components { .. } if self.fit.is_some() => true,

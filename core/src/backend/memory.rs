@@ -168,7 +168,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
         let transformed = Request::Hessian { b: b.clone() };
         let reuse = self.blocks.kept.reuse(&transformed);
         let task = Task::new(&transformed, self.summary.criterion, reuse);
-        let cost = self.blocks.cost(&self.summary, &task);
+        let cost = Blocks::<T, f64>::cost(&self.summary, &task);
         self.blocks.each_group(cost, |group| {
             for block in group {
                 let original = Arc::clone(&block.original);
@@ -182,14 +182,13 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
             return Ok(None);
         }
         let summary = &self.summary;
-        let (unit, constant) = match summary.criterion {
+        let (unit, constant) = if summary.criterion == Criterion::Likelihood {
             // Losses are those of the whole B.
-            Criterion::Likelihood => (1.0, summary.constant + 2.0 * linalg::log_abs_det(b)),
+            (1.0, summary.constant + 2.0 * linalg::log_abs_det(b))
+        } else {
             // A power of two, so that squares stay within the range of single precision.
-            _ => {
-                let unit = linalg::power_of_two_below(summary.constant.sqrt());
-                (unit, summary.constant / (unit * unit))
-            }
+            let unit = linalg::power_of_two_below(summary.constant.sqrt());
+            (unit, summary.constant / (unit * unit))
         };
         let half = linalg::product(b, &summary.mean);
         let rounded = Summary {
@@ -371,7 +370,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
 
     /// Multiply-adds of a pass over the set at full speed, roughly: whether several threads pay depends
     /// on it.
-    fn cost(&self, summary: &Summary<T>, task: &Task<'_, T>) -> usize {
+    fn cost(summary: &Summary<T>, task: &Task<'_, T>) -> usize {
         let (n, p, planes) = (summary.len, summary.dimension(), T::PLANES);
         if task.transforms() {
             planes * planes * n * p * p * p
@@ -425,7 +424,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         sums: &mut Sums<T>,
     ) -> Result<(), Error> {
         let (p, with_hessian) = (summary.dimension(), task.with_hessian);
-        let cost = self.cost(summary, task);
+        let cost = Self::cost(summary, task);
         let workers = self.workers.if_worthwhile(cost);
         let work = |group: &mut Vec<Resident<T, R>>, sums: &mut Sums<T>| {
             for block in group {
@@ -457,7 +456,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
             .map(|(group, sums)| (group, sums, Ok(())))
             .collect();
         workers.each(&mut slots, |(group, sums, result)| {
-            *result = work(group, sums)
+            *result = work(group, sums);
         });
         let results: Result<Vec<()>, Error> = slots.into_iter().map(|slot| slot.2).collect();
         results?;

@@ -4,7 +4,7 @@
 //! carries everything that its result depends on. What a backend keeps between requests (transformed
 //! matrices, tables along a search direction) is a private cache: it saves work, and never changes
 //! what is computed beyond rounding. Three backends are provided: [`InMemory`],
-//! [`OnDisk`](crate::OnDisk) and [`ClusterSet`](crate::cluster::ClusterSet). They differ in how they
+//! [`OnDisk`] and [`ClusterSet`](crate::cluster::ClusterSet). They differ in how they
 //! visit the blocks of matrices and add up the sums; one `BlockState` evaluates a request for a block.
 //!
 //! Sums are weighted means. The sums of a union of sets are therefore the sums of the sets, each

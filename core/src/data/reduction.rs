@@ -59,7 +59,7 @@ impl<T: Scalar> Reduction<T> {
 
     /// From the sum over a set that its criterion is reduced by: its mean for the likelihood
     /// ([`of_mean`](Self::of_mean)), Σ_i w_i (Cⁱ)² for the others, whose matrices need not be definite
-    /// ([`of_energy`](Self::of_energy)). [`Chunk::range_sum`](crate::working::Chunk::range_sum) makes either.
+    /// ([`of_energy`](Self::of_energy)). [`Chunk::range_sum`](crate::backend::Chunk::range_sum) makes either.
     ///
     /// ```
     /// use codiag::{Criterion, Matrix, Rank, Reduction};

@@ -266,7 +266,7 @@ impl fmt::Display for Error {
 
 impl Error {
     /// An error of whoever keeps matrices or recordings elsewhere: an implementation of
-    /// [`WorkingSet`](crate::working::WorkingSet) or
+    /// [`Backend`](crate::backend::Backend) or
     /// [`Recording`](crate::signals::Recording).
     ///
     /// ```

@@ -360,7 +360,7 @@ impl<T: Scalar> Matrix<T> {
     /// Whether it is the identity.
     pub(crate) fn is_identity(&self) -> bool {
         let unit = |k: usize| {
-            if k % (self.columns + 1) == 0 {
+            if k.is_multiple_of(self.columns + 1) {
                 T::ONE
             } else {
                 T::ZERO

@@ -44,7 +44,7 @@ impl Criterion {
         }
     }
 
-    /// One matrix's own loss at a B of that log |det|, from its row of [`Tables`](crate::working::Tables), in
+    /// One matrix's own loss at a B of that log |det|, from its row of [`Tables`](crate::backend::Tables), in
     /// a set of that constant: their weighted mean is the loss.
     pub(crate) fn residual<T>(
         self,

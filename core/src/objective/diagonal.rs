@@ -63,12 +63,13 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
         let has_retraction_term = orthogonal || gradient_norm > TUNING.retraction_term_above;
         let gradient = project(orthogonal, point.statistics.gradient.clone());
         let Sums { hessian, .. } = &mut *context.sums;
-        let hessian = match self.stores_hessian {
-            true => HessianSource::Stored(hessian),
-            false => HessianSource::Passes {
+        let hessian = if self.stores_hessian {
+            HessianSource::Stored(hessian)
+        } else {
+            HessianSource::Passes {
                 backend: &mut *context.backend,
-                sums: Sums::default(),
-            },
+                sums: Box::default(),
+            }
         };
         Ok(Box::new(Model {
             criterion,
@@ -257,7 +258,7 @@ enum HessianSource<'a, T: Scalar> {
     Stored(&'a mut HessianRows),
     Passes {
         backend: &'a mut dyn Backend<T>,
-        sums: Sums<T>,
+        sums: Box<Sums<T>>,
     },
 }
 

@@ -97,15 +97,13 @@ impl<T: Scalar> Point<T> {
         )?;
         let summary = backend.summary();
         let criterion = summary.criterion;
-        let log_det = match criterion.is_least_squares() {
-            true => 0.0,
-            false => linalg::log_abs_det(&b),
+        let (log_det, statistics) = if criterion.is_least_squares() {
+            (0.0, Fit::at(&b).statistics(&sums.moments))
+        } else {
+            let statistics = Statistics::new(criterion, &sums.moments);
+            (linalg::log_abs_det(&b), statistics)
         };
         let loss = criterion.loss(summary, sums.numbers[0], log_det);
-        let statistics = match criterion.is_least_squares() {
-            true => Fit::at(&b).statistics(&sums.moments),
-            false => Statistics::new(criterion, &sums.moments),
-        };
         let statistics = match settings.method {
             Method::Uwedge | Method::Ffdiag => {
                 let constant = summary.constant;

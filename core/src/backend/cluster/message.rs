@@ -126,9 +126,10 @@ impl<'a> Fields<'a> {
             },
             4 => Request::SecondMoment,
             5 => {
-                let metric = match self.flag()? {
-                    true => Some(self.matrix()?),
-                    false => None,
+                let metric = if self.flag()? {
+                    Some(self.matrix()?)
+                } else {
+                    None
                 };
                 let group = T::PLANES * Triangle::new(self.p).len() * LANES;
                 let whole = !self.rest.is_empty() && self.rest.len().is_multiple_of(group);
@@ -137,14 +138,15 @@ impl<'a> Fields<'a> {
             }
             6 => {
                 let (b, hessian) = (self.matrix()?, self.flag()?);
-                let update = match self.flag()? {
-                    true => Some(Update {
+                let update = if self.flag()? {
+                    Some(Update {
                         from: self.matrix()?,
                         e: self.matrix()?,
                         alpha: self.take(1)?[0],
                         scale: self.take(self.p)?.to_vec(),
-                    }),
-                    false => None,
+                    })
+                } else {
+                    None
                 };
                 Request::Point { b, update, hessian }
             }

@@ -8,7 +8,7 @@ use crate::linalg::Triangle;
 /// its first two derivatives.
 ///
 /// ```
-/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::backend::{InMemory, WorkingSet};
 /// use codiag::{Matrix, synthetic};
 /// let mut set = InMemory::new(&synthetic::noisy(20, 2, 0.1, 0));
 /// set.reset(&Matrix::identity(2))?;

@@ -7,7 +7,7 @@ use crate::linalg::{Scalar, Triangle};
 /// The four sums over the set that decide the transform of the pair (a, b).
 ///
 /// ```
-/// use codiag::working::{InMemory, WorkingSet};
+/// use codiag::backend::{InMemory, WorkingSet};
 /// use codiag::{Matrix, synthetic};
 /// let mut set = InMemory::new(&synthetic::noisy(20, 3, 0.1, 0));
 /// set.reset(&Matrix::identity(3))?;
@@ -87,7 +87,7 @@ pub fn pair_sums<T: Scalar>(
 /// and g = 2Dⁱ_ab.
 ///
 /// ```
-/// use codiag::working::{InMemory, PairStep, WorkingSet};
+/// use codiag::backend::{InMemory, PairStep, WorkingSet};
 /// use codiag::{Matrix, MatrixSet};
 /// let set = MatrixSet::new(&[2.0, 1.0, 1.0, 2.0], 1, 2)?;
 /// let mut working = InMemory::new(&set);

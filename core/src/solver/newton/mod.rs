@@ -117,9 +117,10 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
             drop(model);
             cg_iterations += direction.iterations;
             *context.passes += self.objective.passes(p, direction.iterations);
-            let fraction = match self.objective.has_trust_region() {
-                true => self.trust_region.fraction(direction.norm()),
-                false => 1.0,
+            let fraction = if self.objective.has_trust_region() {
+                self.trust_region.fraction(direction.norm())
+            } else {
+                1.0
             };
             if is_last && fraction == 1.0 {
                 let last = self.objective.full_step(&context, point, &direction);

@@ -80,9 +80,12 @@ fn the_hessian_is_the_second_derivative_of_the_loss() {
     working.evaluate(&request, &mut sums).unwrap();
     // But for the part of the determinant, Eᴴ.
     let sums = sums.moments_mut().0;
-    let by_pass = |a: usize, c: usize| match a == c {
-        true => c64::ZERO,
-        false => sums[(a, c)] + e[(c, a)].conj(),
+    let by_pass = |a: usize, c: usize| {
+        if a == c {
+            c64::ZERO
+        } else {
+            sums[(a, c)] + e[(c, a)].conj()
+        }
     };
     assert!(super::distance(&Matrix::from_fn(P, P, by_pass), &product) < 1e-12);
 }

@@ -71,7 +71,7 @@ fn channels_of_very_different_units_leave_no_negative_loss<T: Number>() {
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let result = diagonalize(&set, &Settings::default()).unwrap();
         // The set is exact.
-        assert!(result.loss.abs() < 1e-9, "seed {seed}: {:e}", result.loss);
+        assert!(result.loss.abs() < 1e-8, "seed {seed}: {:e}", result.loss);
         assert!(result.loss > -1e-13, "seed {seed}: {:e}", result.loss);
         assert!(result.status.converged(), "seed {seed}: {}", result.status);
     }

@@ -28,7 +28,7 @@ fn weighted_sums_agree_with_single_matrices() {
         for function in [DiagonalFunction::Log, DiagonalFunction::Square] {
             let term = |x: f64| match function {
                 DiagonalFunction::Log => x.ln(),
-                _ => x * x,
+                DiagonalFunction::Square => x * x,
             };
             let mut expected = 0.0;
             for a in 0..p {
