@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use codiag::Criterion::Likelihood;
 use codiag::internals::Triangle;
+use codiag::internals::kernels::DiagonalFunction::Log;
 use codiag::internals::kernels::{
     Congruence, MomentSums, Real, accumulate_hessian, accumulate_moments, advance, cholesky_pivots,
     congruence, hessian_len, hessian_len_in, hessian_times, line_point,
@@ -118,7 +119,7 @@ fn kernels(c: &mut Criterion) {
 
         let mut rows = vec![0.0; hessian_len(p, 1)];
         let mut hessian = || {
-            accumulate_hessian(Likelihood, p, &x.block, &x.weights, &mut rows, false);
+            accumulate_hessian(Log, p, &x.block, &x.weights, &mut rows, false);
         };
         share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
@@ -131,7 +132,7 @@ fn kernels(c: &mut Criterion) {
         let mut sums = MomentSums::<f64>::new(p);
         c.bench_function(&id("statistics"), |b| {
             b.iter(|| {
-                accumulate_moments(Likelihood, p, &x.block, &x.weights, &mut sums);
+                accumulate_moments(Log, p, &x.block, &x.weights, &mut sums);
             });
         });
         let mut moved = x.block.clone();
@@ -142,7 +143,7 @@ fn kernels(c: &mut Criterion) {
         c.bench_function(&id("slope"), |b| {
             b.iter(|| {
                 black_box(line_point(
-                    Likelihood, x.p, &x.block, &cross, &square, &x.weights, 0.1,
+                    Log, x.p, &x.block, &cross, &square, &x.weights, 0.1,
                 ))
             });
         });
@@ -174,7 +175,7 @@ fn single_kernels(_: &mut Criterion) {
         let mut rows = vec![0.0; hessian_len_in::<f32>(p, 1)];
         share(&format!("single hessian, p = {p}"), 2.0 * cube, || {
             let (rows, weights) = (&mut rows, &x.weights);
-            accumulate_hessian(Likelihood, p, &block, weights, rows, false);
+            accumulate_hessian(Log, p, &block, weights, rows, false);
         });
     }
 }
@@ -199,7 +200,7 @@ fn complex_kernels(_: &mut Criterion) {
         let mut rows = vec![0.0; hessian_len(p, 2)];
         share(&format!("complex hessian, p = {p}"), 8.0 * cube, || {
             let (block, weights) = (&x.block, &x.weights);
-            accumulate_hessian(Likelihood, p, block, weights, &mut rows, false);
+            accumulate_hessian(Log, p, block, weights, &mut rows, false);
         });
     }
     let (n, p) = (100, 40);
