@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use codiag::synthetic::{Sensors, meg};
-use codiag::{Error, Matrix, MatrixSet, Record, Settings, diagonalize, diagonalize_with};
+use codiag::{Error, Matrix, MatrixSet, Record, Settings, Stage, diagonalize, diagonalize_with};
 
 const RESTARTS: usize = 10;
 
@@ -98,7 +98,7 @@ fn solve(set: &MatrixSet, restarts: usize) -> Result<(f64, f64), Error> {
     let mut passes = vec![0.0; restarts + 1];
     // A start's records count its passes; those of a stage on some of the matrices are in the next one's.
     let mut count = |record: &Record, _: &Matrix| {
-        if !record.sample {
+        if record.stage != Stage::Sample {
             passes[record.start] = record.passes;
         }
         ControlFlow::Continue(())

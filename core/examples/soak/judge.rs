@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use codiag::{
     Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, Record, Scalar,
-    SetOptions, Settings, Status, c64, diagonalize_with,
+    SetOptions, Settings, Stage, Status, c64, diagonalize_with,
 };
 
 use super::exact;
@@ -87,7 +87,11 @@ type Errors = HashMap<(usize, bool, usize), f64>;
 
 /// Which record it is.
 fn place(record: &Record) -> (usize, bool, usize) {
-    (record.start, record.sample, record.iteration)
+    (
+        record.start,
+        record.stage == Stage::Sample,
+        record.iteration,
+    )
 }
 
 /// What rounding does to numbers made from B, whatever the units of the channels.
