@@ -9,8 +9,8 @@ function [B, info] = codiag(C, varargin)
 %   'criterion'   'likelihood' (default), for positive definite matrices; 'frobenius', the share of the energy off the
 %                 diagonals, over orthogonal B, for any symmetric matrices; 'least-squares', the share of the energy that the
 %                 fit A * L * A' leaves, for any symmetric matrices
-%   'method'      'newton' (default); 'quasi-newton' for the first two criteria; 'pham' for the likelihood; 'jacobi' for
-%                 'frobenius'; 'acdc', 'uwedge' or 'ffdiag' for 'least-squares'
+%   'method'      'newton' (default); 'quasi-newton' for the first two criteria; 'pham' and 'row-wise' for the likelihood;
+%                 'jacobi' for 'frobenius'; 'acdc', 'uwedge' or 'ffdiag' for 'least-squares'
 %   'start'       'spectral' (default), 'whitener', 'identity', or a matrix B
 %   'weights'     n numbers, how much each matrix counts
 %   'orthogonal'  whether B is kept orthogonal: common principal components
@@ -48,7 +48,6 @@ options = codiag_options(varargin{:});
 B = answer.B;
 info = rmfield(answer, {'B', 'constant', 'callback_failed'});
 info.method = options.method;
-info.history = rmfield(info.history, 'sample');
 if ~info.converged && ~strcmp(info.status, 'stopped')
     warning('codiag:notConverged', 'not converged (%s): gradient norm %.2e after %d iterations of %d x %d x %d matrices', ...
             info.status, info.gradient_norm, info.n_iter, shape(1), shape(1), shape(2));

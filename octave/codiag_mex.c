@@ -47,14 +47,14 @@ static mxArray *failure(int code) {
     return out;
 }
 
-#define FIELDS 10
-static const char *RECORD[FIELDS] = {"start", "sample", "iteration", "seconds", "loss", "gradient_norm",
+#define FIELDS 9
+static const char *RECORD[FIELDS] = {"start", "iteration", "seconds", "loss", "gradient_norm",
                                      "decrement", "step", "cg_iterations", "passes"};
 
 static void values_of(const codiag_record *record, double out[FIELDS]) {
-    const double values[FIELDS] = {(double)record->start, (double)record->sample, (double)record->iteration,
-                                   record->seconds, record->loss, record->gradient_norm, record->decrement,
-                                   record->step, (double)record->cg_iterations, record->passes};
+    const double values[FIELDS] = {(double)record->start, (double)record->iteration, record->seconds, record->loss,
+                                   record->gradient_norm, record->decrement, record->step,
+                                   (double)record->cg_iterations, record->passes};
     memcpy(out, values, sizeof values);
 }
 
@@ -87,6 +87,7 @@ static int follow(const codiag_record *record, const double *b, void *data) {
     values_of(record, values);
     mxArray *argument = mxCreateStructMatrix(1, 1, FIELDS, RECORD);
     for (int k = 0; k < FIELDS; k++) mxSetFieldByNumber(argument, 0, k, scalar(values[k]));
+    put(argument, "stage", mxCreateString(codiag_stage_name(record->stage)));
     put(argument, "kind", mxCreateString(codiag_step_name(record->kind)));
     mxArray *inputs[2] = {(mxArray *)watch->callback, argument}, *asked = NULL;
     mxArray *raised = mexCallMATLABWithTrap(1, &asked, 2, inputs, "feval");
@@ -104,7 +105,8 @@ static int follow(const codiag_record *record, const double *b, void *data) {
 }
 
 static mxArray *history(const codiag_answer *answer, size_t records) {
-    mxArray *out = mxCreateStructMatrix(1, 1, FIELDS, RECORD), *kinds = mxCreateCellMatrix(records, 1);
+    mxArray *out = mxCreateStructMatrix(1, 1, FIELDS, RECORD);
+    mxArray *stages = mxCreateCellMatrix(records, 1), *kinds = mxCreateCellMatrix(records, 1);
     double *columns[FIELDS];
     for (int k = 0; k < FIELDS; k++) {
         mxArray *column = mxCreateDoubleMatrix(records, 1, mxREAL);
@@ -119,8 +121,10 @@ static mxArray *history(const codiag_answer *answer, size_t records) {
         if (codiag_answer_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
         values_of(&record, values);
         for (int k = 0; k < FIELDS; k++) columns[k][i] = values[k];
+        mxSetCell(stages, i, mxCreateString(codiag_stage_name(record.stage)));
         mxSetCell(kinds, i, mxCreateString(codiag_step_name(record.kind)));
     }
+    put(out, "stage", stages);
     put(out, "kind", kinds);
     return out;
 }

@@ -207,7 +207,11 @@ typedef enum codiag_method {
     /**
      * FFDIAG (Ziehe et al.), for least squares.
      */
-    CODIAG_METHOD_FFDIAG = 6
+    CODIAG_METHOD_FFDIAG = 6,
+    /**
+     * Alternating minimization over the rows of B, for the likelihood: slower, for comparison.
+     */
+    CODIAG_METHOD_ROW_WISE = 7
 } codiag_method;
 
 /**
@@ -261,6 +265,28 @@ typedef enum codiag_status {
      */
     CODIAG_STATUS_OTHER = 5
 } codiag_status;
+
+/**
+ * A stage of a solve.
+ */
+typedef enum codiag_stage {
+    /**
+     * On a sample of the matrices, or on a few combinations of them.
+     */
+    CODIAG_STAGE_SAMPLE = 0,
+    /**
+     * On all matrices, in single precision.
+     */
+    CODIAG_STAGE_SINGLE = 1,
+    /**
+     * On all matrices, in double precision.
+     */
+    CODIAG_STAGE_FULL = 2,
+    /**
+     * One that this version of the header has no name for.
+     */
+    CODIAG_STAGE_OTHER = 3
+} codiag_stage;
 
 /**
  * What kind of step led to a point.
@@ -438,6 +464,10 @@ typedef struct codiag_record {
      * What it cost, and all steps before it, in transforms of the whole set.
      */
     double passes;
+    /**
+     * The stage of the solve, a codiag_stage.
+     */
+    int stage;
 } codiag_record;
 
 /**
@@ -711,6 +741,11 @@ const char *codiag_status_name(int status);
  * The name of a codiag_error, such as "not-finite"; NULL if it is none.
  */
 const char *codiag_error_name(int error);
+
+/**
+ * The name of a codiag_stage, such as "single precision"; NULL if it is none.
+ */
+const char *codiag_stage_name(int stage);
 
 /**
  * The name of a codiag_step, such as "sweep"; NULL if it is none.

@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use codiag::{Criterion, Method, Status, StepKind};
+use codiag::{Criterion, Method, Stage, Status, StepKind};
 
 use crate::arrays::Layout;
 use crate::border::{Failure, codiag_error};
@@ -54,6 +54,8 @@ pub enum codiag_method {
     Uwedge = 5,
     /// FFDIAG (Ziehe et al.), for least squares.
     Ffdiag = 6,
+    /// Alternating minimization over the rows of B, for the likelihood: slower, for comparison.
+    RowWise = 7,
 }
 
 /// Where the iteration starts.
@@ -86,6 +88,20 @@ pub enum codiag_status {
     Collinear = 4,
     /// For a reason that this version of the header has no name for.
     Other = 5,
+}
+
+/// A stage of a solve.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum codiag_stage {
+    /// On a sample of the matrices, or on a few combinations of them.
+    Sample = 0,
+    /// On all matrices, in single precision.
+    Single = 1,
+    /// On all matrices, in double precision.
+    Full = 2,
+    /// One that this version of the header has no name for.
+    Other = 3,
 }
 
 /// What kind of step led to a point.
@@ -124,7 +140,7 @@ pub(crate) const CRITERIA: [(codiag_criterion, Criterion, &CStr); 3] = [
     ),
 ];
 
-pub(crate) const METHODS: [(codiag_method, Method, &CStr); 7] = [
+pub(crate) const METHODS: [(codiag_method, Method, &CStr); 8] = [
     (codiag_method::Newton, Method::Newton, c"newton"),
     (
         codiag_method::QuasiNewton,
@@ -136,6 +152,7 @@ pub(crate) const METHODS: [(codiag_method, Method, &CStr); 7] = [
     (codiag_method::Acdc, Method::Acdc, c"acdc"),
     (codiag_method::Uwedge, Method::Uwedge, c"uwedge"),
     (codiag_method::Ffdiag, Method::Ffdiag, c"ffdiag"),
+    (codiag_method::RowWise, Method::RowWise, c"row-wise"),
 ];
 
 const STARTS: [(codiag_start, &CStr); 3] = [
@@ -183,6 +200,17 @@ const STATUSES: [(codiag_status, Option<Status>, &CStr); 6] = [
         c"collinear columns",
     ),
     (codiag_status::Other, None, c"other"),
+];
+
+const STAGES: [(codiag_stage, Option<Stage>, &CStr); 4] = [
+    (codiag_stage::Sample, Some(Stage::Sample), c"sample"),
+    (
+        codiag_stage::Single,
+        Some(Stage::Single),
+        c"single precision",
+    ),
+    (codiag_stage::Full, Some(Stage::Full), c"full"),
+    (codiag_stage::Other, None, c"other"),
 ];
 
 const STEPS: [(codiag_step, Option<StepKind>, &CStr); 6] = [
@@ -250,6 +278,13 @@ pub(crate) fn criterion_code(criterion: Criterion) -> c_int {
 impl From<Status> for codiag_status {
     fn from(status: Status) -> Self {
         let found = STATUSES.iter().find(|(_, known, _)| *known == Some(status));
+        found.map_or(Self::Other, |(code, ..)| *code)
+    }
+}
+
+impl From<Stage> for codiag_stage {
+    fn from(stage: Stage) -> Self {
+        let found = STAGES.iter().find(|(_, known, _)| *known == Some(stage));
         found.map_or(Self::Other, |(code, ..)| *code)
     }
 }
@@ -375,6 +410,15 @@ pub extern "C" fn codiag_error_name(error: c_int) -> *const c_char {
     )
 }
 
+/// The name of a codiag_stage, such as "single precision"; NULL if it is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn codiag_stage_name(stage: c_int) -> *const c_char {
+    name_of(
+        stage,
+        STAGES.iter().map(|(code, _, name)| (*code as c_int, *name)),
+    )
+}
+
 /// The name of a codiag_step, such as "sweep"; NULL if it is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_step_name(step: c_int) -> *const c_char {
@@ -406,6 +450,9 @@ mod tests {
         for (_, status, name) in STATUSES {
             assert!(status.is_none_or(|status| name.to_str() == Ok(status.name())));
         }
+        for (_, stage, name) in STAGES {
+            assert!(stage.is_none_or(|stage| name.to_str() == Ok(stage.name())));
+        }
         for (_, kind, name) in STEPS {
             assert!(kind.is_none_or(|kind| name.to_str() == Ok(kind.name())));
         }
@@ -416,6 +463,8 @@ mod tests {
         // SAFETY: strings that end with a zero.
         unsafe {
             assert_eq!(codiag_method_from_name(c"ffdiag".as_ptr()), 6);
+            assert_eq!(codiag_method_from_name(c"row-wise".as_ptr()), 7);
+            assert_eq!(CStr::from_ptr(codiag_stage_name(2)), c"full");
             assert_eq!(codiag_method_from_name(c"fastica".as_ptr()), -1);
             assert_eq!(codiag_criterion_from_name(c"least-squares".as_ptr()), 2);
             assert_eq!(codiag_start_from_name(c"given".as_ptr()), -1);

@@ -33,9 +33,9 @@ pub use answer::{
 pub use border::{codiag_error, codiag_language, codiag_last_error, codiag_last_error_in};
 pub use choices::{
     codiag_criterion, codiag_criterion_from_name, codiag_criterion_name, codiag_error_name,
-    codiag_layout, codiag_method, codiag_method_from_name, codiag_method_name, codiag_start,
-    codiag_start_from_name, codiag_start_name, codiag_status, codiag_status_name, codiag_step,
-    codiag_step_name,
+    codiag_layout, codiag_method, codiag_method_from_name, codiag_method_name, codiag_stage,
+    codiag_stage_name, codiag_start, codiag_start_from_name, codiag_start_name, codiag_status,
+    codiag_status_name, codiag_step, codiag_step_name,
 };
 pub use details::{
     codiag_error_details, codiag_error_details_init, codiag_last_error_details, codiag_remedy,

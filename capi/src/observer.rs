@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use codiag::{Matrix, Observer, Record, Scalar};
 
 use crate::arrays::Layout;
-use crate::choices::codiag_step;
+use crate::choices::{codiag_stage, codiag_step};
 use crate::options::{self, Growing, end_of};
 
 /// One iterate of a solve. Set it up with codiag_record_init to pass it to codiag_answer_history.
@@ -39,6 +39,8 @@ pub struct codiag_record {
     pub cg_iterations: usize,
     /// What it cost, and all steps before it, in transforms of the whole set.
     pub passes: f64,
+    /// The stage of the solve, a codiag_stage.
+    pub stage: c_int,
 }
 
 /// Called on the thread of the solve with B as it stands, in the layout of the set, which is valid for
@@ -82,6 +84,7 @@ impl From<&Record> for codiag_record {
             step: record.step,
             cg_iterations: record.cg_iterations,
             passes: record.passes,
+            stage: codiag_stage::from(record.stage) as c_int,
         }
     }
 }

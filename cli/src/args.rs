@@ -184,8 +184,8 @@ pub struct Minimized {
 /// How matrices are diagonalized.
 #[derive(Debug, Args)]
 pub struct Solver {
-    /// The method: newton for any criterion; quasi-newton for likelihood and frobenius; pham for the
-    /// likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for least-squares.
+    /// The method: newton for any criterion; quasi-newton for likelihood and frobenius; pham and
+    /// row-wise for likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for least-squares.
     #[arg(long, default_value = "newton", value_parser = methods())]
     pub method: Method,
     /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.

@@ -41,6 +41,7 @@ impl<T: Scalar> Evaluation<T> {
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         let (mut working, b) = bring(set, b)?;
         let (settings, mut sums) = (Settings::default(), Sums::default());
@@ -76,6 +77,7 @@ impl<T: Scalar> Hessian<T> {
     /// # Errors
     /// If B has the wrong shape, is singular or not finite; for least squares, whose Hessian is never
     /// formed.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         if set.criterion() == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::LeastSquaresHessian));

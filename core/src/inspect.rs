@@ -239,6 +239,7 @@ impl<T: Scalar> Inspector<T> {
     ///
     /// # Errors
     /// If there was no matrix.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn finish(self) -> Result<Inspection, Error> {
         let mut found = self.found;
         let p = found.size;

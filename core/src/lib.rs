@@ -62,6 +62,7 @@
 //!   joint diagonalization" (ESANN 2019), to the letter.
 //! - [`Method::Pham`]: Pham's algorithm, "Joint approximate diagonalization of positive definite
 //!   Hermitian matrices" (SIAM J. Matrix Anal. Appl., 2001), pair by pair.
+//! - [`Method::RowWise`]: alternating minimization over the rows of B, for comparison.
 //!
 //! The first two also minimize over rotations ([`Settings::orthogonal`]): common principal
 //! components.
@@ -129,6 +130,7 @@ mod objective;
 mod init;
 
 mod checkpoint;
+mod compiled;
 mod evaluation;
 mod inspect;
 pub mod jobs;

@@ -180,7 +180,7 @@ pub struct Record {
 ///     fields.join(",")
 /// }
 /// let answer = diagonalize(&synthetic::noisy(20, 3, 0.1, 0), &Settings::default())?;
-/// assert!(line(&answer.history[0]).starts_with("0,false,0,"));
+/// assert!(line(&answer.history[0]).starts_with("0,full,0,"));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -203,7 +203,7 @@ impl Record {
     /// let set = codiag::synthetic::noisy(20, 3, 0.1, 0);
     /// let answer = codiag::diagonalize(&set, &codiag::Settings::default())?;
     /// let names: Vec<&str> = answer.history[0].fields().iter().map(|field| field.0).collect();
-    /// assert_eq!(names[..3], ["start", "sample", "iteration"]);
+    /// assert_eq!(names[..3], ["start", "stage", "iteration"]);
     /// # Ok::<(), codiag::Error>(())
     /// ```
     pub fn fields(&self) -> [(&'static str, Value); 11] {

@@ -238,7 +238,7 @@ pub struct Settings {
     pub method: Method,
     /// The start.
     pub start: Start,
-    /// Whether B stays orthogonal: common principal components. Not for Pham's method.
+    /// Whether B stays orthogonal: common principal components. Not for Pham's method and the row-wise one.
     pub orthogonal: bool,
     /// Stops when ĝ is at most this: for the likelihood ‖G‖_F / √p in the gauge of unit mean powers.
     pub tolerance: f64,
@@ -328,7 +328,7 @@ impl Settings {
             return Err(Error::Method { criterion, method });
         }
         if self.orthogonal && matches!(self.method, Method::Pham | Method::RowWise) {
-            return Err(Error::Conflict(Conflict::OrthogonalPham));
+            return Err(Error::Conflict(Conflict::OrthogonalMethod(self.method)));
         }
         if self.orthogonal && criterion == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::OrthogonalLeastSquares));

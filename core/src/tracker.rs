@@ -194,6 +194,7 @@ impl<T: Scalar> Tracker<T> {
     ///
     /// # Errors
     /// If the matrices or weights are invalid; the tracker is then unchanged.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn push_with(
         &mut self,
         matrices: &[T],

@@ -17,7 +17,8 @@ for k = 1:2:numel(varargin)
     options.(lower(name)) = varargin{k + 1};
 end
 one_of('criterion', options.criterion, {'likelihood', 'frobenius', 'least-squares'});
-one_of('method', options.method, {'newton', 'quasi-newton', 'pham', 'jacobi', 'acdc', 'uwedge', 'ffdiag'});
+one_of('method', options.method, ...
+       {'newton', 'quasi-newton', 'pham', 'row-wise', 'jacobi', 'acdc', 'uwedge', 'ffdiag'});
 if ischar(options.start)
     one_of('start', options.start, {'spectral', 'whitener', 'identity'});
 end

@@ -73,7 +73,7 @@ end
 function the_loss_is_its_definition()
 for is_complex = [false true]
     C = mixed(4, 30, 0.3, is_complex);
-    for method = {'newton', 'quasi-newton', 'pham'}
+    for method = {'newton', 'quasi-newton', 'pham', 'row-wise'}
         [B, info] = codiag(C, 'method', method{1});
         holds(abs(info.loss - likelihood(B, C)) < 1e-8, method{1});
         holds(strcmp(info.method, method{1}), 'the method is told');
@@ -90,6 +90,7 @@ holds(norm(info.powers(5, :)' - diag(D)) < 1e-10, 'powers');
 holds(abs(weights * info.residuals / sum(weights) - info.loss) < 1e-10, 'residuals');
 holds(numel(info.history.loss) == info.n_iter + 1, 'history');
 holds(strcmp(info.history.kind{1}, 'start'), 'kinds');
+holds(strcmp(info.history.stage{1}, 'full'), 'stages');
 holds(all(ismember(info.pair, 1:3)) && info.margin > 0, 'the pair is counted from 1');
 holds(abs(info.condition_number / cond(B) - 1) < 1e-8, 'condition number');
 single_precision = codiag(single(C), 'symmetrize', true);

@@ -36,8 +36,8 @@ class Progress:
         if self.live and now - self.shown >= _SECONDS_BETWEEN:
             self.shown = now
             start = f"start {record.start}, " if record.start else ""
-            where = "sample, " if record.sample else ""
-            if record.start and record.sample:
+            where = "" if record.stage == "full" else f"{record.stage}, "
+            if record.start and record.stage == "sample":
                 start, where = f"trial {record.start}, ", ""
             self.text = (
                 f"codiag: {start}{where}iteration {record.iteration}, loss {record.loss:.6g}, "

@@ -40,10 +40,11 @@ class Record(NamedTuple):
 
     start: int
     """Which start it belongs to: 0 for the one asked for, then those of ``restarts``."""
-    sample: bool
-    """Whether only a sample, or combinations, of the matrices are looked at, for another start.
+    stage: str
+    """The stage of the solve: "sample", "single precision" or "full".
 
-    Such a loss lacks a constant, and such points are not in :attr:`Result.history`."""
+    On a sample, or combinations, of the matrices the loss lacks a constant; such points are not in
+    :attr:`Result.history`."""
     iteration: int
     """0 for the start."""
     seconds: float
@@ -55,7 +56,7 @@ class Record(NamedTuple):
     decrement: float
     """The decrease of the loss that the quadratic model predicts from here."""
     kind: str
-    """The step that led here: "start", "quasi-newton", "newton" or "sweep"."""
+    """The step that led here: "start", "quasi-newton", "newton", "sweep" or "wedge"."""
     step: float
     """Its length: the share of its direction that was taken."""
     cg_iterations: int
@@ -101,8 +102,8 @@ class Result:
         The norm of the relative gradient divided by the square root of r, in the gauge of unit mean
         powers: it depends neither on units nor on n.
     history : dict of str to ndarray
-        One entry per iteration, the start included, for each field of :class:`codiag.Record` but
-        ``sample``; ``pandas.DataFrame(result.history)`` makes a table of it.
+        One entry per iteration, the start included, for each field of :class:`codiag.Record`;
+        ``pandas.DataFrame(result.history)`` makes a table of it.
     residuals : ndarray, shape (n,)
         Each matrix's own share of the loss, to find the ones that do not fit; empty, as are the
         powers, if matrices on disk were too many for the memory allowed.
@@ -326,7 +327,7 @@ def from_arrays(stored: Arrays, prefix: str = "") -> Result:
         stability = array("stability", "iuf", ("r",))
         matches = array("matches", "iuf", ("trials", "r"))
     history = {
-        name: array(f"history_{name}", "U" if name == "kind" else "iuf", ("records",))
+        name: array(f"history_{name}", "U" if name in ("stage", "kind") else "iuf", ("records",))
         for name in Record._fields
         if given(f"history_{name}")
     }

@@ -81,17 +81,18 @@ def diagonalize(
         symmetric matrices, such as whitened lagged covariances or cumulant matrices [3]_; or the
         share of it that the fit :math:`C^i \approx A \Lambda^i A^T`, with the best diagonal
         :math:`\Lambda^i` and :math:`B = A^{-1}`, leaves, for any symmetric matrices [4]_.
-    method : {"newton", "quasi-newton", "pham", "jacobi", "acdc", "uwedge", "ffdiag"}
+    method : {"newton", "quasi-newton", "pham", "row-wise", "jacobi", "acdc", "uwedge", "ffdiag"}
         Newton's method, for every criterion. For the first two, Algorithm 1 of [2]_, which for the
         likelihood and from ``start="whitener"`` is followed to the letter. For the likelihood,
-        Pham's own algorithm. For the Frobenius criterion, Jacobi rotations [3]_. For least squares,
-        AC-DC [4]_, U-WEDGE [5]_ or FFDIAG [6]_; the last two solve an equation that has the same
-        answer on exact sets only.
+        Pham's own algorithm, or alternating minimization over the rows of B, which is slower and
+        serves for comparison. For the Frobenius criterion, Jacobi rotations [3]_. For least
+        squares, AC-DC [4]_, U-WEDGE [5]_ or FFDIAG [6]_; the last two solve an equation that has
+        the same answer on exact sets only.
     start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
         Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
     orthogonal : bool
         Whether B is kept orthogonal (unitary): common principal components. Always so with
-        ``criterion="frobenius"``, and not for least squares.
+        ``criterion="frobenius"``, and not for least squares, ``method="pham"`` and ``"row-wise"``.
     rank : {"full", "auto"} or int
         Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
         null space; a number to that many leading dimensions. For the other criteria than the

@@ -142,8 +142,7 @@ pub fn value_to(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// One array per field of a record, a list if it is of names. No record of a history is one of a sample, so
-/// that field is left out.
+/// One array per field of a record, a list if it is of names.
 fn history<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows: Vec<_> = records.iter().map(Record::fields).collect();
@@ -161,7 +160,6 @@ fn history<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDi
             _ => 0,
         };
         match first {
-            _ if *name == "sample" => {}
             Value::Number(_) => {
                 let numbers: Vec<f64> = values.map(number).collect();
                 columns.set_item(name, numbers.into_pyarray(py))?;

@@ -222,7 +222,7 @@ def test_fractions_of_the_energy_are_not_negative():
         ({"max_iter": -1}, "max_iter must not be negative, got -1"),
         (
             {"method": "gradient"},
-            '"newton", "quasi-newton", "pham", "jacobi", "acdc", "uwedge" or "ffdiag"',
+            '"newton", "quasi-newton", "pham", "row-wise", "jacobi", "acdc", "uwedge" or "ffdiag"',
         ),
         ({"start": None}, '"spectral", "whitener", "identity" or a matrix'),
         ({"start": "random"}, '"spectral", "whitener", "identity" or a matrix'),
@@ -277,6 +277,7 @@ def test_compat_options(C, solve, name):
         ({"start": np.full((6, 6), np.inf)}, "^the start must be finite and invertible"),
         ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal .*orthogonal=True"),
         ({"orthogonal": True, "method": "pham"}, '^method="pham" does not support orthogonal=True'),
+        ({"orthogonal": True, "method": "row-wise"}, '^method="row-wise" does not support'),
         ({"orthogonal": True, "rank": 3}, "^orthogonal=True cannot be combined with rank"),
         ({"rank": 7}, '^rank must be "full", "auto" or a number from 1 to p, got 7'),
         ({"tol": -1.0}, "^tol must be a positive number, got -1"),

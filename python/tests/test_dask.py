@@ -274,7 +274,7 @@ class TestWorkersThatDie:
             killer = threading.Timer(0.02, workers.kill)
 
             def arm(record):
-                if record.iteration == 1 and not record.sample:
+                if record.iteration == 1 and record.stage != "sample":
                     killer.start()
 
             result = codiag.diagonalize(matrices, callback=arm)
@@ -292,7 +292,7 @@ class TestWorkersThatDie:
             children = {worker.pid for worker in cluster.workers.values()}
 
             def kill_all(record):
-                if record.iteration == 1 and not record.sample:
+                if record.iteration == 1 and record.stage != "sample":
                     for child in children:
                         os.kill(child, signal.SIGKILL)
 

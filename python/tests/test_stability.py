@@ -94,9 +94,9 @@ def test_complex_and_other_criteria():
 def test_callbacks_and_stopping(noisy):
     seen = []
     result = codiag.diagonalize(noisy, stability=3, callback=lambda record: seen.append(record))
-    resampled = [record for record in seen if record.sample]
+    resampled = [record for record in seen if record.stage == "sample"]
     assert {record.start for record in resampled} == {1, 2, 3}
-    assert len(result.history["loss"]) == sum(not record.sample for record in seen)
+    assert len(result.history["loss"]) == sum(record.stage != "sample" for record in seen)
     assert (np.diff([record.seconds for record in seen]) >= 0).all()
     stopped = codiag.diagonalize(
         noisy,

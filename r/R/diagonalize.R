@@ -1,5 +1,5 @@
 METHODS <- list(
-  "likelihood" = c("newton", "quasi-newton", "pham"),
+  "likelihood" = c("newton", "quasi-newton", "pham", "row-wise"),
   "frobenius" = c("newton", "quasi-newton", "jacobi"),
   "least-squares" = c("newton", "acdc", "uwedge", "ffdiag")
 )
@@ -73,8 +73,8 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
       caught <<- condition
       TRUE
     }
-    options["callback"] <- list(function(fields, kind) {
-      tryCatch(isTRUE(callback(c(as.list(fields), kind = kind))), error = keep, interrupt = keep)
+    options["callback"] <- list(function(fields, stage, kind) {
+      tryCatch(isTRUE(callback(c(as.list(fields), stage = stage, kind = kind))), error = keep, interrupt = keep)
     })
   }
   answer <- .Call(C_diagonalize, C, as.double(shape[3:2]), options)
@@ -84,8 +84,7 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
   if (answer$interrupted) interrupt()
   answer$interrupted <- NULL
   if (length(answer$stability) == 0) answer[c("stability", "matches")] <- NULL
-  history <- as.data.frame(answer$history)
-  answer$history <- history[setdiff(names(history), "sample")]
+  answer$history <- as.data.frame(answer$history)
   channels <- dimnames(C)[[1]]
   if (!is.null(channels)) {
     colnames(answer$B) <- channels

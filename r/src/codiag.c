@@ -66,7 +66,7 @@ static const char *word(SEXP list, const char *name) {
 
 /* What happens between two iterations. */
 typedef struct {
-    SEXP callback; /* an R function of a named vector and a word, or NULL */
+    SEXP callback; /* an R function of a named vector and two words, or NULL */
     double stop_step;
     clock_t looked;
     int interrupted, stopped_by_step;
@@ -77,7 +77,7 @@ static void check_interrupt(void *unused) {
     R_CheckUserInterrupt();
 }
 
-static const char *RECORD[] = {"start", "sample", "iteration", "seconds", "loss", "gradient_norm",
+static const char *RECORD[] = {"start", "iteration", "seconds", "loss", "gradient_norm",
                                "decrement", "step", "cg_iterations", "passes"};
 
 static int follow(const codiag_record *record, const double *b, void *user_data) {
@@ -96,8 +96,8 @@ static int follow(const codiag_record *record, const double *b, void *user_data)
         }
     }
     if (watch->callback == R_NilValue) return 0;
-    double fields[] = {(double)record->start, record->sample, (double)record->iteration, record->seconds,
-                       record->loss, record->gradient_norm, record->decrement, record->step,
+    double fields[] = {(double)record->start, (double)record->iteration, record->seconds, record->loss,
+                       record->gradient_norm, record->decrement, record->step,
                        (double)record->cg_iterations, record->passes};
     const int count = sizeof fields / sizeof *fields;
     SEXP values = PROTECT(allocVector(REALSXP, count)), names = PROTECT(allocVector(STRSXP, count));
@@ -106,12 +106,13 @@ static int follow(const codiag_record *record, const double *b, void *user_data)
         SET_STRING_ELT(names, k, mkChar(RECORD[k]));
     }
     setAttrib(values, R_NamesSymbol, names);
+    SEXP stage = PROTECT(mkString(codiag_stage_name(record->stage)));
     SEXP kind = PROTECT(mkString(codiag_step_name(record->kind)));
-    SEXP call = PROTECT(lang3(watch->callback, values, kind));
+    SEXP call = PROTECT(lang4(watch->callback, values, stage, kind));
     int failed = 0;
     SEXP asked = R_tryEvalSilent(call, R_GlobalEnv, &failed);
     int stop = failed || asLogical(asked) == TRUE;
-    UNPROTECT(4);
+    UNPROTECT(5);
     return stop;
 }
 
@@ -133,20 +134,22 @@ static SEXP vector(const double *data, size_t length) {
 /* One vector per field of a record. */
 static SEXP history(const codiag_answer *answer, size_t records) {
     const int count = sizeof RECORD / sizeof *RECORD;
-    SEXP list = PROTECT(allocVector(VECSXP, count + 1)), names = PROTECT(allocVector(STRSXP, count + 1));
+    SEXP list = PROTECT(allocVector(VECSXP, count + 2)), names = PROTECT(allocVector(STRSXP, count + 2));
     for (int k = 0; k < count; k++)
         set_field(list, names, k, RECORD[k], allocVector(REALSXP, (R_xlen_t)records));
-    set_field(list, names, count, "kind", allocVector(STRSXP, (R_xlen_t)records));
+    set_field(list, names, count, "stage", allocVector(STRSXP, (R_xlen_t)records));
+    set_field(list, names, count + 1, "kind", allocVector(STRSXP, (R_xlen_t)records));
     for (size_t i = 0; i < records; i++) {
         codiag_record record;
         memset(&record, 0, sizeof record);
         record.size = sizeof record;
         if (codiag_answer_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
-        double fields[] = {(double)record.start, record.sample, (double)record.iteration, record.seconds,
-                           record.loss, record.gradient_norm, record.decrement, record.step,
+        double fields[] = {(double)record.start, (double)record.iteration, record.seconds, record.loss,
+                           record.gradient_norm, record.decrement, record.step,
                            (double)record.cg_iterations, record.passes};
         for (int k = 0; k < count; k++) REAL(VECTOR_ELT(list, k))[i] = fields[k];
-        SET_STRING_ELT(VECTOR_ELT(list, count), (R_xlen_t)i, mkChar(codiag_step_name(record.kind)));
+        SET_STRING_ELT(VECTOR_ELT(list, count), (R_xlen_t)i, mkChar(codiag_stage_name(record.stage)));
+        SET_STRING_ELT(VECTOR_ELT(list, count + 1), (R_xlen_t)i, mkChar(codiag_step_name(record.kind)));
     }
     setAttrib(list, R_NamesSymbol, names);
     UNPROTECT(2);

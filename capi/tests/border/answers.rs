@@ -221,8 +221,8 @@ fn callbacks_see_the_solve_and_may_stop_it() {
     unsafe {
         assert_eq!(codiag_answer_history(answer, 2, &raw mut record), 0);
         assert_eq!(
-            (record.iteration, record.kind),
-            (2, codiag_step::Sweep as c_int)
+            (record.iteration, record.stage, record.kind),
+            (2, codiag_stage::Full as c_int, codiag_step::Sweep as c_int)
         );
         assert_eq!(
             codiag_answer_history(answer, 3, &raw mut record),

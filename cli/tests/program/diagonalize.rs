@@ -90,7 +90,7 @@ fn the_settings_in_the_report_are_enough_to_run_it_again() {
 fn every_method_and_start_finds_the_same_minimum() {
     let place = Place::with_set();
     let mut losses = Vec::new();
-    for method in ["newton", "quasi-newton", "pham"] {
+    for method in ["newton", "quasi-newton", "pham", "row-wise"] {
         for start in ["spectral", "whitener", "identity"] {
             let run = format!("diagonalize covs.npy --method {method} --start {start} --json");
             let out = place

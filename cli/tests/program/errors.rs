@@ -144,6 +144,10 @@ fn wrong_options() {
         ("--rank 0", &["--rank"]),
         ("--threads 0", &["--threads"]),
         ("--orthogonal --method pham", &["--orthogonal", "pham"]),
+        (
+            "--orthogonal --method row-wise",
+            &["--orthogonal", "row-wise"],
+        ),
         ("--orthogonal --rank 3", &["--orthogonal", "rank"]),
         ("--weights nowhere.txt", &["nowhere.txt", "no such file"]),
         (

@@ -409,7 +409,7 @@ pub fn case(seed: u64) -> Case {
         }
         _ => settings,
     };
-    if method != Method::Pham && random.one_in(6) {
+    if !matches!(method, Method::Pham | Method::RowWise) && random.one_in(6) {
         settings = settings.orthogonal(true);
     }
     settings = settings.stability(random.choose(&[0, 0, 0, 0, 0, 2]));

@@ -29,6 +29,7 @@ impl<T: Scalar> MatrixSet<T> {
     ///
     /// # Errors
     /// If the data or the options are not as they should be.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn with_options(
         data: &[T],
         n: usize,
@@ -97,6 +98,7 @@ impl<T: Scalar> MatrixSet<T> {
     }
 
     /// Weights, mean, reduction, and the factorizations that show the matrices positive definite.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub(crate) fn from_blocks(
         p: usize,
         mut blocks: Vec<Block<T>>,

@@ -57,6 +57,7 @@ impl<T: Scalar> Chunk<T> {
     ///
     /// # Errors
     /// If the data or the options are not as they should be.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn new(
         data: &[T],
         n: usize,
@@ -152,6 +153,7 @@ impl<T: Scalar> MatrixSet<T> {
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,

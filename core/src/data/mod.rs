@@ -174,6 +174,7 @@ impl<T: Scalar> MatrixSet<T> {
     ///
     /// # Panics
     /// If B does not have one column per channel.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn transform(&self, b: &Matrix<T>) -> Vec<T> {
         assert_eq!(b.columns(), self.channels(), "B has one column per channel");
         let inner = self.summary.to_reduced(b);

@@ -439,10 +439,12 @@ fn conflicting(conflict: Conflict, names: &dyn OptionNames) -> String {
         method(Method::QuasiNewton)
     );
     match conflict {
-        Conflict::OrthogonalPham => format!(
-            "{} does not support {orthogonal}; use {newton}",
-            method(Method::Pham)
-        ),
+        Conflict::OrthogonalMethod(other) => {
+            format!(
+                "{} does not support {orthogonal}; use {newton}",
+                method(other)
+            )
+        }
         Conflict::OrthogonalReduced => format!(
             "{orthogonal} cannot be combined with {}: the axes of a set of reduced rank are not the channels",
             names.option(Setting::Rank)

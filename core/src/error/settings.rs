@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::settings::Method;
+
 /// Everything a caller can set. Displayed, it is the name of the field in Rust.
 ///
 /// ```
@@ -124,13 +126,13 @@ pub enum Expected {
 /// let set = synthetic::noisy(20, 3, 0.1, 0);
 /// let settings = Settings::default().orthogonal(true).method(Method::Pham);
 /// let error = diagonalize(&set, &settings).unwrap_err();
-/// assert_eq!(error, Error::Conflict(Conflict::OrthogonalPham));
+/// assert_eq!(error, Error::Conflict(Conflict::OrthogonalMethod(Method::Pham)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// Pham's method does not keep B orthogonal.
-    OrthogonalPham,
+    /// The method does not keep B orthogonal: Pham's and the row-wise one.
+    OrthogonalMethod(Method),
     /// The axes of a reduced set are not those of the channels.
     OrthogonalReduced,
     /// Over rotations, least squares is the Frobenius criterion.

@@ -76,6 +76,7 @@ pub fn diagonalize<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges.
+#[inline(never)] // compiled in this crate: see compiled.rs
 pub fn diagonalize_with<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
@@ -106,6 +107,7 @@ pub fn diagonalize_with<T: Scalar>(
 ///
 /// # Errors
 /// If the settings are out of their ranges, or the matrices cannot be reached any more.
+#[inline(never)] // compiled in this crate: see compiled.rs
 pub fn diagonalize_with_backend<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,

@@ -61,6 +61,7 @@ impl<T: Scalar> Resample<T> {
 ///
 /// # Errors
 /// If the settings are out of their ranges, or a draw has no weight.
+#[inline(never)] // compiled in this crate: see compiled.rs
 pub fn resample<T: Scalar>(
     set: &MatrixSet<T>,
     b: &Matrix<T>,

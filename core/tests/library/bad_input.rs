@@ -303,11 +303,13 @@ fn settings_are_checked() {
             ..
         })
     ));
-    let error = settings_error(|s| {
-        s.orthogonal = true;
-        s.method = Method::Pham;
-    });
-    assert_eq!(error, Error::Conflict(Conflict::OrthogonalPham));
+    for method in [Method::Pham, Method::RowWise] {
+        let error = settings_error(|s| {
+            s.orthogonal = true;
+            s.method = method;
+        });
+        assert_eq!(error, Error::Conflict(Conflict::OrthogonalMethod(method)));
+    }
     let error = "gauss".parse::<Method>().unwrap_err();
     assert!(error.to_string().contains("\"quasi-newton\""), "{error}");
     assert!("spectre".parse::<Start>().is_err());

@@ -216,7 +216,7 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             ],
         ),
         (
-            Error::Conflict(Conflict::OrthogonalPham),
+            Error::Conflict(Conflict::OrthogonalMethod(Method::Pham)),
             [
                 "Method::Pham does not support Settings::orthogonal(true); use Method::Newton or",
                 "--method pham does not support --orthogonal; use --method newton or",
@@ -224,6 +224,17 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
                 "method = CODIAG_METHOD_PHAM does not support orthogonal = 1",
                 "method = \"pham\" does not support orthogonal = TRUE",
                 "'method', 'pham' does not support 'orthogonal', true",
+            ],
+        ),
+        (
+            Error::Conflict(Conflict::OrthogonalMethod(Method::RowWise)),
+            [
+                "Method::RowWise does not support Settings::orthogonal(true); use Method::Newton or",
+                "--method row-wise does not support --orthogonal; use --method newton or",
+                "method=\"row-wise\" does not support orthogonal=True",
+                "method = CODIAG_METHOD_ROW_WISE does not support orthogonal = 1",
+                "method = \"row-wise\" does not support orthogonal = TRUE",
+                "'method', 'row-wise' does not support 'orthogonal', true",
             ],
         ),
         (

@@ -14,7 +14,7 @@ test_that("the loss is what its definition says, by all methods", {
   set.seed(2)
   for (complex in c(FALSE, TRUE)) {
     made <- mixed(4, 30, noise = 0.1, complex = complex)
-    losses <- vapply(c("newton", "quasi-newton", "pham"), function(method) {
+    losses <- vapply(c("newton", "quasi-newton", "pham", "row-wise"), function(method) {
       found <- diagonalize(made$C, method = method)
       expect_equal(found$loss, likelihood(found$B, made$C), tolerance = 1e-8)
       found$loss
@@ -35,6 +35,7 @@ test_that("fields are what they are said to be", {
   expect_identical(colnames(found$B), c("Fz", "Cz", "Pz"))
   expect_identical(nrow(found$history), found$n_iter + 1L)
   expect_identical(found$history$kind[1], "start")
+  expect_identical(found$history$stage[1], "full")
   expect_true(all(found$pair %in% 1:3) && found$margin > 0)
   expect_equal(found$condition_number, kappa(found$B, exact = TRUE), tolerance = 1e-6)
 })

@@ -46,6 +46,7 @@ impl<T: Scalar> Part<T> {
     ///
     /// # Panics
     /// If there is no chunk, or their matrices differ in size.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
@@ -115,6 +116,7 @@ impl<T: Scalar> Part<T> {
     /// # Errors
     /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
     /// these numbers.
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn answer(&self, question: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
         let (message, step) = Message::<T>::from_bytes(question, p)?;

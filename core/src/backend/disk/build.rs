@@ -88,6 +88,7 @@ fn unwatched(_: &Reading) -> ControlFlow<()> {
 }
 
 impl<'w, T: Scalar> OnDisk<'w, T> {
+    #[inline(never)] // compiled in this crate: see compiled.rs
     pub(crate) fn build(
         file: MatrixFile,
         memory: Memory,

@@ -203,6 +203,7 @@ impl<T: Scalar> Backend<T> for OnDisk<'_, T> {
         }
     }
 
+    #[inline(never)] // compiled in this crate: see compiled.rs
     fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
         if let Request::Mean { b } = request {
             self.mean(b, sums);
@@ -214,6 +215,7 @@ impl<T: Scalar> Backend<T> for OnDisk<'_, T> {
         self.sum(request, sums)
     }
 
+    #[inline(never)] // compiled in this crate: see compiled.rs
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
         let sample = self.every(step)?;
         Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))

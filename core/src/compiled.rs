@@ -1,0 +1,44 @@
+//! Functions that are compiled in this crate, for real and for complex numbers.
+//!
+//! A generic function is compiled in every crate that calls it: the program, each binding, test and
+//! example would compile the whole solver again, twice, which multiplies the time of a build. One that
+//! is marked `#[inline(never)]` and is compiled here is taken from here. Results do not depend on it.
+
+use crate::backend::{Backend, Chunk, OnDisk};
+use crate::cluster::Part;
+use crate::linalg::{Scalar, c64};
+use crate::{Evaluation, Hessian, Inspector, MatrixSet, Tracker, solver, stability};
+
+type Addresses = Vec<*const ()>;
+
+/// Never called: what it names is compiled.
+fn addresses<T: Scalar>() -> Addresses {
+    vec![
+        solver::diagonalize_with::<T> as *const (),
+        solver::diagonalize_with_backend::<T> as *const (),
+        stability::resample::<T> as *const (),
+        MatrixSet::<T>::with_options as *const (),
+        MatrixSet::<T>::from_blocks as *const (),
+        MatrixSet::<T>::transform as *const (),
+        MatrixSet::<T>::of_chunks as *const (),
+        Chunk::<T>::new as *const (),
+        Part::<T>::of_chunks as *const (),
+        Part::<T>::answer as *const (),
+        OnDisk::<T>::build as *const (),
+        on_disk::<T> as *const (),
+        Evaluation::<T>::at as *const (),
+        Hessian::<T>::at as *const (),
+        Inspector::<T>::finish as *const (),
+        Tracker::<T>::push_with as *const (),
+    ]
+}
+
+/// All requests to a set on disk.
+fn on_disk<'a, T: Scalar>(set: &'a mut OnDisk<'_, T>) -> &'a mut dyn Backend<T> {
+    set
+}
+
+#[used]
+static REAL: fn() -> Addresses = addresses::<f64>;
+#[used]
+static COMPLEX: fn() -> Addresses = addresses::<c64>;
