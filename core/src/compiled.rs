@@ -7,15 +7,15 @@
 use crate::backend::{Backend, Chunk, OnDisk};
 use crate::cluster::Part;
 use crate::linalg::{Scalar, c64};
-use crate::{Evaluation, Hessian, Inspector, MatrixSet, Tracker, solver, stability};
+use crate::{Evaluation, Hessian, Inspector, MatrixSet, Tracker, diagonalize, stability};
 
 type Addresses = Vec<*const ()>;
 
 /// Never called: what it names is compiled.
 fn addresses<T: Scalar>() -> Addresses {
     vec![
-        solver::diagonalize_with::<T> as *const (),
-        solver::diagonalize_with_backend::<T> as *const (),
+        diagonalize::diagonalize_with::<T> as *const (),
+        diagonalize::diagonalize_with_backend::<T> as *const (),
         stability::resample::<T> as *const (),
         MatrixSet::<T>::with_options as *const (),
         MatrixSet::<T>::from_blocks as *const (),

@@ -110,6 +110,7 @@
 
 mod setters;
 
+mod choices;
 pub mod error;
 mod memory;
 mod settings;
@@ -131,6 +132,7 @@ mod init;
 
 mod checkpoint;
 mod compiled;
+mod diagonalize;
 mod evaluation;
 mod inspect;
 pub mod jobs;
@@ -147,18 +149,19 @@ pub mod synthetic;
 pub use backend::cluster;
 pub use backend::{Hessian, MatrixFile, OnDisk, Reading, Watcher};
 pub use checkpoint::Checkpoint;
-pub use data::{Criterion, MatrixSet, Rank, Reduction, SetOptions};
+pub use choices::{Criterion, Method, Order};
+pub use data::{MatrixSet, Rank, Reduction, SetOptions};
+pub use diagonalize::{diagonalize, diagonalize_with, diagonalize_with_backend};
 pub use error::Error;
 pub use evaluation::Evaluation;
 pub use inspect::{Inspection, Inspector, inspect};
 pub use linalg::{Matrix, Scalar, c64};
 pub use memory::Memory;
 pub use report::{
-    Diagonalization, Identifiability, Observer, Record, Stage, Status, StepKind, Value,
+    Diagonalization, Identifiability, Observer, Record, Stability, Stage, Status, StepKind, Value,
 };
-pub use settings::{Method, Order, Settings, Start};
-pub use solver::{diagonalize, diagonalize_with, diagonalize_with_backend};
-pub use stability::{Resample, Stability, resample};
+pub use settings::{Settings, Start};
+pub use stability::{Resample, resample};
 pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 

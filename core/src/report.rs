@@ -1,11 +1,13 @@
 //! What a solve says while it runs, and what it returns.
 
+mod stability;
+
 use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
-use crate::stability::Stability;
+pub use stability::Stability;
 
 /// Why a solve ended.
 ///

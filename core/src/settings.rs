@@ -3,93 +3,22 @@
 use std::str::FromStr;
 
 use crate::Error;
-use crate::data::Criterion;
+use crate::choices::{Criterion, Method, Order};
 use crate::error::{Conflict, Expected, Setting};
 use crate::linalg::{Matrix, Scalar, c64};
 use crate::setters::setters;
+use crate::tuning::DEFAULT_HESSIAN_MEMORY;
 
-/// How the loss is minimized.
-///
-/// ```
-/// use codiag::Method;
-/// assert_eq!("quasi-newton".parse(), Ok(Method::QuasiNewton));
-/// assert_eq!(Method::Pham.name(), "pham");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Method {
-    /// Newton's method: conjugate gradients on the exact Hessian, and an exact line search. For least
-    /// squares the Gauss–Newton method, damped as by Levenberg and Marquardt.
-    #[default]
-    Newton,
-    /// Algorithm 1 of Ablin, Cardoso & Gramfort (2019), to the letter.
-    QuasiNewton,
-    /// Pham's (2001) algorithm, for the likelihood: one pair of components at a time.
-    Pham,
-    /// Alternating minimization over the rows of B, for the likelihood (Todros & Tabrikian 2007; Ono
-    /// 2011): slower than the other methods, for comparison.
-    RowWise,
-    /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion: one pair of
-    /// components at a time.
-    Jacobi,
-    /// AC-DC (Yeredor 2002), for least squares: the columns of A one after the other, then the diagonals.
-    Acdc,
-    /// U-WEDGE (Tichavský & Yeredor 2009), for least squares: it solves Σ_i w_i Dⁱ_bb Dⁱ_ab = 0, a ≠ b, which
-    /// on exact sets has the same answer.
-    Uwedge,
-    /// FFDIAG (Ziehe, Laskov, Nolte & Müller 2004), for least squares: the same equation, by steps that are
-    /// not inverted, and capped.
-    Ffdiag,
-}
+impl FromStr for Criterion {
+    type Err = Error;
 
-impl Method {
-    /// All methods.
-    pub const ALL: [Self; 8] = [
-        Self::Newton,
-        Self::QuasiNewton,
-        Self::Pham,
-        Self::RowWise,
-        Self::Jacobi,
-        Self::Acdc,
-        Self::Uwedge,
-        Self::Ffdiag,
-    ];
-
-    const NAMES: [&'static str; 8] = [
-        "newton",
-        "quasi-newton",
-        "pham",
-        "row-wise",
-        "jacobi",
-        "acdc",
-        "uwedge",
-        "ffdiag",
-    ];
-
-    /// The name used in Python and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Newton => "newton",
-            Self::QuasiNewton => "quasi-newton",
-            Self::Pham => "pham",
-            Self::RowWise => "row-wise",
-            Self::Jacobi => "jacobi",
-            Self::Acdc => "acdc",
-            Self::Uwedge => "uwedge",
-            Self::Ffdiag => "ffdiag",
-        }
-    }
-}
-
-impl Criterion {
-    /// The methods that minimize it.
-    pub fn methods(self) -> &'static [Method] {
-        use Method::{Acdc, Ffdiag, Jacobi, Newton, Pham, QuasiNewton, RowWise, Uwedge};
-        match self {
-            Self::Likelihood => &[Newton, QuasiNewton, Pham, RowWise],
-            Self::Frobenius => &[Newton, QuasiNewton, Jacobi],
-            Self::LeastSquares => &[Newton, Acdc, Uwedge, Ffdiag],
-        }
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|criterion| criterion.name() == name)
+            .ok_or_else(|| {
+                let expected = Expected::OneOf(&Self::NAMES);
+                Error::setting(Setting::Criterion, expected, format!("{name:?}"))
+            })
     }
 }
 
@@ -173,43 +102,6 @@ impl FromStr for Start {
     }
 }
 
-/// In what order components come.
-///
-/// ```
-/// use codiag::{Order, Settings, diagonalize, synthetic};
-/// assert_eq!("stability".parse(), Ok(Order::Stability));
-/// let settings = Settings::default().stability(10).order(Order::Stability);
-/// let answer = diagonalize(&synthetic::noisy(40, 6, 0.5, 0), &settings)?;
-/// let stability = answer.stability.expect("10 resamples were solved").values;
-/// assert!(stability.windows(2).all(|pair| pair[0] >= pair[1]));
-/// # Ok::<(), codiag::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Order {
-    /// By what tells them apart, descending: how much their power varies over the set; for the other criteria their
-    /// energy; for the sources of a recording what its separation says.
-    #[default]
-    Contrast,
-    /// By how surely they come again, descending: [`Diagonalization::stability`](crate::Diagonalization::stability).
-    Stability,
-}
-
-impl Order {
-    /// All orders.
-    pub const ALL: [Self; 2] = [Self::Contrast, Self::Stability];
-
-    const NAMES: [&'static str; 2] = ["contrast", "stability"];
-
-    /// The name used in Python and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Contrast => "contrast",
-            Self::Stability => "stability",
-        }
-    }
-}
-
 impl FromStr for Order {
     type Err = Error;
 
@@ -288,7 +180,7 @@ impl Default for Settings {
             order: Order::Contrast,
             canonical: true,
             rescale: true,
-            hessian_memory: 1 << 30,
+            hessian_memory: DEFAULT_HESSIAN_MEMORY,
         }
     }
 }

@@ -164,3 +164,6 @@ pub(crate) const TUNING: Tuning = Tuning {
     power_range: 100.0,
     parallel_passes_from: 100_000_000,
 };
+
+/// Default of the memory that a Hessian may take, in bytes.
+pub(crate) const DEFAULT_HESSIAN_MEMORY: usize = 1 << 30;

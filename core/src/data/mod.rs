@@ -3,7 +3,6 @@
 mod blocks;
 pub(crate) mod build;
 mod chunk;
-mod criterion;
 pub(crate) mod groups;
 pub(crate) mod needs;
 mod options;
@@ -11,13 +10,13 @@ mod reduction;
 mod resampled;
 mod summary;
 
+pub use crate::choices::Criterion;
 pub use blocks::Block;
 pub(crate) use blocks::{SYMMETRY_TOLERANCE, asymmetry};
 pub(crate) use build::{
     Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
-pub use criterion::Criterion;
 pub(crate) use groups::packed_len;
 pub use options::{Rank, SetOptions};
 pub use reduction::Reduction;

@@ -3,7 +3,8 @@
 use crate::error::MemoryRemedy;
 use crate::linalg::Scalar;
 use crate::linalg::kernels::{LANES, hessian_len};
-use crate::{Error, Memory, Settings};
+use crate::tuning::DEFAULT_HESSIAN_MEMORY;
+use crate::{Error, Memory};
 
 /// Of larger matrices no Hessian fits into the memory that one may take.
 const LARGEST_WITH_HESSIAN: usize = 1 << 12;
@@ -38,7 +39,7 @@ fn of_hessians<T: Scalar>(blocks: Memory, p: usize) -> Memory {
         return Memory(0);
     }
     let one = Memory::of_numbers(&[hessian_len(p, T::PLANES)]);
-    if one.0 > Settings::default().hessian_memory as u64 {
+    if one.0 > DEFAULT_HESSIAN_MEMORY as u64 {
         return Memory(0);
     }
     let at_once = blocks.0.max(HESSIAN_BYTES) / one.0.max(1);

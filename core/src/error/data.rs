@@ -1,7 +1,7 @@
 //! What is wrong with matrices, starts and recordings, and what would help.
 
 use super::Setting;
-use crate::Memory;
+use crate::memory::Memory;
 
 /// What would need less memory.
 #[derive(Clone, Copy, Debug, PartialEq)]

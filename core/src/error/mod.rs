@@ -8,11 +8,14 @@
 //! [`Display`]: std::fmt::Display
 
 mod data;
+mod memory;
+mod npy;
 mod render;
 mod settings;
 mod sources;
 
 pub use data::{MemoryRemedy, Portion, Remedy, StartProblem};
+pub use npy::{NpyError, tuple};
 pub use render::{OptionNames, criteria_for_indefinite, system_reason};
 pub use settings::{Conflict, Expected, Setting};
 pub use sources::{ExternalError, IoError};
@@ -25,10 +28,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::Memory;
-use crate::data::Criterion;
-use crate::npy::NpyError;
-use crate::settings::Method;
+use crate::choices::{Criterion, Method};
+use crate::memory::Memory;
 
 /// Bad input, or input that cannot be reached any more.
 ///

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::{Conflict, Error, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem};
-use crate::Memory;
-use crate::data::Criterion;
-use crate::npy::{NpyError, tuple};
-use crate::settings::{Method, Order};
+use super::npy::tuple;
+use super::{
+    Conflict, Error, Expected, MemoryRemedy, NpyError, Portion, Remedy, Setting, StartProblem,
+};
+use crate::choices::{Criterion, Method, Order};
+use crate::memory::Memory;
 
 /// How a language or program writes the options that error messages name.
 ///

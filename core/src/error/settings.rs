@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::settings::Method;
+use crate::choices::Method;
 
 /// Everything a caller can set. Displayed, it is the name of the field in Rust.
 ///

@@ -10,7 +10,7 @@ const ADDRESS_SPACE_RESERVE: u64 = 64 << 20;
 
 /// The smallest of the free memory of the machine, the limits of the control groups, and the limits
 /// of the process. None if the system does not report them, as outside Linux.
-pub(super) fn available() -> Option<Memory> {
+pub(crate) fn available() -> Option<Memory> {
     let limits = [of_machine(), of_control_groups(), of_process()];
     limits.into_iter().flatten().min().map(Memory)
 }

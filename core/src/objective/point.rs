@@ -4,9 +4,10 @@ use super::least_squares::wedge;
 use super::rounding::{CarriedErrors, Drift};
 use crate::Error;
 use crate::backend::{Backend, Fit, Request, Statistics, Summary, Sums, Update};
+use crate::choices::Method;
 use crate::error::{Remedy, StartProblem};
 use crate::linalg::{self, Matrix, Scalar};
-use crate::settings::{Method, Settings};
+use crate::settings::Settings;
 
 /// Where a solve is.
 #[derive(Clone, Debug)]

@@ -12,18 +12,15 @@ mod stages;
 mod state;
 mod wedge;
 
-use std::ops::ControlFlow;
-
 use crate::Error;
-use crate::backend::{Backend, InMemory};
-use crate::data::{MatrixSet, needs};
+use crate::backend::Backend;
+use crate::choices::Method;
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
 use crate::objective::diagonal::DiagonalCriterion;
 use crate::objective::least_squares::LeastSquares;
-use crate::report::{Diagonalization, Observer, Record, Status};
-use crate::settings::{Method, Order, Settings};
-use crate::stability::{self, Stability};
+use crate::report::{Diagonalization, Observer, Status};
+use crate::settings::Settings;
 use newton::TruncatedNewton;
 use progress::Progress;
 use state::{Beginning, Iteration, Outcome, State, Step};
@@ -32,104 +29,11 @@ use state::{Beginning, Iteration, Outcome, State, Step};
 /// must not depend on it.
 pub(crate) const SAME_LOSS: f64 = 1e-12;
 
-/// Finds the B for which all B Cⁱ Bᴴ are as diagonal as can be.
-///
-/// ```
-/// use codiag::{Settings, diagonalize, synthetic};
-/// let made = synthetic::Synthetic::new(50, 8, 0.0, 1);
-/// let answer = diagonalize(&made.set()?, &Settings::default())?;
-/// assert!(answer.status.converged());
-/// assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8);
-/// # Ok::<(), codiag::Error>(())
-/// ```
-///
-/// # Errors
-/// If the settings are out of their ranges. Not converging is no error, but a [`Status`].
-pub fn diagonalize<T: Scalar>(
-    set: &MatrixSet<T>,
-    settings: &Settings,
-) -> Result<Diagonalization<T>, Error> {
-    diagonalize_with(set, settings, &mut |_: &Record, _: &Matrix<T>| {
-        ControlFlow::Continue(())
-    })
-}
-
-/// As [`diagonalize`], with an observer that follows the iterations and may stop them.
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use codiag::{Matrix, Record, Settings, Start, Status, diagonalize, diagonalize_with, synthetic};
-/// let set = synthetic::noisy(50, 8, 0.3, 0);
-/// let mut last = None;
-/// let mut observer = |record: &Record, b: &Matrix| {
-///     last = Some(b.clone());
-///     if record.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-/// };
-/// let answer = diagonalize_with(&set, &Settings::default(), &mut observer)?;
-/// assert_eq!(answer.status, Status::Stopped);
-///
-/// // What an observer has seen can go on later.
-/// let start = Start::Given(last.expect("the start is observed too"));
-/// assert!(diagonalize(&set, &Settings::default().start(start))?.status.converged());
-/// # Ok::<(), codiag::Error>(())
-/// ```
-///
-/// # Errors
-/// If the settings are out of their ranges.
-#[inline(never)] // compiled in this crate: see compiled.rs
-pub fn diagonalize_with<T: Scalar>(
-    set: &MatrixSet<T>,
-    settings: &Settings,
-    observer: &mut dyn Observer<T>,
-) -> Result<Diagonalization<T>, Error> {
-    let (n, p) = (set.len(), set.dimension());
-    settings.check(set.criterion())?;
-    needs::check_solve::<T>(n, p)?;
-    stability::check_memory(settings.stability, n, p)?;
-    let (mut result, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
-    stability::assess(set, settings, &mut result, &others, observer)?;
-    Ok(result)
-}
-
-/// As [`diagonalize_with`], for the matrices of any [`Backend`].
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use codiag::backend::InMemory;
-/// use codiag::{Matrix, Record, Settings, diagonalize_with_backend, synthetic};
-/// let set = synthetic::noisy(50, 8, 0.3, 0);
-/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let mut backend = InMemory::new(&set);
-/// let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
-/// assert!(result.status.converged());
-/// # Ok::<(), codiag::Error>(())
-/// ```
-///
-/// # Errors
-/// If the settings are out of their ranges, or the matrices cannot be reached any more.
-#[inline(never)] // compiled in this crate: see compiled.rs
-pub fn diagonalize_with_backend<T: Scalar>(
-    backend: &mut dyn Backend<T>,
-    settings: &Settings,
-    observer: &mut dyn Observer<T>,
-) -> Result<Diagonalization<T>, Error> {
-    if settings.stability > 0 {
-        return Err(Error::Conflict(Conflict::StabilityNotInMemory));
-    }
-    let (mut result, others) = solve_starts(backend, settings, observer)?;
-    let trials = stability::of_starts(backend.summary(), &result, &others);
-    result.stability = Stability::of(&trials, trials.len());
-    if settings.order == Order::Stability {
-        result.order_by_stability();
-    }
-    Ok(result)
-}
-
 /// A result, and what other starts led to: their losses, and B in the coordinates of the set.
-type Results<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
+pub(crate) type Results<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
 
 /// The best result of all starts, and the others.
-fn solve_starts<T: Scalar>(
+pub(crate) fn solve_starts<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
     observer: &mut dyn Observer<T>,

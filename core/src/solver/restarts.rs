@@ -11,10 +11,11 @@ use super::progress::{BestSoFar, Progress};
 use super::state::Outcome;
 use super::{solve_from, stages};
 use crate::backend::{Backend, InMemory};
+use crate::choices::{Method, Order};
 use crate::jobs;
 use crate::linalg::{Matrix, Scalar};
 use crate::report::{Record, Status};
-use crate::settings::{Method, Order, Settings};
+use crate::settings::Settings;
 use crate::threads::Workers;
 use crate::{Criterion, Error};
 

@@ -11,10 +11,11 @@ use super::progress::Progress;
 use super::solve;
 use super::state::{Beginning, Outcome, State};
 use crate::backend::{Backend, InMemory};
+use crate::choices::Method;
 use crate::init::{self, SmallSet};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::report::{Stage, Status};
-use crate::settings::{Method, Settings, Start};
+use crate::settings::{Settings, Start};
 use crate::tuning::TUNING;
 use crate::{Criterion, Error};
 

@@ -3,11 +3,11 @@
 use super::Stepper;
 use super::state::{Iteration, State, Step};
 use crate::Error;
+use crate::choices::Method;
 use crate::linalg::{self, Scalar};
 use crate::objective::Point;
 use crate::objective::least_squares::{FIT_PASSES, diagonalizer, wedge};
 use crate::report::StepKind;
-use crate::settings::Method;
 
 /// U-WEDGE or FFDIAG, as the settings say.
 pub(super) struct Wedge;

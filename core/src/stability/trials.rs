@@ -6,13 +6,15 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::Outputs;
+use crate::backend::InMemory;
+use crate::choices::Order;
 use crate::data::{MatrixSet, needs};
 use crate::init;
 use crate::linalg::{Matrix, Scalar};
 use crate::memory::count_that_fits;
 use crate::report::{Diagonalization, Observer, Record, Status};
-use crate::settings::{Order, Settings, Start};
-use crate::solver::diagonalize_with;
+use crate::settings::{Settings, Start};
+use crate::solver::solve_starts;
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
@@ -77,7 +79,8 @@ pub fn resample<T: Scalar>(
     let solve = |k: usize, observer: &mut dyn Observer<T>| -> Result<Resample<T>, Error> {
         crate::SetOptions::check_weights(&draws[k], set.len())?;
         let drawn = set.resampled(&draws[k]).ok_or(Error::WeightsZero)?;
-        let diagonalization = diagonalize_with(&drawn, &settings, observer)?;
+        let mut drawn = InMemory::new(&drawn);
+        let (diagonalization, _) = solve_starts(&mut drawn, &settings, observer)?;
         let other = Outputs::of(summary, &summary.to_reduced(&diagonalization.b));
         Ok(Resample {
             matches: reference.matches(&other),

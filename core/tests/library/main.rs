@@ -9,6 +9,7 @@ mod frobenius;
 mod hermitian;
 mod inspect;
 mod invariance;
+mod layers;
 mod least_squares;
 mod observers;
 mod on_disk;

@@ -7,7 +7,8 @@
 use crate::backend::COMBINATIONS_AT_ONCE;
 use crate::linalg::Triangle;
 use crate::linalg::kernels::{LANES, congruence_scratch, hessian_len};
-use crate::{Error, Memory, Settings};
+use crate::tuning::DEFAULT_HESSIAN_MEMORY;
+use crate::{Error, Memory};
 
 /// Pieces of the file that wait, are read and are worked on, for each thread.
 pub const PIECES: usize = 4;
@@ -101,7 +102,7 @@ impl Needs {
 
     /// Whether exact Hessians are stored: where a solve in memory would do so too.
     fn stores_hessian(&self) -> bool {
-        8 * hessian_len(self.dimension, self.planes) <= Settings::default().hessian_memory
+        8 * hessian_len(self.dimension, self.planes) <= DEFAULT_HESSIAN_MEMORY
     }
 
     /// The bytes without which no pass can do.

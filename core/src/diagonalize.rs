@@ -1,0 +1,107 @@
+//! The functions that solve a set.
+
+use std::ops::ControlFlow;
+
+use crate::Error;
+use crate::backend::{Backend, InMemory};
+use crate::choices::Order;
+use crate::data::{MatrixSet, needs};
+use crate::error::Conflict;
+use crate::linalg::{Matrix, Scalar};
+use crate::report::{Diagonalization, Observer, Record};
+use crate::settings::Settings;
+use crate::solver::solve_starts;
+use crate::stability::{self, Stability};
+
+/// Finds the B for which all B Cⁱ Bᴴ are as diagonal as can be.
+///
+/// ```
+/// use codiag::{Settings, diagonalize, synthetic};
+/// let made = synthetic::Synthetic::new(50, 8, 0.0, 1);
+/// let answer = diagonalize(&made.set()?, &Settings::default())?;
+/// assert!(answer.status.converged());
+/// assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8);
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// If the settings are out of their ranges. Not converging is no error, but a [`Status`].
+pub fn diagonalize<T: Scalar>(
+    set: &MatrixSet<T>,
+    settings: &Settings,
+) -> Result<Diagonalization<T>, Error> {
+    diagonalize_with(set, settings, &mut |_: &Record, _: &Matrix<T>| {
+        ControlFlow::Continue(())
+    })
+}
+
+/// As [`diagonalize`], with an observer that follows the iterations and may stop them.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use codiag::{Matrix, Record, Settings, Start, Status, diagonalize, diagonalize_with, synthetic};
+/// let set = synthetic::noisy(50, 8, 0.3, 0);
+/// let mut last = None;
+/// let mut observer = |record: &Record, b: &Matrix| {
+///     last = Some(b.clone());
+///     if record.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// };
+/// let answer = diagonalize_with(&set, &Settings::default(), &mut observer)?;
+/// assert_eq!(answer.status, Status::Stopped);
+///
+/// // What an observer has seen can go on later.
+/// let start = Start::Given(last.expect("the start is observed too"));
+/// assert!(diagonalize(&set, &Settings::default().start(start))?.status.converged());
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// If the settings are out of their ranges.
+#[inline(never)] // compiled in this crate: see compiled.rs
+pub fn diagonalize_with<T: Scalar>(
+    set: &MatrixSet<T>,
+    settings: &Settings,
+    observer: &mut dyn Observer<T>,
+) -> Result<Diagonalization<T>, Error> {
+    let (n, p) = (set.len(), set.dimension());
+    settings.check(set.criterion())?;
+    needs::check_solve::<T>(n, p)?;
+    stability::check_memory(settings.stability, n, p)?;
+    let (mut result, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
+    stability::assess(set, settings, &mut result, &others, observer)?;
+    Ok(result)
+}
+
+/// As [`diagonalize_with`], for the matrices of any [`Backend`].
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use codiag::backend::InMemory;
+/// use codiag::{Matrix, Record, Settings, diagonalize_with_backend, synthetic};
+/// let set = synthetic::noisy(50, 8, 0.3, 0);
+/// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
+/// let mut backend = InMemory::new(&set);
+/// let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
+/// assert!(result.status.converged());
+/// # Ok::<(), codiag::Error>(())
+/// ```
+///
+/// # Errors
+/// If the settings are out of their ranges, or the matrices cannot be reached any more.
+#[inline(never)] // compiled in this crate: see compiled.rs
+pub fn diagonalize_with_backend<T: Scalar>(
+    backend: &mut dyn Backend<T>,
+    settings: &Settings,
+    observer: &mut dyn Observer<T>,
+) -> Result<Diagonalization<T>, Error> {
+    if settings.stability > 0 {
+        return Err(Error::Conflict(Conflict::StabilityNotInMemory));
+    }
+    let (mut result, others) = solve_starts(backend, settings, observer)?;
+    let trials = stability::of_starts(backend.summary(), &result, &others);
+    result.stability = Stability::of(&trials, trials.len());
+    if settings.order == Order::Stability {
+        result.order_by_stability();
+    }
+    Ok(result)
+}
