@@ -275,7 +275,10 @@ def test_compat_options(C, solve, name):
     ("options", "message"),
     [
         ({"start": np.full((6, 6), np.inf)}, "^the start must be finite and invertible"),
-        ({"start": 2 * np.eye(6), "orthogonal": True}, "^the start must be orthogonal .*orthogonal=True"),
+        (
+            {"start": 2 * np.eye(6), "orthogonal": True},
+            "^the start must be orthogonal .*orthogonal=True",
+        ),
         ({"orthogonal": True, "method": "pham"}, '^method="pham" does not support orthogonal=True'),
         ({"orthogonal": True, "method": "row-wise"}, '^method="row-wise" does not support'),
         ({"orthogonal": True, "rank": 3}, "^orthogonal=True cannot be combined with rank"),

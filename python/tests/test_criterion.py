@@ -52,7 +52,9 @@ def test_from_a_file_within_a_budget(tmp_path):
 
 def test_what_the_criterion_does_not_have_is_refused():
     C, _ = rotated(10, 4, 0.1, 3)
-    with pytest.raises(ValueError, match='use method="newton", method="quasi-newton" or method="jacobi"'):
+    with pytest.raises(
+        ValueError, match='use method="newton", method="quasi-newton" or method="jacobi"'
+    ):
         codiag.diagonalize(C, criterion="frobenius", method="pham")
     with pytest.raises(ValueError, match="criterion must be"):
         codiag.diagonalize(C, criterion="varimax")
@@ -239,7 +241,9 @@ class TestLeastSquares:
         C, _ = mixed(10, 4, 0.1, 3)
         with pytest.raises(ValueError, match='method="acdc", method="uwedge" or method="ffdiag"'):
             codiag.diagonalize(C, criterion="least-squares", method="pham")
-        with pytest.raises(ValueError, match='does not support orthogonal=True; use criterion="frobenius"'):
+        with pytest.raises(
+            ValueError, match='does not support orthogonal=True; use criterion="frobenius"'
+        ):
             codiag.diagonalize(C, criterion="least-squares", orthogonal=True)
 
     def test_fewer_sources_than_channels(self):
