@@ -49,7 +49,7 @@ def test_order(ambiguous):
     np.testing.assert_array_equal(result.A, by_contrast.A[:, order])
     np.testing.assert_array_equal(result.powers, by_contrast.powers[:, order])
     np.testing.assert_array_equal(result.matches, by_contrast.matches[:, order])
-    with pytest.raises(ValueError, match='order="stability" requires.*stability=20'):
+    with pytest.raises(ValueError, match=r'order="stability" requires.*stability=20'):
         codiag.diagonalize(C, order="stability")
     with pytest.raises(ValueError, match='order must be "contrast" or "stability"'):
         codiag.diagonalize(C, order="size")
