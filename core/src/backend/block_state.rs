@@ -150,6 +150,11 @@ impl<T: Scalar> Kept<T> {
         self.metric.is_none() && self.point.is_none() && self.fit.is_none()
     }
 
+    /// The matrices are those of B, as a new set has them.
+    pub fn begin_at(&mut self, b: Matrix<T>) {
+        self.point = Some((b, true));
+    }
+
     /// The transformed matrices have been moved to B by other means.
     pub fn move_to(&mut self, b: Matrix<T>) {
         self.point = Some((b, false));
@@ -332,6 +337,10 @@ impl<R: RowPrecision> BlockState<R> {
         sums: &mut Sums<T>,
     ) -> Result<(), Error> {
         let (p, weights) = (view.p, view.weights);
+        let has_matrices = !view.entries.is_empty() || task.reuse.transformed || task.reuse.update;
+        if !has_matrices {
+            return Err(Error::Question);
+        }
         match task.request {
             Request::Balance { .. } | Request::SecondMoment | Request::Correlate { .. } => {
                 self.add_start_sums(view.block.ok_or(Error::Question)?, task, sums);
@@ -431,6 +440,11 @@ impl<R: RowPrecision> BlockState<R> {
         R::as_double(self.transformed.numbers()).ok_or(Error::Question)
     }
 
+    /// Room for the transformed matrices, with identities in the padding lanes.
+    pub fn room_for_transformed<T: Scalar>(&mut self, view: &View<'_, T, R>) -> &mut [R] {
+        self.transformed.room(view, 1.0)
+    }
+
     /// The transformed matrices.
     pub fn transformed(&self) -> &[R] {
         self.transformed.numbers()
@@ -456,9 +470,6 @@ impl<R: RowPrecision> BlockState<R> {
         }
         let b = task.request.point().expect("a request with a point");
         let d = self.transformed.room(view, 1.0);
-        if b.is_identity() {
-            return d.copy_from_slice(view.entries);
-        }
         kernels::congruence(kernels::Congruence {
             transform: b,
             input: view.entries,

@@ -13,7 +13,7 @@ use super::{Backend, Capabilities, Pairs};
 use crate::Error;
 use crate::data::{Block, Criterion, MatrixSet, Summary, groups, needs};
 use crate::linalg::kernels::{self, Real};
-use crate::linalg::{self, F32Buffer, Matrix, Scalar, Triangle};
+use crate::linalg::{self, Matrix, Scalar, Triangle};
 use crate::memory::count_that_fits;
 use crate::threads::Workers;
 use crate::tuning::TUNING;
@@ -191,24 +191,27 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
             (unit, summary.constant / (unit * unit))
         };
         let half = linalg::product(b, &summary.mean);
-        let rounded = Summary {
+        let single = Summary {
             criterion: summary.criterion,
             len: summary.len,
             mean: linalg::product_adjoint(&half, b).scaled(1.0 / unit),
             constant,
             reduction: None,
         };
-        let blocks = self.blocks.groups.iter_mut().flatten();
-        let blocks = blocks.map(|block| {
-            let single =
-                SingleBlock::rounded::<T>(&block.original, block.state.transformed(), unit);
-            Arc::new(single)
-        });
-        let blocks = blocks.collect();
-        let workers = self.blocks.workers.clone();
+        let round =
+            |block: &Resident<T, f64>| rounded(&block.original, block.state.transformed(), unit);
+        let groups = self.blocks.groups.iter();
+        let groups = groups.map(|group| group.iter().map(round).collect());
+        let mut kept = Kept::default();
+        kept.begin_at(Matrix::identity(p));
         Ok(Some(Box::new(InSinglePrecision {
-            blocks: Blocks::new(blocks, &rounded, workers),
-            summary: rounded,
+            blocks: Blocks {
+                groups: groups.collect(),
+                kept,
+                workers: self.blocks.workers.clone(),
+                spare: Sums::default(),
+            },
+            summary: single,
         })))
     }
 
@@ -279,7 +282,8 @@ impl Precision for f32 {
     fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
         View {
             p: block.p,
-            entries: &block.entries,
+            // Points are reached by updates from the identity alone.
+            entries: &[],
             weights: &block.weights,
             matrices: block.matrices,
             block: None,
@@ -287,46 +291,41 @@ impl Precision for f32 {
     }
 }
 
-/// A block of matrices in single precision.
+/// A block of matrices in single precision, which are kept in its state alone.
 struct SingleBlock {
     p: usize,
-    entries: F32Buffer,
     weights: Vec<f64>,
     matrices: usize,
 }
 
-impl SingleBlock {
-    /// The transformed matrices of a block, divided by `unit`, a power of two.
-    fn rounded<T: Scalar>(block: &Block<T>, transformed: &[f64], unit: f64) -> Self {
-        let (p, matrices) = (block.size(), block.matrices);
-        let lanes = block.lanes().next_multiple_of(f32::LANES);
-        let triangle = Triangle::new(p);
-        let mut entries = F32Buffer::of_len(T::PLANES * triangle.len() * lanes);
-        let rows = entries.chunks_exact_mut(lanes);
-        let inverse = 1.0 / unit;
-        let mut rows = rows.zip(transformed.chunks_exact(block.lanes()));
-        kernels::dispatch(
-            #[inline(always)]
-            || {
-                for (row, numbers) in rows.by_ref() {
-                    let pairs = row[..matrices].iter_mut().zip(numbers);
-                    pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
-                }
-            },
-        );
-        for a in 0..p {
-            let row = &mut entries[triangle.diagonal(a) * lanes..][..lanes];
-            row[matrices..].fill(1.0);
-        }
-        let mut weights = block.weights.clone();
-        weights.resize(lanes, 0.0);
-        Self {
-            p,
-            entries,
-            weights,
-            matrices,
-        }
-    }
+/// The transformed matrices of a block in single precision, divided by `unit`, a power of two.
+fn rounded<T: Scalar>(block: &Block<T>, transformed: &[f64], unit: f64) -> Resident<T, f32> {
+    let (p, matrices) = (block.size(), block.matrices);
+    let lanes = block.lanes().next_multiple_of(f32::LANES);
+    let mut weights = block.weights.clone();
+    weights.resize(lanes, 0.0);
+    let original = SingleBlock {
+        p,
+        weights,
+        matrices,
+    };
+    let mut state = BlockState::default();
+    let entries = state.room_for_transformed(&f32::view::<T>(&original));
+    let mut rows = entries
+        .chunks_exact_mut(lanes)
+        .zip(transformed.chunks_exact(block.lanes()));
+    let inverse = 1.0 / unit;
+    kernels::dispatch(
+        #[inline(always)]
+        || {
+            for (row, numbers) in rows.by_ref() {
+                let pairs = row[..matrices].iter_mut().zip(numbers);
+                pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
+            }
+        },
+    );
+    let original = Arc::new(original);
+    Resident { original, state }
 }
 
 /// A block, and what it keeps between requests.

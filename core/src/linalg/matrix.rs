@@ -357,19 +357,6 @@ impl<T: Scalar> Matrix<T> {
         super::symmetric_eigenvalues(self)
     }
 
-    /// Whether it is the identity.
-    pub(crate) fn is_identity(&self) -> bool {
-        let unit = |k: usize| {
-            if k.is_multiple_of(self.columns + 1) {
-                T::ONE
-            } else {
-                T::ZERO
-            }
-        };
-        let mut entries = self.data.iter().enumerate();
-        self.rows() == self.columns && entries.all(|(k, x)| *x == unit(k))
-    }
-
     /// Whether every entry is finite.
     ///
     /// ```

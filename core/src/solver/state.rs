@@ -150,7 +150,12 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             record_again,
         } = beginning;
         let step = record_again.then(|| history.pop().map_or(Step::START, |last| Step::to(&last)));
-        let b = in_gauge(backend.summary(), settings, b);
+        // A stage begins exactly where the solve is.
+        let b = if record_again {
+            in_gauge(backend.summary(), settings, b)
+        } else {
+            b
+        };
         let mut sums = Sums::default();
         let point = Point::at(backend, settings, b, &mut sums, joint_hessian)?;
         if !point.loss.is_finite() {
