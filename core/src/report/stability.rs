@@ -78,3 +78,19 @@ fn median(mut numbers: Vec<f64>) -> f64 {
         0.5 * (numbers[half - 1] + numbers[half])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_the_matches() {
+        let trials = [vec![0.1, 1.0], vec![0.9, 1.0], vec![0.4, 0.0]];
+        let stability = Stability::of(&trials, 1).unwrap();
+        assert_eq!(stability.values, [0.4, 1.0]);
+        assert_eq!((stability.starts, stability.resamples()), (1, 2));
+        assert_eq!(stability.order(), [1, 0]);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 8.0]), 3.0);
+        assert_eq!(Stability::of(&[], 0), None);
+    }
+}

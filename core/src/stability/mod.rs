@@ -164,17 +164,6 @@ mod tests {
     use crate::{Criterion, Rank, SetOptions, diagonalize, synthetic};
 
     #[test]
-    fn the_median_of_the_matches() {
-        let trials = [vec![0.1, 1.0], vec![0.9, 1.0], vec![0.4, 0.0]];
-        let stability = Stability::of(&trials, 1).unwrap();
-        assert_eq!(stability.values, [0.4, 1.0]);
-        assert_eq!((stability.starts, stability.resamples()), (1, 2));
-        assert_eq!(stability.order(), [1, 0]);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 8.0]), 3.0);
-        assert_eq!(Stability::of(&[], 0), None);
-    }
-
-    #[test]
     fn absurd_numbers_of_resamples_are_errors() {
         let set = synthetic::noisy(20, 3, 0.1, 0);
         let settings = Settings::default().stability(1_000_000_000_000_000);
