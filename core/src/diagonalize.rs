@@ -25,7 +25,7 @@ use crate::stability::{self, Stability};
 /// ```
 ///
 /// # Errors
-/// If the settings are out of their ranges. Not converging is no error, but a [`Status`].
+/// If the settings are out of their ranges. Not converging is no error, but a [`Status`](crate::Status).
 pub fn diagonalize<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
