@@ -135,52 +135,6 @@ fn pools_are_lost() -> bool {
     *OWNER.get_or_init(std::process::id) != std::process::id()
 }
 
-/// A job for another thread of the pool.
-pub type Helper<'a> = Box<dyn FnOnce() + Send + 'a>;
-
-/// Runs `own` on this thread while threads of the pool run the helpers; returns when all have
-/// ended.
-///
-/// Helpers may start late, and do not run if the system starts no threads. So the work is to be
-/// taken from a queue, of which `own` does what is left.
-///
-/// ```
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use codiag::backend::{Helper, with_helpers};
-/// let (next, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
-/// let work = || loop {
-///     match next.fetch_add(1, Ordering::Relaxed) {
-///         k if k < 10 => drop(sum.fetch_add(k, Ordering::Relaxed)),
-///         _ => break,
-///     }
-/// };
-/// let helpers: Vec<Helper> = (0..3).map(|_| -> Helper { Box::new(work) }).collect();
-/// with_helpers(helpers, work);
-/// assert_eq!(sum.into_inner(), 45);
-/// ```
-pub fn with_helpers<R>(helpers: Vec<Helper<'_>>, own: impl FnOnce() -> R) -> R {
-    if helpers.is_empty() || pools_are_lost() {
-        drop(helpers);
-        return own();
-    }
-    // A pool larger than solves need is not kept: the global one serves.
-    let pool = if helpers.len() < MAX_THREADS {
-        let Some(pool) = kept_pool(helpers.len()) else {
-            drop(helpers);
-            return own();
-        };
-        Some(pool)
-    } else {
-        None
-    };
-    in_place_scope(&pool, |scope| {
-        for helper in helpers {
-            scope.spawn(move |_| helper());
-        }
-        own()
-    })
-}
-
 /// Ends the threads that are kept for the next solve.
 ///
 /// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads))

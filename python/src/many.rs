@@ -2,12 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-use codiag::backend::{Helper, with_helpers};
-use codiag::{Diagonalization, Error, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with};
+use codiag::{
+    Diagonalization, Error, Matrix, MatrixSet, Record, Scalar, c64, diagonalize_with, jobs,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -78,73 +77,51 @@ pub fn solve_many<'py>(
 /// Some of the answers, each with the number of its problem.
 type Share = Vec<(usize, Result<Answer, Error>)>;
 
-/// Solves on this thread and on the pool that solves share. This thread, which may be the
-/// interpreter's main thread, also looks for signals.
+/// Solves all problems, several at a time. The calling thread, which may be the interpreter's main
+/// thread, also looks for signals.
 fn solve_all(
     problems: &[Problem<'_>],
     options: &Options,
     threads: Option<usize>,
 ) -> PyResult<Share> {
-    let (next, stop) = (&AtomicUsize::new(0), &AtomicBool::new(false));
-    let share = |stop: &dyn Fn() -> bool| {
-        let mut solved = Share::new();
-        while !stop() {
-            let k = next.fetch_add(1, Ordering::Relaxed);
-            let Some(problem) = problems.get(k) else {
-                break;
-            };
-            solved.push((k, solve_one(problem, options, stop)));
-        }
-        solved
+    let threads = threads.unwrap_or_else(rayon::current_num_threads);
+    let job = |k: usize, tell: &mut dyn FnMut(Option<()>) -> ControlFlow<()>| {
+        let tell = RefCell::new(tell);
+        let stop = || (*tell.borrow_mut())(None).is_break();
+        (k, solve_one(&problems[k], options, &stop))
     };
-    let (share, (done, shares)) = (&share, channel());
-    let count = threads.unwrap_or_else(rayon::current_num_threads);
-    let helper = |_| -> Helper<'_> {
-        let done = done.clone();
-        // Whoever no longer listens has no use for it.
-        Box::new(move || drop(done.send(share(&|| stop.load(Ordering::Relaxed)))))
-    };
-    let helpers: Vec<Helper<'_>> = (1..count.min(problems.len())).map(helper).collect();
-    drop(done);
-    let signals = Signals::new(stop);
-    let mut solved = with_helpers(helpers, || {
-        let mut solved = share(&|| signals.have_come());
-        loop {
-            match shares.recv_timeout(SIGNAL_INTERVAL) {
-                Ok(others) => solved.extend(others),
-                Err(RecvTimeoutError::Timeout) => drop(signals.have_come()),
-                // All have ended.
-                Err(RecvTimeoutError::Disconnected) => return solved,
-            }
+    let signals = Signals::default();
+    let mut observer = |_: Option<()>| {
+        if signals.have_come() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
-    });
-    solved.sort_by_key(|(k, _)| *k);
+    };
+    let (solved, _) = jobs::run(problems.len(), threads, &job, &mut observer);
     signals.raised.into_inner().map_or(Ok(solved), Err)
 }
 
 /// Looks for signals every few milliseconds.
-struct Signals<'a> {
-    /// Tells the others that one has come.
-    stop: &'a AtomicBool,
+struct Signals {
     looked: Cell<Instant>,
     raised: RefCell<Option<PyErr>>,
 }
 
-impl<'a> Signals<'a> {
-    fn new(stop: &'a AtomicBool) -> Self {
+impl Default for Signals {
+    fn default() -> Self {
         Self {
-            stop,
             looked: Cell::new(Instant::now()),
             raised: RefCell::new(None),
         }
     }
+}
 
+impl Signals {
     fn have_come(&self) -> bool {
         if self.raised.borrow().is_none() && self.looked.get().elapsed() >= SIGNAL_INTERVAL {
             self.looked.set(Instant::now());
             *self.raised.borrow_mut() = pending_signal().err();
-            let come = self.raised.borrow().is_some();
-            self.stop.store(come, Ordering::Relaxed);
         }
         self.raised.borrow().is_some()
     }

@@ -21,8 +21,8 @@ use crate::tuning::TUNING;
 /// Matrices in memory.
 ///
 /// ```
-/// use codiag::backend::{InMemory, diagonalize_with_backend};
-/// use codiag::{Matrix, Record, Settings, synthetic};
+/// use codiag::backend::InMemory;
+/// use codiag::{Matrix, Record, Settings, diagonalize_with_backend, synthetic};
 /// use std::ops::ControlFlow;
 /// let mut set = InMemory::new(&synthetic::noisy(50, 4, 0.1, 0));
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());

@@ -22,8 +22,8 @@ mod request;
 mod start_sums;
 
 pub use crate::data::{Chunk, Summary};
-pub use crate::linalg::kernels::{LinePoint, PairSums, RotationSums};
-pub use crate::threads::{Helper, with_helpers};
+pub(crate) use crate::linalg::kernels::LinePoint;
+pub use crate::linalg::kernels::{PairSums, RotationSums};
 pub use disk::{MatrixFile, OnDisk, Reading, Watcher};
 pub(crate) use fit::{Change, Fit};
 pub use hessian::{Hessian, Statistics};

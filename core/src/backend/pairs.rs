@@ -101,3 +101,26 @@ impl<T: Scalar> Pairs<T> for InMemory<T> {
         self.move_to(b);
     }
 }
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::backend::Backend;
+    use crate::{Evaluation, synthetic};
+
+    #[test]
+    fn pair_sums_are_entries_of_gradient_and_gamma_after_steps_too() {
+        let set = synthetic::noisy(40, 4, 0.3, 0);
+        let (mut backend, mut b) = (InMemory::new(&set), Matrix::identity(4));
+        let pairs = backend.pairs(&b).unwrap().expect("matrices in memory");
+        for _ in 0..2 {
+            let expected = Evaluation::at(&set, &b).unwrap();
+            let sums = pairs.pair_sums(2, 0);
+            assert!((sums.gradient_ab - expected.gradient[(2, 0)]).abs() < 1e-12);
+            assert!((sums.gamma_ba / expected.gamma[(0, 2)] - 1.0).abs() < 1e-12);
+            let step = PairStep::Shear { ab: 0.1, ba: -0.2 };
+            pairs.apply(2, 0, step);
+            step.apply_to_rows(&mut b, 2, 0);
+        }
+    }
+}

@@ -18,7 +18,8 @@ use crate::threads::Workers;
 /// Consecutive matrices of a larger set: finite, symmetric, shrunk, and in blocks.
 ///
 /// ```
-/// use codiag::{Chunk, MatrixSet, SetOptions, synthetic};
+/// use codiag::backend::Chunk;
+/// use codiag::{MatrixSet, SetOptions, synthetic};
 /// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
 /// let (head, tail) = made.data.split_at(20 * 9);
 /// let options = SetOptions::default();

@@ -1,8 +1,6 @@
 //! Solves of what was drawn anew, several at a time.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::Outputs;
@@ -10,6 +8,7 @@ use crate::backend::InMemory;
 use crate::choices::Order;
 use crate::data::{MatrixSet, needs};
 use crate::init;
+use crate::jobs;
 use crate::linalg::{Matrix, Scalar};
 use crate::memory::count_that_fits;
 use crate::report::{Diagonalization, Observer, Record, Status};
@@ -123,97 +122,25 @@ pub(crate) fn solve_all<T: Scalar>(
         seconds: clock.elapsed().as_secs_f64(),
         ..record.clone()
     };
-    let solved = if threads.min(count) < 2 {
-        one_by_one(count, solve, &told, observer)?
-    } else {
-        together(count, threads, solve, &told, observer)?
+    let job = |k: usize, tell: &mut Tell<'_, T>| {
+        solve(k, &mut |record: &Record, b: &Matrix<T>| {
+            tell(Some((told(k, record), b.clone())))
+        })
     };
+    let mut listen = |event: Option<(Record, Matrix<T>)>| match event {
+        Some((record, b)) => observer.observe(&record, &b),
+        None => ControlFlow::Continue(()),
+    };
+    let (solved, _) = jobs::run(count, threads, &job, &mut listen);
+    let solved: Result<Vec<Resample<T>>, Error> = solved.into_iter().collect();
     // What was stopped on the way is no resample.
     let ended = |resample: &Resample<T>| resample.diagonalization.status != Status::Stopped;
-    Ok(solved.into_iter().filter(ended).collect())
+    Ok(solved?.into_iter().filter(ended).collect())
 }
 
 /// The solve of one of several draws, which an observer follows.
 pub(crate) type Solve<'a, T> = dyn Fn(usize, &mut dyn Observer<T>) -> Outcome<T> + Sync + 'a;
+/// What a job tells of its records, B in the channels.
+type Tell<'a, T> = dyn FnMut(Option<(Record, Matrix<T>)>) -> ControlFlow<()> + 'a;
 /// How it ended.
 pub(crate) type Outcome<T> = Result<Resample<T>, Error>;
-
-fn one_by_one<T: Scalar>(
-    count: usize,
-    solve: &Solve<'_, T>,
-    told: &dyn Fn(usize, &Record) -> Record,
-    observer: &mut dyn Observer<T>,
-) -> Result<Vec<Resample<T>>, Error> {
-    let mut solved = Vec::new();
-    for k in 0..count {
-        let mut stopped = false;
-        solved.push(solve(k, &mut |record: &Record, b: &Matrix<T>| {
-            let flow = observer.observe(&told(k, record), b);
-            stopped = flow.is_break();
-            flow
-        })?);
-        if stopped {
-            break;
-        }
-    }
-    Ok(solved)
-}
-
-/// On threads of their own, while the caller's tells the observer what they say. (The threads of the pool would
-/// keep the caller's at work, and Ctrl-C unheard.)
-fn together<T: Scalar>(
-    count: usize,
-    threads: usize,
-    solve: &Solve<'_, T>,
-    told: &(dyn Fn(usize, &Record) -> Record + Sync),
-    observer: &mut dyn Observer<T>,
-) -> Result<Vec<Resample<T>>, Error> {
-    let (next, stop) = (&AtomicUsize::new(0), &AtomicBool::new(false));
-    let work = |said: Sender<(Record, Matrix<T>)>| {
-        let mut solved = Vec::new();
-        loop {
-            let k = next.fetch_add(1, Ordering::Relaxed);
-            if k >= count || stop.load(Ordering::Relaxed) {
-                return solved;
-            }
-            let one = solve(k, &mut |record: &Record, b: &Matrix<T>| {
-                // If no one listens any more, there is nothing to tell.
-                let _ = said.send((told(k, record), b.clone()));
-                if stop.load(Ordering::Relaxed) {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            });
-            // One that cannot be solved ends it all.
-            stop.fetch_or(one.is_err(), Ordering::Relaxed);
-            solved.push((k, one));
-        }
-    };
-    let solved: Vec<Vec<(usize, Outcome<T>)>> = std::thread::scope(|scope| {
-        let (saying, said) = channel();
-        let work = &work;
-        let workers: Vec<_> = (0..threads.min(count))
-            .map(|_| saying.clone())
-            .map(|saying| scope.spawn(move || work(saying)))
-            .collect();
-        drop(saying);
-        for (record, b) in said {
-            if observer.observe(&record, &b).is_break() {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        workers.into_iter().map(join).collect()
-    });
-    // In their order, whoever solved them.
-    let mut outcomes: Vec<Option<Outcome<T>>> = (0..count).map(|_| None).collect();
-    for (k, outcome) in solved.into_iter().flatten() {
-        outcomes[k] = Some(outcome);
-    }
-    outcomes.into_iter().flatten().collect()
-}

@@ -50,8 +50,8 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
 ///
 /// ```
 /// use codiag::cluster::{ClusterSet, Part};
-/// use codiag::backend::{Chunk, diagonalize_with_backend};
-/// use codiag::{Matrix, Record, SetOptions, Settings, synthetic};
+/// use codiag::backend::Chunk;
+/// use codiag::{Matrix, Record, SetOptions, Settings, diagonalize_with_backend, synthetic};
 /// use std::ops::ControlFlow;
 ///
 /// // Two parts, here in one process.

@@ -35,7 +35,7 @@ use pass::{Summation, pass};
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use codiag::backend::diagonalize_with_backend;
+/// use codiag::diagonalize_with_backend;
 /// use codiag::{Matrix, MatrixFile, OnDisk, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-on-disk-{}.f64", std::process::id()));
 /// # let made = synthetic::Synthetic::new(2000, 4, 0.1, 0);

@@ -46,7 +46,7 @@ pub struct Reading {
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use codiag::backend::diagonalize_with_backend;
+/// use codiag::diagonalize_with_backend;
 /// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, Reading, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-watcher-{}.f64", std::process::id()));
 /// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);

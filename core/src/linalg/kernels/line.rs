@@ -6,18 +6,6 @@ use crate::linalg::Triangle;
 
 /// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
 /// its first two derivatives.
-///
-/// ```
-/// use codiag::backend::{InMemory, WorkingSet};
-/// use codiag::{Matrix, synthetic};
-/// let mut set = InMemory::new(&synthetic::noisy(20, 2, 0.1, 0));
-/// set.reset(&Matrix::identity(2))?;
-/// set.probe(&Matrix::from_rows(2, 2, vec![0.0, 0.1, 0.1, 0.0]))?;
-/// // The derivative is the limit of differences.
-/// let (low, here, high) = (set.line_point(0.999)?, set.line_point(1.0)?, set.line_point(1.001)?);
-/// assert!(((high.sum - low.sum) / 0.002 - here.first).abs() < 1e-4);
-/// # Ok::<(), codiag::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinePoint {
     /// Σ_i w_i Σ_a log Dⁱ_aa(α).

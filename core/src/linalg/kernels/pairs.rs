@@ -5,20 +5,6 @@ use super::{LANES, dispatch, planes};
 use crate::linalg::{Scalar, Triangle};
 
 /// The four sums over the set that decide the transform of the pair (a, b).
-///
-/// ```
-/// use codiag::backend::{InMemory, WorkingSet};
-/// use codiag::{Matrix, synthetic};
-/// let mut set = InMemory::new(&synthetic::noisy(20, 3, 0.1, 0));
-/// set.reset(&Matrix::identity(3))?;
-/// // They are the entries of gradient and Γ for one pair.
-/// let statistics = set.statistics()?;
-/// let pairs = set.pairs().expect("it is in memory");
-/// let sums = pairs.pair_sums(2, 0);
-/// assert!((sums.gradient_ab - statistics.gradient[(2, 0)]).abs() < 1e-12);
-/// assert!((sums.gamma_ba / statistics.gamma[(0, 2)] - 1.0).abs() < 1e-12);
-/// # Ok::<(), codiag::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PairSums<T = f64> {
     /// Σ_i w_i Dⁱ_ab / Dⁱ_aa.
@@ -85,21 +71,6 @@ pub fn pair_sums<T: Scalar>(
 
 /// The sums over the set that decide the Jacobi rotation of the pair (a, b), with h = Dⁱ_aa − Dⁱ_bb
 /// and g = 2Dⁱ_ab.
-///
-/// ```
-/// use codiag::backend::{InMemory, PairStep, WorkingSet};
-/// use codiag::{Matrix, MatrixSet};
-/// let set = MatrixSet::new(&[2.0, 1.0, 1.0, 2.0], 1, 2)?;
-/// let mut working = InMemory::new(&set);
-/// working.reset(&Matrix::identity(2))?;
-/// let pairs = working.pairs().expect("it is in memory");
-/// let sums = pairs.rotation_sums(1, 0);
-/// // The angle that makes the sum of the squares off the diagonal smallest.
-/// let angle = 0.25 * sums.off.atan2(sums.on);
-/// pairs.apply(1, 0, PairStep::Rotation { cosine: angle.cos(), sine: angle.sin() });
-/// assert!(working.mean()?[(1, 0)].abs() < 1e-12);
-/// # Ok::<(), codiag::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RotationSums<T = f64> {
     /// Σ_i w_i (h² − (Re g)²).
