@@ -201,12 +201,18 @@ class TestLeastSquares:
         weights = np.repeat([1.0, 3.0], 20)
         seen = []
         path = tmp_path / "B.npy"
+
+        def callback(record):
+            # Losses on a few combinations of the matrices compare with no other.
+            if record.stage != "sample":
+                seen.append(record.loss)
+
         result = codiag.diagonalize(
             C,
             criterion="least-squares",
             weights=weights,
             restarts=2,
-            callback=lambda record: seen.append(record.loss),
+            callback=callback,
             checkpoint=path,
         )
         rooted = C * np.sqrt(weights)[:, None, None]
