@@ -6,8 +6,9 @@ pub(crate) struct Tuning {
     /// Largest forcing term of the truncated Newton method: the residual of the Newton system relative
     /// to the gradient is min(this, ĝ).
     pub max_forcing_term: f64,
-    /// The Newton system is not solved to a residual below this fraction of the tolerance.
-    pub forcing_floor: f64,
+    /// Changes of ĝ below this fraction of the tolerance are negligible: the Newton system is solved no
+    /// further, a step that is expected to reach it is the last, and rounding below it is ignored.
+    pub tolerance_margin: f64,
     /// Maximum number of conjugate gradient iterations.
     pub max_cg_iterations: usize,
     /// The limit for few matrices, where conjugate gradients take as long as a pass; between this and
@@ -69,19 +70,14 @@ pub(crate) struct Tuning {
     pub single_max_power_ratio: f64,
     /// It also ends where updates have multiplied the variance of rounding errors by this.
     pub single_max_error_variance: f64,
-    /// It ends with a step without a search where that is expected to bring ĝ to this fraction of the
-    /// tolerance of the solve.
-    pub arrival_margin: f64,
     /// Maximum number of stages in single precision.
     pub max_single_stages: usize,
     /// Minimum number of matrices in the sample of a large set; never fewer than 2p.
     pub min_sample: usize,
     /// Every k-th matrix is taken, for k between this
     pub min_sample_step: usize,
-    /// and this, or beyond where so many matrices (and 60p) remain.
+    /// and this.
     pub max_sample_step: usize,
-    /// See `max_sample_step`.
-    pub full_sample: usize,
     /// ĝ at which the stage on a sample ends: beyond it, the sample's own noise would be fitted.
     pub sample_tolerance: f64,
     /// ĝ at which the stage on principal combinations ends.
@@ -114,7 +110,7 @@ pub(crate) struct Tuning {
 /// The values.
 pub(crate) const TUNING: Tuning = Tuning {
     max_forcing_term: 0.1,
-    forcing_floor: 0.1,
+    tolerance_margin: 0.1,
     max_cg_iterations: 100,
     min_cg_limit: 20,
     full_cg_below: 1e-4,
@@ -144,12 +140,10 @@ pub(crate) const TUNING: Tuning = Tuning {
     single_min_p: 20,
     single_max_power_ratio: 1e4,
     single_max_error_variance: 100.0,
-    arrival_margin: 0.1,
     max_single_stages: 3,
     min_sample: 200,
     min_sample_step: 4,
     max_sample_step: 8,
-    full_sample: 2400,
     sample_tolerance: 1e-2,
     combinations_tolerance: 1e-3,
     max_combination_iterations: 30,

@@ -84,7 +84,7 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
     }
 
     fn cg_limits(&self, context: &Context<'_, T>, gradient_norm: f64) -> CgLimits {
-        let sufficient = TUNING.forcing_floor * context.final_tolerance / gradient_norm;
+        let sufficient = TUNING.tolerance_margin * context.final_tolerance / gradient_norm;
         let n = context.backend.summary().len;
         let max_iterations = if gradient_norm <= TUNING.full_cg_below {
             TUNING.max_cg_iterations

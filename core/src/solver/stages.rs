@@ -46,10 +46,7 @@ pub(super) fn start<T: Scalar>(
     if !applies || step < TUNING.min_sample_step {
         return Ok((Beginning::at(b), false));
     }
-    let most = TUNING
-        .max_sample_step
-        .max(n / TUNING.full_sample.max(60 * p));
-    let step = step.min(most);
+    let step = step.min(TUNING.max_sample_step);
     let Some(mut sample) = backend.sample(step)? else {
         return Ok((Beginning::at(b), false));
     };

@@ -425,7 +425,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     /// measured, as the difference between two evaluations that are rounded independently. The gradient
     /// norm is then reported as no smaller than that.
     fn verify_convergence(&mut self) -> Result<(), Error> {
-        let negligible = 0.1 * self.settings.tolerance;
+        let negligible = TUNING.tolerance_margin * self.settings.tolerance;
         let summary = self.backend.summary();
         let may_be_wrong = summary.criterion == Criterion::Likelihood
             && self.point.gradient_error(summary) > negligible;

@@ -68,7 +68,7 @@ impl<T: Scalar> TruncatedNewton<T> {
             .before
             .filter(|_| (self.last_length - 1.0).abs() < 1e-3);
         full.is_some_and(|before| {
-            here * (here / before).powi(2) <= TUNING.arrival_margin * state.final_tolerance()
+            here * (here / before).powi(2) <= TUNING.tolerance_margin * state.final_tolerance()
         })
     }
 
