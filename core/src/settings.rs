@@ -140,11 +140,10 @@ pub struct Settings {
     pub lambda_min: f64,
     /// How often the quasi-Newton method halves a step before it gives up.
     pub max_halvings: usize,
-    /// How many further, deterministic starts are tried; the answer of lowest loss is kept. For the
-    /// likelihood each begins at the best point so far, and Newton's method gives it up as soon as it cannot be
-    /// expected to win. In memory that point is first taken to a minimizer of most of the matrices, chosen anew each
-    /// time, several starts are solved at a time, and only the best to the tolerance; elsewhere, and where stability is
-    /// asked for, three fifths of its components are mixed.
+    /// Number of further, deterministic starts; the result of lowest loss is kept. For the likelihood,
+    /// starts come in rounds of five, which begin at the best point so far with three fifths of its
+    /// components mixed; Newton's method gives one up as soon as it is not expected to win. Several
+    /// starts are solved at a time if the set is small and in memory.
     pub restarts: usize,
     /// How many resamples of the matrices, drawn with replacement, are solved to learn how surely each component
     /// comes again: [`Diagonalization::stability`](crate::Diagonalization::stability). Only for matrices in memory.

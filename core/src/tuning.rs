@@ -46,7 +46,7 @@ pub(crate) struct Tuning {
     pub preconditioner_floor: f64,
     /// Where ĝ is expected to be below this, a Hessian is not requested together with the gradient.
     pub last_step_gradient: f64,
-    /// With at most so many matrices, of at least `unstored_hessian_min_p` components, Hessians are not
+    /// With at most this number of matrices, of at least `unstored_hessian_min_p` components, Hessians are not
     /// stored.
     pub unstored_hessian_max_n: usize,
     /// See `unstored_hessian_max_n`.

@@ -1,13 +1,13 @@
 //! One block of matrices: evaluates a request, and keeps what the next requests may reuse.
 
-use super::fit::{Change, Fit};
 use super::hessian::RowPrecision;
 use super::request::{Request, Sums};
 use super::start_sums;
+use super::task::Task;
 use crate::Error;
+use crate::data::Block;
 use crate::data::build::block_energy;
-use crate::data::{Block, Criterion};
-use crate::linalg::kernels::{self, DiagonalFunction, LinePoint, MomentSums, Real};
+use crate::linalg::kernels::{self, LinePoint, MomentSums, Real};
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// The matrices Cⁱ of a block, with their weights.
@@ -33,226 +33,6 @@ impl<'a, T: Scalar> View<'a, T> {
             matrices: block.matrices,
             block: Some(block),
         }
-    }
-}
-
-/// What all block states of a set keep, and for which points.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept<T> {
-    metric: Option<Matrix<T>>,
-    /// The B of the transformed matrices, and whether they were computed from B, not updated.
-    point: Option<(Matrix<T>, bool)>,
-    /// The direction of the tables, which begin at that B.
-    direction: Option<Matrix<T>>,
-    /// The B of the fitted diagonals, and whether the products Cⁱ A are kept too.
-    fit: Option<(Matrix<T>, bool)>,
-}
-
-impl<T> Default for Kept<T> {
-    fn default() -> Self {
-        Self {
-            metric: None,
-            point: None,
-            direction: None,
-            fit: None,
-        }
-    }
-}
-
-/// Which of the kept tables a request can use.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(clippy::struct_excessive_bools)] // one for each table
-pub(crate) struct Reuse {
-    sizes: bool,
-    transformed: bool,
-    /// Whether the transformed matrices can be updated along the kept direction.
-    update: bool,
-    line: bool,
-    fit: bool,
-    products: bool,
-}
-
-impl Reuse {
-    /// Whether the transformed matrices are those of the request's point.
-    pub fn is_at_point(self) -> bool {
-        self.transformed
-    }
-}
-
-impl<T: Scalar> Kept<T> {
-    /// Which of the tables a request can use.
-    pub fn reuse(&self, request: &Request<T>) -> Reuse {
-        let is = |kept: &Option<Matrix<T>>, wanted: &Matrix<T>| kept.as_ref() == Some(wanted);
-        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(kept, _)| kept == b);
-        let mut reuse = Reuse::default();
-        if let Request::Correlate {
-            metric: Some(metric),
-            ..
-        } = request
-        {
-            reuse.sizes = is(&self.metric, metric);
-        }
-        let Some(b) = request.point() else {
-            return reuse;
-        };
-        let fit = self.fit.as_ref().filter(|(kept, _)| kept == b);
-        reuse.fit = fit.is_some();
-        reuse.products = fit.is_some_and(|(_, products)| *products);
-        reuse.transformed = at(b).is_some();
-        match request {
-            // Recomputed, unless what is kept was computed from B.
-            Request::Point { update: None, .. } => {
-                reuse.transformed = at(b).is_some_and(|(_, fresh)| *fresh);
-            }
-            Request::Point {
-                update: Some(update),
-                ..
-            } => {
-                reuse.update = !reuse.transformed
-                    && at(&update.from).is_some()
-                    && is(&self.direction, &update.e);
-            }
-            Request::Line { e, .. } | Request::LinePoint { e, .. } => {
-                reuse.line = reuse.transformed && is(&self.direction, e);
-            }
-            _ => {}
-        }
-        reuse
-    }
-
-    /// What is kept once the request has been evaluated.
-    pub fn set(&mut self, request: &Request<T>, criterion: Criterion, reuse: Reuse) {
-        if let Request::Balance { metric }
-        | Request::Correlate {
-            metric: Some(metric),
-            ..
-        } = request
-        {
-            self.metric = Some(metric.clone());
-        }
-        let Some(b) = request.point() else { return };
-        if criterion.is_least_squares() && !matches!(request, Request::Wedge { .. }) {
-            let products = matches!(request, Request::HessianProduct { .. });
-            self.fit = Some((b.clone(), products || reuse.products));
-            return;
-        }
-        if !reuse.transformed {
-            self.point = Some((b.clone(), !reuse.update));
-            self.direction = None;
-        }
-        if let Request::Line { e, .. } | Request::LinePoint { e, .. } = request {
-            self.direction = Some(e.clone());
-        }
-    }
-
-    /// Whether nothing is kept.
-    pub fn is_empty(&self) -> bool {
-        self.metric.is_none() && self.point.is_none() && self.fit.is_none()
-    }
-
-    /// The matrices are those of B, as a new set has them.
-    pub fn begin_at(&mut self, b: Matrix<T>) {
-        self.point = Some((b, true));
-    }
-
-    /// The transformed matrices have been moved to B by other means.
-    pub fn move_to(&mut self, b: Matrix<T>) {
-        self.point = Some((b, false));
-        self.direction = None;
-    }
-}
-
-/// A request, and what follows from it for all blocks.
-pub(crate) struct Task<'a, T> {
-    pub request: &'a Request<T>,
-    pub criterion: Criterion,
-    pub reuse: Reuse,
-    /// Whether row blocks of Hessians are summed along with everything else.
-    pub with_hessian: bool,
-    /// Whether lines are computed from Cⁱ, without transforming all matrices. Diagonals cost less
-    /// then, but no update can follow.
-    pub lines_from_originals: bool,
-    /// The metric of a balance, or the matrices of correlations, as rows of weights.
-    metric: Vec<f64>,
-    matrices: AlignedBuffer,
-    fit: Option<Fit<T>>,
-    change: Option<Change<T>>,
-    /// E B.
-    f: Option<Matrix<T>>,
-}
-
-impl<'a, T: Scalar> Task<'a, T> {
-    pub fn new(request: &'a Request<T>, criterion: Criterion, reuse: Reuse) -> Self {
-        let metric = match request {
-            Request::Balance { metric } => start_sums::inner_product_weights(metric),
-            Request::Correlate {
-                metric: Some(metric),
-                ..
-            } if !reuse.sizes => start_sums::inner_product_weights(metric),
-            _ => Vec::new(),
-        };
-        let fitted = criterion.is_least_squares() && !matches!(request, Request::Wedge { .. });
-        let fit = request.point().filter(|_| fitted).map(Fit::at);
-        let change = match (request, &fit) {
-            (Request::HessianProduct { e, .. }, Some(fit)) => Some(Change::new(fit, e)),
-            _ => None,
-        };
-        Self {
-            request,
-            criterion,
-            reuse,
-            with_hessian: request.counts(0).2,
-            lines_from_originals: false,
-            metric,
-            matrices: AlignedBuffer::default(),
-            fit,
-            change,
-            f: None,
-        }
-    }
-
-    /// Prepares what depends on the size of the matrices.
-    pub fn for_size(mut self, p: usize) -> Self {
-        if let Request::Correlate { matrices, .. } = self.request {
-            self.matrices = start_sums::inner_product_rows::<T>(matrices, p);
-        }
-        self
-    }
-
-    /// Has lines computed from the Cⁱ.
-    pub fn with_lines_from_originals(mut self) -> Self {
-        if let Request::Line { b, e } | Request::LinePoint { b, e, .. } = self.request {
-            self.f = Some(linalg::product(e, b));
-            self.lines_from_originals = true;
-        }
-        self
-    }
-
-    /// Whether every matrix is multiplied by p×p matrices.
-    pub fn transforms(&self) -> bool {
-        let reuse = self.reuse;
-        match self.request {
-            Request::Balance { .. } | Request::Correlate { .. } => false,
-            Request::Line { .. } | Request::LinePoint { .. } => !reuse.line,
-            Request::HessianProduct { .. } => !reuse.products,
-            Request::SecondMoment | Request::Weighted { .. } => true,
-            Request::Components { .. } if self.fit.is_some() => true,
-            _ => !(reuse.transformed || reuse.update),
-        }
-    }
-
-    /// Whether every entry of every matrix is read.
-    pub fn reads_all_entries(&self) -> bool {
-        let diagonals = [
-            matches!(self.request, Request::LinePoint { .. }),
-            matches!(self.request, Request::Components { .. }),
-            matches!(self.request, Request::Hessian { .. }),
-        ];
-        !diagonals.contains(&true)
-    }
-
-    fn function(&self) -> DiagonalFunction {
-        self.criterion.function()
     }
 }
 
@@ -661,17 +441,6 @@ impl<R: RowPrecision> BlockState<R> {
     /// The table that a line from the Cⁱ has left.
     pub fn line_table(&self) -> &[f64] {
         &self.diagonals
-    }
-}
-
-impl<T> Task<'_, T> {
-    /// How a power x counts in the order of the components: by its variation for the likelihood, by its
-    /// energy otherwise.
-    fn variation(&self, x: f64, mean: f64) -> f64 {
-        match self.criterion {
-            Criterion::Likelihood => (x / mean - 1.0).powi(2),
-            Criterion::Frobenius | Criterion::LeastSquares => x * x,
-        }
     }
 }
 

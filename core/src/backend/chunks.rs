@@ -1,6 +1,8 @@
 //! Sums over chunks of matrices, for backends that have their matrices piece by piece.
 
-use super::block_state::{BlockState, Reuse, Task, View};
+use super::block_state::{BlockState, View};
+use super::kept::Reuse;
+use super::task::Task;
 use super::{Chunk, Request, Sums};
 use crate::Error;
 use crate::linalg::Scalar;

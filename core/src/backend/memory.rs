@@ -1,18 +1,16 @@
 //! The backend whose matrices are all in memory, shared among threads.
-//!
-//! Blocks are assigned to groups by the size of the set alone. A group sums over its blocks in order,
-//! and the sums of the groups are added in order: the same bits on one thread or many. Hessians are
-//! shared among threads by their row blocks instead, each of which is summed over all blocks in order.
 
 use std::sync::Arc;
 
-use super::block_state::{BlockState, Kept, Task, View};
-use super::hessian::RowPrecision;
-use super::request::{Request, Sums, Tables};
+use super::block_state::View;
+use super::kept::Kept;
+use super::request::{Request, Sums};
+use super::resident::{Blocks, Resident};
+use super::single::{InSinglePrecision, rounded};
+use super::task::Task;
 use super::{Backend, Capabilities, Pairs};
 use crate::Error;
-use crate::data::{Block, Criterion, MatrixSet, Summary, groups, needs};
-use crate::linalg::kernels::{self, Real};
+use crate::data::{Criterion, MatrixSet, Summary, needs};
 use crate::linalg::{self, Matrix, Scalar, Triangle};
 use crate::memory::count_that_fits;
 use crate::threads::Workers;
@@ -75,7 +73,7 @@ impl<T: Scalar> InMemory<T> {
     }
 
     /// Sums over the transformed matrices what `work` makes of the entries and weights of each block,
-    /// at a cost of so many multiply-adds per matrix.
+    /// at that cost in multiply-adds per matrix.
     pub(super) fn sum_transformed<S: Send>(
         &mut self,
         cost: usize,
@@ -217,7 +215,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
 
     fn pairs(&mut self, b: &Matrix<T>) -> Result<Option<&mut dyn Pairs<T>>, Error> {
         let request = Request::Hessian { b: b.clone() };
-        if !self.blocks.kept.reuse(&request).is_at_point() {
+        if !self.blocks.kept.reuse(&request).transformed {
             let point = Request::Point {
                 b: b.clone(),
                 update: None,
@@ -230,298 +228,5 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
 
     fn as_in_memory(&self) -> Option<&InMemory<T>> {
         Some(self)
-    }
-}
-
-/// Matrices in single precision.
-struct InSinglePrecision<T: Scalar> {
-    summary: Summary<T>,
-    blocks: Blocks<T, f32>,
-}
-
-impl<T: Scalar> Backend<T> for InSinglePrecision<T> {
-    fn summary(&self) -> &Summary<T> {
-        &self.summary
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            // Rounding errors of the matrices are independent: most of them cancel in a sum.
-            epsilon: f64::from(f32::EPSILON) / 16.0,
-            ..Capabilities::default()
-        }
-    }
-
-    fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
-        self.blocks.evaluate(&self.summary, request, sums, Vec::new)
-    }
-
-    fn sample(&mut self, _: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
-        Ok(None)
-    }
-}
-
-/// A precision in which blocks are kept.
-trait Precision: RowPrecision {
-    type Block<T: Scalar>: Send + Sync;
-
-    fn view<T: Scalar>(block: &Self::Block<T>) -> View<'_, T, Self>;
-}
-
-impl Precision for f64 {
-    type Block<T: Scalar> = Block<T>;
-
-    fn view<T: Scalar>(block: &Block<T>) -> View<'_, T> {
-        View::of(block)
-    }
-}
-
-impl Precision for f32 {
-    type Block<T: Scalar> = SingleBlock;
-
-    fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
-        View {
-            p: block.p,
-            // Points are reached by updates from the identity alone.
-            entries: &[],
-            weights: &block.weights,
-            matrices: block.matrices,
-            block: None,
-        }
-    }
-}
-
-/// A block of matrices in single precision, which are kept in its state alone.
-struct SingleBlock {
-    p: usize,
-    weights: Vec<f64>,
-    matrices: usize,
-}
-
-/// The transformed matrices of a block in single precision, divided by `unit`, a power of two.
-fn rounded<T: Scalar>(block: &Block<T>, transformed: &[f64], unit: f64) -> Resident<T, f32> {
-    let (p, matrices) = (block.size(), block.matrices);
-    let lanes = block.lanes().next_multiple_of(f32::LANES);
-    let mut weights = block.weights.clone();
-    weights.resize(lanes, 0.0);
-    let original = SingleBlock {
-        p,
-        weights,
-        matrices,
-    };
-    let mut state = BlockState::default();
-    let entries = state.room_for_transformed(&f32::view::<T>(&original));
-    let mut rows = entries
-        .chunks_exact_mut(lanes)
-        .zip(transformed.chunks_exact(block.lanes()));
-    let inverse = 1.0 / unit;
-    kernels::dispatch(
-        #[inline(always)]
-        || {
-            for (row, numbers) in rows.by_ref() {
-                let pairs = row[..matrices].iter_mut().zip(numbers);
-                pairs.for_each(|(place, x)| *place = f32::rounded(*x * inverse));
-            }
-        },
-    );
-    let original = Arc::new(original);
-    Resident { original, state }
-}
-
-/// A block, and what it keeps between requests.
-struct Resident<T: Scalar, R: Precision> {
-    original: Arc<R::Block<T>>,
-    state: BlockState<R>,
-}
-
-/// The blocks of a set, in groups.
-struct Blocks<T: Scalar, R: Precision> {
-    groups: Vec<Vec<Resident<T, R>>>,
-    kept: Kept<T>,
-    workers: Workers,
-    /// Sums of one group, for one thread.
-    spare: Sums<T>,
-}
-
-impl<T: Scalar, R: Precision> Blocks<T, R> {
-    fn new(blocks: Vec<Arc<R::Block<T>>>, summary: &Summary<T>, workers: Workers) -> Self {
-        let lanes = blocks.iter().map(|block| R::view::<T>(block).weights.len());
-        let groups = groups::deal::<T>(blocks.len(), lanes.sum(), summary.dimension());
-        let mut blocks = blocks.into_iter().map(|original| Resident {
-            original,
-            state: BlockState::default(),
-        });
-        let groups = groups.into_iter();
-        Self {
-            groups: groups
-                .map(|range| blocks.by_ref().take(range.len()).collect())
-                .collect(),
-            kept: Kept::default(),
-            workers,
-            spare: Sums::default(),
-        }
-    }
-
-    /// Whether nothing is kept yet.
-    fn is_new(&self) -> bool {
-        self.kept.is_empty()
-    }
-
-    /// Multiply-adds of a pass over the set at full speed, roughly: whether several threads pay depends
-    /// on it.
-    fn cost(summary: &Summary<T>, task: &Task<'_, T>) -> usize {
-        let (n, p, planes) = (summary.len, summary.dimension(), T::PLANES);
-        if task.transforms() {
-            planes * planes * n * p * p * p
-        } else if task.reads_all_entries() {
-            8 * planes * n * p * p
-        } else {
-            50 * n * p
-        }
-    }
-
-    fn evaluate(
-        &mut self,
-        summary: &Summary<T>,
-        request: &Request<T>,
-        sums: &mut Sums<T>,
-        constants: impl FnOnce() -> Vec<f64>,
-    ) -> Result<(), Error> {
-        let (p, criterion) = (summary.dimension(), summary.criterion);
-        let kept = std::mem::take(&mut self.kept);
-        let reuse = kept.reuse(request);
-        let mut task = Task::new(request, criterion, reuse).for_size(p);
-        let wants_hessian = match request {
-            Request::Point { hessian, .. } => *hessian,
-            Request::Hessian { .. } => true,
-            _ => false,
-        };
-        // Row blocks are shared among threads, and not summed for each group.
-        let by_rows = wants_hessian && !criterion.is_least_squares();
-        task.with_hessian &= !by_rows;
-        sums.begin_without_hessian(request, p);
-        if task.with_hessian {
-            sums.hessian.begin::<T>(p);
-        }
-        self.sum(summary, &task, sums)?;
-        if by_rows {
-            self.sum_hessian(summary, sums);
-        }
-        if let Request::Components { tables: true, .. } = request {
-            sums.tables = Some(self.tables(summary, &task, constants()));
-        }
-        self.kept = kept;
-        self.kept.set(request, criterion, reuse);
-        Ok(())
-    }
-
-    /// Sums over all blocks.
-    fn sum(
-        &mut self,
-        summary: &Summary<T>,
-        task: &Task<'_, T>,
-        sums: &mut Sums<T>,
-    ) -> Result<(), Error> {
-        let (p, with_hessian) = (summary.dimension(), task.with_hessian);
-        let cost = Self::cost(summary, task);
-        let workers = self.workers.if_worthwhile(cost);
-        let work = |group: &mut Vec<Resident<T, R>>, sums: &mut Sums<T>| {
-            for block in group {
-                let view = R::view(&block.original);
-                block.state.evaluate(&view, task, sums)?;
-            }
-            Ok::<(), Error>(())
-        };
-        let begin = |sums: &mut Sums<T>| {
-            sums.begin_without_hessian(task.request, p);
-            if with_hessian {
-                sums.hessian.begin::<T>(p);
-            }
-        };
-        let (first, others) = self.groups.split_first_mut().expect("a set has a group");
-        if workers.count() == 1 {
-            work(first, sums)?;
-            for group in others {
-                begin(&mut self.spare);
-                work(group, &mut self.spare)?;
-                sums.add(&self.spare, with_hessian);
-            }
-            return Ok(());
-        }
-        let mut parts: Vec<Sums<T>> = others.iter().map(|_| Sums::default()).collect();
-        parts.iter_mut().for_each(begin);
-        let mut slots: Vec<_> = std::iter::once((first, &mut *sums))
-            .chain(others.iter_mut().zip(&mut parts))
-            .map(|(group, sums)| (group, sums, Ok(())))
-            .collect();
-        workers.each(&mut slots, |(group, sums, result)| {
-            *result = work(group, sums);
-        });
-        let results: Result<Vec<()>, Error> = slots.into_iter().map(|slot| slot.2).collect();
-        results?;
-        parts.iter().for_each(|part| sums.add(part, with_hessian));
-        Ok(())
-    }
-
-    /// The exact Hessian, shared among threads by its row blocks. Each number is summed over all blocks
-    /// in order.
-    fn sum_hessian(&mut self, summary: &Summary<T>, sums: &mut Sums<T>) {
-        let (n, p, function) = (
-            summary.len,
-            summary.dimension(),
-            summary.criterion.function(),
-        );
-        let cost = T::PLANES * T::PLANES * n * p * p * p;
-        let workers = self.workers.if_worthwhile(cost);
-        sums.hessian.work_on(&self.workers);
-        let rows = sums.hessian.unwritten::<T, R>(p);
-        let groups = p.div_ceil(R::LANES);
-        // Each task reads all matrices: a few are enough to keep all threads busy.
-        let tasks = match workers.count() {
-            1 => 1,
-            count => groups.min(2 * count),
-        };
-        let share = groups.div_ceil(tasks);
-        let len = rows.len() / groups * share;
-        let mut tasks: Vec<_> = rows.chunks_mut(len).enumerate().collect();
-        let blocks = &self.groups;
-        workers.each(&mut tasks, |(task, rows)| {
-            for (k, block) in blocks.iter().flatten().enumerate() {
-                let (first, begins) = (*task * share, k == 0);
-                let (d, weights) = (
-                    block.state.transformed(),
-                    R::view::<T>(&block.original).weights,
-                );
-                kernels::accumulate_groups(function, p, d, weights, first, rows, begins);
-            }
-        });
-    }
-
-    fn tables(&self, summary: &Summary<T>, task: &Task<'_, T>, mut constants: Vec<f64>) -> Tables {
-        let (n, p) = (summary.len, summary.dimension());
-        let mut powers = vec![0.0; n * p];
-        let (mut rows, mut rest) = (&mut powers[..], &mut constants[..]);
-        for block in self.groups.iter().flatten() {
-            let view = R::view(&block.original);
-            let (own, others) = rows.split_at_mut(view.matrices * p);
-            let (constants, others_constants) = rest.split_at_mut(view.matrices);
-            block.state.write_tables(&view, task, own, constants);
-            (rows, rest) = (others, others_constants);
-        }
-        Tables { powers, constants }
-    }
-
-    /// What `work` makes of each group, in order.
-    fn each_group<S: Send>(
-        &mut self,
-        cost: usize,
-        work: impl Fn(&mut Vec<Resident<T, R>>) -> S + Sync + Send,
-    ) -> Vec<S> {
-        let workers = self.workers.if_worthwhile(cost);
-        let mut slots: Vec<(&mut Vec<_>, Option<S>)> =
-            self.groups.iter_mut().map(|group| (group, None)).collect();
-        workers.each(&mut slots, |(group, result)| *result = Some(work(group)));
-        let results = slots.into_iter().filter_map(|(_, result)| result);
-        results.collect()
     }
 }

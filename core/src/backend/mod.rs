@@ -16,10 +16,14 @@ pub mod cluster;
 pub(crate) mod disk;
 mod fit;
 mod hessian;
+mod kept;
 mod memory;
 mod pairs;
 mod request;
+mod resident;
+mod single;
 mod start_sums;
+mod task;
 
 pub use crate::data::{Chunk, Summary};
 pub(crate) use crate::linalg::kernels::LinePoint;

@@ -137,6 +137,6 @@ pub(crate) trait Objective<T: Scalar> {
         true
     }
 
-    /// Data passes that a model and so many products with it took.
+    /// Data passes that a model and that number of products with it took.
     fn passes(&self, p: usize, iterations: usize) -> f64;
 }

@@ -4,6 +4,7 @@ mod acdc;
 mod assemble;
 mod newton;
 mod pairwise;
+mod precision;
 mod progress;
 mod quasi_newton;
 mod restarts;

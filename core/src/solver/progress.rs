@@ -12,7 +12,7 @@ use crate::report::{Observer, Record, Stage};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestSoFar {
     pub loss: f64,
-    /// A further start is given up where its loss, less so many times the decrease that the quadratic
+    /// A further start is given up where its loss, less this multiple of the decrease that the quadratic
     /// model predicts, is above.
     pub reach: f64,
 }

@@ -62,7 +62,7 @@ pub(super) fn start<T: Scalar>(
 }
 
 /// A further start. It begins at the best point so far with some components mixed, or, for other
-/// criteria and over rotations, anew.
+/// criteria and over rotations, elsewhere.
 pub(super) fn restart<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,

@@ -39,7 +39,7 @@ impl<T: Scalar> Message<T> {
         }
     }
 
-    /// The message as bytes; `step` if it is about a sample, of every so many-th matrix.
+    /// The message as bytes; `step` if it is about a sample, of every `step`-th matrix.
     pub fn to_bytes(&self, dimension: usize, step: Option<usize>) -> Vec<u8> {
         let header = Header {
             complex: T::PLANES == 2,

@@ -1,31 +1,29 @@
 //! A set whose matrices are held by several processes or machines.
 //!
 //! Each holds a [`Part`], made of [`Chunk`](crate::backend::Chunk)s. The solver runs in one place,
-//! on a [`ClusterSet`], which puts every question to all parts and adds the answers up in the parts'
-//! order, weighed by their shares: the same bits, whoever answers first.
+//! on a [`ClusterSet`], which sends every request to all parts and adds up their sums in the order of the
+//! parts, each multiplied by its fraction of the weight: the same bits, whichever part answers first.
 //!
 //! # Nothing is lost with a part
 //!
-//! A question carries all that its answer depends on: the B at which the part should stand, the
-//! direction probed there, and what is wanted. A part keeps its Dⁱ from one question to the next,
-//! but only to save work. One that was just made anew, because its process died, goes to the B of
-//! the question and answers alike.
+//! A request carries everything that its result depends on. What a part keeps between requests only
+//! saves work. A part that was made again because its process died computes the same sums.
 //!
-//! # What travels
+//! # Messages
 //!
-//! Questions, answers and descriptions are bytes; how they travel is up to [`Ask`]. All numbers are
-//! little-endian. A message begins with sixteen bytes:
+//! Requests, sums and descriptions are bytes, which [`Ask`] transports. All numbers are little-endian.
+//! A message begins with sixteen bytes:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0, 1 | `cd`, of complex matrices `cz` |
 //! | 2 | the version of this format, 4 |
-//! | 3 | the kind of question, also in its answer; 255 in a description |
+//! | 3 | the kind of message, also in its answer; 255 in a description |
 //! | 4 … 7 | the dimension p, as a `u32` |
-//! | 8 … 15 | a `u64`: in a question, that only every so many-th matrix is meant (0: all); elsewhere, how many numbers follow |
+//! | 8 … 15 | a `u64`: in a request, k if it is about every k-th matrix (0: all); elsewhere, the number of `f64`s that follow |
 //!
-//! The rest are `f64`s, matrices row after row, of complex numbers the real and the imaginary part in turn. How many there are in a question, and what they
-//! are, follows from its kind and p. A description ends with the name of the criterion.
+//! The rest are `f64`s: matrices row after row, complex numbers as their real and imaginary parts. Their
+//! number in a request follows from its kind and p. A description ends with the name of the criterion.
 
 mod client;
 mod message;

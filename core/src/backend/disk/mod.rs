@@ -20,8 +20,10 @@ pub use pass::{Reading, Watcher};
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::block_state::{BlockState, Reuse, Task, View, line_point_of_table};
+use super::block_state::{BlockState, View, line_point_of_table};
+use super::kept::Reuse;
 use super::request::{Request, Sums, Tables};
+use super::task::Task;
 use super::{Backend, Capabilities, Summary};
 use crate::data::Block;
 use crate::data::build::block_constants;

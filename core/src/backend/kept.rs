@@ -1,0 +1,124 @@
+//! What a backend keeps between requests, and which of it the next request can use.
+
+use super::request::Request;
+use crate::data::Criterion;
+use crate::linalg::{Matrix, Scalar};
+
+/// What all block states of a set keep, and for which points.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<T> {
+    metric: Option<Matrix<T>>,
+    /// The B of the transformed matrices, and whether they were computed from B, not updated.
+    point: Option<(Matrix<T>, bool)>,
+    /// The direction of the tables, which begin at that B.
+    direction: Option<Matrix<T>>,
+    /// The B of the fitted diagonals, and whether the products Cⁱ A are kept too.
+    fit: Option<(Matrix<T>, bool)>,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self {
+            metric: None,
+            point: None,
+            direction: None,
+            fit: None,
+        }
+    }
+}
+
+/// Which of the kept tables a request can use.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // one for each table
+pub(crate) struct Reuse {
+    pub sizes: bool,
+    pub transformed: bool,
+    /// Whether the transformed matrices can be updated along the kept direction.
+    pub update: bool,
+    pub line: bool,
+    pub fit: bool,
+    pub products: bool,
+}
+
+impl<T: Scalar> Kept<T> {
+    /// Which of the tables a request can use.
+    pub fn reuse(&self, request: &Request<T>) -> Reuse {
+        let is = |kept: &Option<Matrix<T>>, wanted: &Matrix<T>| kept.as_ref() == Some(wanted);
+        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(kept, _)| kept == b);
+        let mut reuse = Reuse::default();
+        if let Request::Correlate {
+            metric: Some(metric),
+            ..
+        } = request
+        {
+            reuse.sizes = is(&self.metric, metric);
+        }
+        let Some(b) = request.point() else {
+            return reuse;
+        };
+        let fit = self.fit.as_ref().filter(|(kept, _)| kept == b);
+        reuse.fit = fit.is_some();
+        reuse.products = fit.is_some_and(|(_, products)| *products);
+        reuse.transformed = at(b).is_some();
+        match request {
+            // Recomputed, unless what is kept was computed from B.
+            Request::Point { update: None, .. } => {
+                reuse.transformed = at(b).is_some_and(|(_, fresh)| *fresh);
+            }
+            Request::Point {
+                update: Some(update),
+                ..
+            } => {
+                reuse.update = !reuse.transformed
+                    && at(&update.from).is_some()
+                    && is(&self.direction, &update.e);
+            }
+            Request::Line { e, .. } | Request::LinePoint { e, .. } => {
+                reuse.line = reuse.transformed && is(&self.direction, e);
+            }
+            _ => {}
+        }
+        reuse
+    }
+
+    /// What is kept once the request has been evaluated.
+    pub fn set(&mut self, request: &Request<T>, criterion: Criterion, reuse: Reuse) {
+        if let Request::Balance { metric }
+        | Request::Correlate {
+            metric: Some(metric),
+            ..
+        } = request
+        {
+            self.metric = Some(metric.clone());
+        }
+        let Some(b) = request.point() else { return };
+        if criterion.is_least_squares() && !matches!(request, Request::Wedge { .. }) {
+            let products = matches!(request, Request::HessianProduct { .. });
+            self.fit = Some((b.clone(), products || reuse.products));
+            return;
+        }
+        if !reuse.transformed {
+            self.point = Some((b.clone(), !reuse.update));
+            self.direction = None;
+        }
+        if let Request::Line { e, .. } | Request::LinePoint { e, .. } = request {
+            self.direction = Some(e.clone());
+        }
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.metric.is_none() && self.point.is_none() && self.fit.is_none()
+    }
+
+    /// The matrices are those of B, as a new set has them.
+    pub fn begin_at(&mut self, b: Matrix<T>) {
+        self.point = Some((b, true));
+    }
+
+    /// The transformed matrices have been moved to B by other means.
+    pub fn move_to(&mut self, b: Matrix<T>) {
+        self.point = Some((b, false));
+        self.direction = None;
+    }
+}
