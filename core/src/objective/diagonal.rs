@@ -393,3 +393,122 @@ fn inverse_block(x: f64, y: f64) -> InverseBlock {
         other: slant,
     }
 }
+
+#[cfg(all(test, feature = "synthetic"))]
+mod tests {
+    use super::*;
+    use crate::backend::InMemory;
+    use crate::{Evaluation, MatrixSet, SetOptions, synthetic};
+
+    /// Calls `check` with the model at a point that is no minimum, and with the loss as a function of B.
+    fn with_model(
+        criterion: Criterion,
+        orthogonal: bool,
+        check: impl Fn(&mut dyn QuadraticModel, &Matrix, &dyn Fn(&Matrix) -> f64),
+    ) {
+        let (n, p) = (15, 5);
+        let data = match criterion {
+            Criterion::Frobenius => synthetic::indefinite(n, p, 0.4, 3).0,
+            _ => synthetic::Synthetic::new(n, p, 0.4, 3).data,
+        };
+        let options = SetOptions::default().criterion(criterion);
+        let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
+        let unit = criterion.loss_unit(set.summary());
+        let b = if orthogonal {
+            Matrix::identity(p)
+        } else {
+            Matrix::from_fn(p, p, |a, c| {
+                0.1 * ((a * 3 + c * 5) % 7) as f64 + f64::from(u8::from(a == c))
+            })
+        };
+        let settings = &Settings::default().orthogonal(orthogonal);
+        let (mut backend, mut sums, mut passes) = (InMemory::new(&set), Sums::default(), 0.0);
+        let point = Point::at(&mut backend, settings, b.clone(), &mut sums, false).unwrap();
+        let mut objective = DiagonalCriterion::new(&backend, settings);
+        let mut context = Context {
+            backend: &mut backend,
+            settings,
+            final_tolerance: 1e-8,
+            sums: &mut sums,
+            passes: &mut passes,
+            joint_hessian: false,
+        };
+        let mut model = objective.model(&mut context, &point).unwrap();
+        let loss = |b: &Matrix| Evaluation::at(&set, b).unwrap().loss / unit;
+        check(&mut *model, &b, &loss);
+    }
+
+    #[test]
+    fn model_has_the_derivatives_of_the_loss_along_the_exponential() {
+        for (criterion, orthogonal) in [
+            (Criterion::Likelihood, false),
+            (Criterion::Likelihood, true),
+            (Criterion::Frobenius, true),
+        ] {
+            with_model(criterion, orthogonal, |model, b, loss| {
+                let p = b.rows();
+                let e = Matrix::from_fn(p, p, |a, c| {
+                    if a == c {
+                        0.0
+                    } else {
+                        ((a * 7 + c * 3) % 5) as f64 - 2.0
+                    }
+                });
+                let e = project(orthogonal, e);
+                let at = |t: f64| {
+                    let e = e.scaled(t);
+                    if orthogonal {
+                        loss(&linalg::product(&linalg::unitary_exponential(&e), b))
+                    } else {
+                        loss(&moved(b, &retract(&e), 1.0))
+                    }
+                };
+                let h = 1e-3;
+                let slope = (at(h) - at(-h)) / (2.0 * h);
+                let curvature = (at(h) - 2.0 * at(0.0) + at(-h)) / (h * h);
+                let mut product = vec![0.0; p * p];
+                model.product(e.as_slice(), &mut product).unwrap();
+                let expected = linalg::dot(model.gradient(), e.as_slice());
+                assert!((slope - expected).abs() < 1e-4 * expected.abs().max(1.0));
+                let expected = linalg::dot(&product, e.as_slice());
+                let error = (curvature - expected).abs();
+                assert!(error < 2e-3 * expected.abs(), "{curvature} {expected}");
+            });
+        }
+    }
+
+    #[test]
+    fn preconditioner_inverts_the_blocks() {
+        let gamma = Matrix::from_rows(2, 2, vec![1.0, 3.0, 1.5, 1.0]);
+        let gradient = [0.0, 0.7, -0.3, 0.0];
+        let mut e = [0.0; 4];
+        Preconditioner::new(Criterion::Likelihood, &gamma, false).solve(&gradient, &mut e);
+        assert!((3.0 * e[1] + e[2] - 0.7).abs() < 1e-14);
+        assert!((e[1] + 1.5 * e[2] + 0.3).abs() < 1e-14);
+    }
+
+    #[test]
+    fn small_eigenvalues_of_blocks_are_raised() {
+        let floor = TUNING.preconditioner_floor;
+        // On either side of the threshold, and where an eigenvalue would be negative.
+        for (x, y) in [
+            (1.01, 1.02),
+            (1.0, 1.0),
+            (5.0, 0.3),
+            (0.1, 0.2),
+            (1.018, 1.022),
+        ] {
+            let InverseBlock { ab, ba, other } = inverse_block(x, y);
+            let trace: f64 = ab + ba;
+            let root = ((ab - ba).powi(2) + 4.0 * other * other).sqrt();
+            let (small, large) = (0.5 * (trace - root), 0.5 * (trace + root));
+            assert!(
+                small > 0.0 && large * floor <= small * (1.0 + 1e-9),
+                "{x} {y}"
+            );
+            // The larger eigenvalue of the block remains.
+            let expected = 0.5 * (x + y) + (0.25 * (x - y).powi(2) + 1.0).sqrt();
+            assert!((small * expected - 1.0).abs() < 1e-9, "{x} {y}");
+        }
+    }
+}

@@ -89,3 +89,37 @@ fn sweep<T: Scalar>(p: usize, q: impl Fn(usize) -> Matrix<T>) -> Option<Matrix<T
     }
     rows.is_finite().then_some(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init::SplitMix;
+    use crate::linalg::c64;
+
+    /// The row updated last is b_a = (Q_a⁻¹ c_a)ᴴ / √(c_aᴴ Q_a⁻¹ c_a): B Q_a b_aᴴ is a unit vector.
+    fn assert_last_row_is_optimal<T: Scalar>() {
+        let p = 4;
+        let q = |a: usize| {
+            let mut random = SplitMix::new(a as u64);
+            let root = Matrix::from_fn(p, p, |k, l| {
+                let unit = T::from_real(f64::from(u8::from(k == l)));
+                unit + T::from_parts(random.next(), random.next())
+            });
+            linalg::product_adjoint(&root, &root)
+        };
+        let rows = sweep::<T>(p, q).unwrap();
+        let last = Matrix::from_rows(1, p, rows.row(p - 1).to_vec());
+        let half = linalg::product(&rows, &q(p - 1));
+        let found = linalg::product_adjoint(&half, &last);
+        for (k, x) in found.as_slice().iter().enumerate() {
+            let expected = T::from_real(f64::from(u8::from(k == p - 1)));
+            assert!((*x - expected).abs() < 1e-12, "{x:?}");
+        }
+    }
+
+    #[test]
+    fn last_row_of_a_sweep_is_optimal() {
+        assert_last_row_is_optimal::<f64>();
+        assert_last_row_is_optimal::<c64>();
+    }
+}

@@ -90,3 +90,100 @@ pub(super) fn minimize(
         iterations,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init::SplitMix;
+    use crate::linalg::{Matrix, product, product_transposed};
+
+    /// A dense quadratic model, preconditioned by the absolute values of its diagonal.
+    struct Dense {
+        gradient: Vec<f64>,
+        hessian: Matrix,
+        bounded: Option<(usize, usize)>,
+    }
+
+    impl Dense {
+        /// A random model of p² unknowns, with that multiple of the identity in its Hessian.
+        fn random(p: usize, shift: f64, seed: u64, bounded: bool) -> Self {
+            let (mut random, len) = (SplitMix::new(seed), p * p);
+            let root = Matrix::from_fn(len, len, |_, _| random.next());
+            let mut hessian = product_transposed(&root, &root);
+            (0..len).for_each(|k| hessian[(k, k)] += shift);
+            Self {
+                gradient: (0..len).map(|_| random.next()).collect(),
+                hessian,
+                bounded: bounded.then_some((p, 1)),
+            }
+        }
+    }
+
+    impl QuadraticModel for Dense {
+        fn gradient(&self) -> &[f64] {
+            &self.gradient
+        }
+
+        fn precondition(&mut self, r: &[f64], out: &mut [f64]) {
+            for (k, (x, r)) in out.iter_mut().zip(r).enumerate() {
+                *x = r / self.hessian[(k, k)].abs().max(1e-3);
+            }
+        }
+
+        fn product(&mut self, x: &[f64], out: &mut [f64]) -> Result<(), Error> {
+            let x = Matrix::from_rows(x.len(), 1, x.to_vec());
+            out.copy_from_slice(product(&self.hessian, &x).as_slice());
+            Ok(())
+        }
+
+        fn bounded_shape(&self) -> Option<(usize, usize)> {
+            self.bounded
+        }
+    }
+
+    const ACCURATE: CgLimits = CgLimits {
+        forcing_term: 1e-12,
+        max_iterations: 200,
+    };
+
+    #[test]
+    fn convex_models_are_minimized() {
+        for seed in 0..5 {
+            let mut model = Dense::random(3, 0.1, seed, false);
+            let found = minimize(&mut model, ACCURATE).unwrap();
+            let mut residual = vec![0.0; 9];
+            model.product(&found.x, &mut residual).unwrap();
+            add_multiple(&mut residual, 1.0, &model.gradient);
+            assert!(dot(&residual, &residual).sqrt() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn directions_descend_within_the_box_and_predict_their_change() {
+        let (mut at_bound, mut indefinite) = (0, 0);
+        for seed in 0..200 {
+            // Half of the models have negative curvatures.
+            let shift = if seed % 2 == 0 { 0.01 } else { -0.4 };
+            let mut model = Dense::random(3, shift, seed, true);
+            let limits = CgLimits {
+                forcing_term: 0.1,
+                max_iterations: 20,
+            };
+            let found = minimize(&mut model, limits).unwrap();
+            let mut product = vec![0.0; 9];
+            model.product(&found.x, &mut product).unwrap();
+            let (slope, curvature) = (dot(&found.x, &model.gradient), dot(&found.x, &product));
+            assert!(slope < 0.0);
+            for fraction in [0.3, 1.0] {
+                let expected = fraction * slope + 0.5 * fraction * fraction * curvature;
+                let error = (found.predicted_change(fraction) - expected).abs();
+                assert!(error < 1e-9 * (slope.abs() + curvature.abs()));
+            }
+            let largest = found.x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+            assert!(largest <= TUNING.max_entry + 1e-12, "{largest}");
+            at_bound += usize::from(largest > 0.95 * TUNING.max_entry);
+            indefinite += usize::from(curvature < 0.0);
+        }
+        assert!(at_bound > 50 && indefinite > 0, "{at_bound} {indefinite}");
+    }
+}
