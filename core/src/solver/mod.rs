@@ -74,6 +74,11 @@ fn solve_from<T: Scalar>(
 trait Stepper<T: Scalar> {
     /// Moves to a better point.
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error>;
+
+    /// Whether the Hessian at the start is wanted together with the gradient.
+    fn wants_joint_hessian(&self) -> bool {
+        false
+    }
 }
 
 fn stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
@@ -109,10 +114,7 @@ fn solve<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     let mut method = stepper(backend, settings);
-    let joint = settings.method == Method::Newton
-        && !backend.summary().criterion.is_least_squares()
-        && backend.capabilities().prefers_joint_requests
-        && DiagonalCriterion::new(backend, settings).stores_hessian();
+    let joint = method.wants_joint_hessian();
     let (mut state, step) = State::begin(backend, settings, beginning, joint, progress)?;
     let status = match iterate(&mut state, &mut *method, step) {
         // In the middle of a pass: the last point is still there.

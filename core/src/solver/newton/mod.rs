@@ -90,6 +90,10 @@ impl<T: Scalar> TruncatedNewton<T> {
 }
 
 impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
+    fn wants_joint_hessian(&self) -> bool {
+        self.joint_requests
+    }
+
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
         if self.single_stages > 0 {
             self.single_stages -= 1;
