@@ -1,6 +1,5 @@
-//! A backend of one's own: matrices that are stored nowhere, but computed whenever they are needed.
-//!
-//!     cargo run --release --example backend
+//! A backend of one's own, whose matrices are computed whenever they are needed.
+//! Run it by `cargo run --release --example backend`.
 
 #![allow(clippy::print_stdout)]
 
