@@ -107,10 +107,9 @@ def diagonalize(
     max_iter : int
         The largest number of iterations.
     restarts : int
-        How many further, deterministic starts to try; the answer of lowest loss is returned. For
-        the likelihood each begins at the best answer so far, and is given up as soon as it cannot
-        be expected to win: in memory from a minimizer of most of the matrices, chosen anew each
-        time, several at a time; elsewhere with three fifths of the components mixed.
+        Number of further starts, tried in a fixed order; the result of lowest loss is kept. For the
+        likelihood, they come in rounds of five that begin at the best point so far with some of its
+        components mixed, and Newton's method gives one up as soon as it is not expected to win.
     stability : int
         How many resamples of the matrices, drawn with replacement, to solve from the answer, in
         order to learn how surely each component comes again: ``Result.stability``. Twenty cost a
