@@ -180,7 +180,8 @@ pub enum Order {
     /// energy; for the sources of a recording what its separation says.
     #[default]
     Contrast,
-    /// By how surely they come again, descending: [`Diagonalization::stability`](crate::Diagonalization::stability).
+    /// By how reproducible they are, descending:
+    /// [`Diagonalization::stability`](crate::Diagonalization::stability).
     Stability,
 }
 

@@ -12,7 +12,7 @@ use crate::linalg::{self, Scalar, Triangle};
 /// At most this many groups of blocks are summed apart, whatever the number of threads.
 const GROUPS: usize = 32;
 
-/// The groups of that many blocks, which hold so many lanes together.
+/// Assigns blocks, which hold `lanes` lanes together, to groups.
 pub fn deal<T: Scalar>(blocks: usize, lanes: usize, dimension: usize) -> Vec<Range<usize>> {
     // Each group sums a Hessian of its own: together they should not weigh more than the set.
     let bytes = 8 * T::PLANES * Triangle::new(dimension).len() * lanes;

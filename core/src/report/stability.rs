@@ -35,7 +35,7 @@ impl Stability {
     /// these answers to another. Worse ones are failures of the start, and say nothing of the data.
     pub const LOSS_MARGIN: f64 = 1e-3;
 
-    /// Components of at least this stability are said to come again.
+    /// Components of at least this stability are called reproducible.
     pub const STABLE: f64 = 0.9;
 
     /// From the matches of all trials; None if there were none.

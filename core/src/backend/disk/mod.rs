@@ -76,7 +76,7 @@ struct LineTables<T> {
 }
 
 impl<T> OnDisk<'_, T> {
-    /// The same set, with a watcher that is called some twenty times a second while the file is read,
+    /// Adds a watcher to the set, which is called about twenty times a second while the file is read,
     /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
     /// with [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
     /// with [`Error::Interrupted`]. A result that had been reached is kept.
