@@ -51,18 +51,15 @@ pub(super) fn solve<T: Scalar>(
         });
         // The backend leaves the best point.
         best.point = None;
-        let outcomes = match round(backend, settings, &best.b, starts, progress) {
+        let (outcomes, stopped) = match round(backend, settings, &best.b, starts, progress) {
             Err(Error::Interrupted) => {
                 best.status = Status::Stopped;
                 break;
             }
             // The set is numerically singular: no further start can be computed.
             Err(Error::NotPositiveDefinite { .. } | Error::Start { .. }) => break,
-            outcomes => outcomes?,
+            solved => solved?,
         };
-        let stopped = outcomes
-            .iter()
-            .any(|outcome| outcome.status == Status::Stopped);
         for outcome in outcomes {
             losses.push(outcome.loss());
             let ended = outcome.status != Status::Stopped;
@@ -85,14 +82,15 @@ pub(super) fn solve<T: Scalar>(
     Ok((best, losses, if compared { others } else { Vec::new() }))
 }
 
-/// The outcomes of some starts that begin at the same point; fewer if the observer asked to stop.
+/// The outcomes of some starts that begin at the same point, and whether the observer asked to stop: then
+/// they may be fewer. Starts that are solved at a time may have ended before the observer hears of them.
 fn round<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
     best: &Matrix<T>,
     starts: Range<usize>,
     progress: &mut Progress<'_, T>,
-) -> Result<Vec<Outcome<T>>, Error> {
+) -> Result<(Vec<Outcome<T>>, bool), Error> {
     let memory = backend.as_in_memory();
     let threads = memory.map_or(1, InMemory::concurrent_solves);
     let Some(set) = memory.map(InMemory::set).filter(|_| threads > 1) else {
@@ -104,10 +102,10 @@ fn round<T: Scalar>(
                 .last()
                 .is_some_and(|outcome| outcome.status == Status::Stopped)
             {
-                break;
+                return Ok((outcomes, true));
             }
         }
-        return Ok(outcomes);
+        return Ok((outcomes, false));
     };
     let first = starts.start;
     let shared = progress.shared();
@@ -121,8 +119,9 @@ fn round<T: Scalar>(
         Some((record, b)) => progress.forward(&record, &b),
         None => ControlFlow::Continue(()),
     };
-    let (outcomes, _) = jobs::run(starts.len(), threads, &job, &mut observer);
-    outcomes.into_iter().collect()
+    let (outcomes, stopped) = jobs::run(starts.len(), threads, &job, &mut observer);
+    let outcomes: Result<Vec<Outcome<T>>, Error> = outcomes.into_iter().collect();
+    Ok((outcomes?, stopped))
 }
 
 fn solve_start<T: Scalar>(
