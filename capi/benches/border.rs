@@ -63,7 +63,7 @@ fn solve(file: &Path, n: usize, p: usize, times: usize) {
     let data: Vec<f64> = numbers
         .map(|eight| f64::from_ne_bytes(eight.try_into().expect("eight bytes")))
         .collect();
-    let options = SetOptions::default().threads(1);
+    let options = SetOptions::default().n_jobs(1);
     for _ in 0..times {
         let before = Instant::now();
         let set = MatrixSet::with_options(&data, n, p, &options).expect("a good set");

@@ -108,7 +108,7 @@ impl<T: Scalar> Answer<T> {
             },
             criterion: criterion_code(solved.criterion),
             status: codiag_status::from(solved.status) as c_int,
-            iterations: solved.iterations,
+            n_iter: solved.n_iter,
             loss: solved.loss,
             gradient_norm: solved.gradient_norm,
             constant: self.constant,
@@ -150,7 +150,7 @@ pub struct codiag_info {
     /// Why the solve ended, a codiag_status.
     pub status: c_int,
     /// How many iterations it took.
-    pub iterations: usize,
+    pub n_iter: usize,
     /// The loss at B: zero if all Di are diagonal.
     pub loss: f64,
     /// The gradient norm at B.
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn codiag_answer_start_losses(answer: *const codiag_answer
 }
 
 /// How surely each component comes again, from 0 to 1, the median of its matches: codiag_info.components numbers;
-/// NULL if codiag_settings.stability was 0.
+/// NULL if codiag_settings.n_resamples was 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_answer_stability(answer: *const codiag_answer) -> *const f64 {
     // SAFETY: an answer or null, as the caller promises.

@@ -120,7 +120,7 @@ fn code(error: &Error) -> codiag_error {
         Error::WeightsLength { .. } | Error::Weight { .. } | Error::WeightsZero => {
             codiag_error::Weights
         }
-        Error::StartShape { .. } | Error::Start { .. } => codiag_error::Start,
+        Error::InitShape { .. } | Error::Init { .. } => codiag_error::Start,
         Error::Setting { .. } | Error::Memory { .. } => codiag_error::Setting,
         Error::OutOfMemory { .. } => codiag_error::Memory,
         Error::Conflict(_) | Error::Method { .. } => codiag_error::Conflict,

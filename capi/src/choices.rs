@@ -61,7 +61,7 @@ pub enum codiag_method {
 /// Where the iteration starts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum codiag_start {
+pub enum codiag_init {
     /// The rotation that makes a few principal combinations of the whitened set most diagonal.
     Spectral = 0,
     /// The whitener of the mean.
@@ -79,9 +79,9 @@ pub enum codiag_status {
     /// The gradient norm fell to the tolerance.
     Converged = 0,
     /// The iteration limit came first.
-    IterationLimit = 1,
+    MaxIter = 1,
     /// No step decreases the loss any more, be it for rounding; the best point is returned.
-    NoFurtherDecrease = 2,
+    Stalled = 2,
     /// The callback asked to stop.
     Stopped = 3,
     /// Columns of A have become collinear, or otherwise dependent: least squares has no minimum there.
@@ -155,10 +155,10 @@ pub(crate) const METHODS: [(codiag_method, Method, &CStr); 8] = [
     (codiag_method::RowWise, Method::RowWise, c"row-wise"),
 ];
 
-const STARTS: [(codiag_start, &CStr); 3] = [
-    (codiag_start::Spectral, c"spectral"),
-    (codiag_start::Whitener, c"whitener"),
-    (codiag_start::Identity, c"identity"),
+const STARTS: [(codiag_init, &CStr); 3] = [
+    (codiag_init::Spectral, c"spectral"),
+    (codiag_init::Whitener, c"whitener"),
+    (codiag_init::Identity, c"identity"),
 ];
 
 const ERRORS: [(codiag_error, &CStr); 13] = [
@@ -184,16 +184,20 @@ const STATUSES: [(codiag_status, Option<Status>, &CStr); 6] = [
         c"converged",
     ),
     (
-        codiag_status::IterationLimit,
-        Some(Status::IterationLimit),
+        codiag_status::MaxIter,
+        Some(Status::MaxIter),
         c"iteration limit",
     ),
     (
-        codiag_status::NoFurtherDecrease,
-        Some(Status::NoFurtherDecrease),
+        codiag_status::Stalled,
+        Some(Status::Stalled),
         c"no further decrease",
     ),
-    (codiag_status::Stopped, Some(Status::Stopped), c"stopped"),
+    (
+        codiag_status::Stopped,
+        Some(Status::Interrupted),
+        c"stopped",
+    ),
     (
         codiag_status::Collinear,
         Some(Status::Collinear),
@@ -214,7 +218,7 @@ const STAGES: [(codiag_stage, Option<Stage>, &CStr); 4] = [
 ];
 
 const STEPS: [(codiag_step, Option<StepKind>, &CStr); 6] = [
-    (codiag_step::Start, Some(StepKind::Start), c"start"),
+    (codiag_step::Start, Some(StepKind::Init), c"start"),
     (
         codiag_step::QuasiNewton,
         Some(StepKind::QuasiNewton),
@@ -261,7 +265,7 @@ pub(crate) fn flag(name: &str, value: c_int) -> Result<bool, Failure> {
     }
 }
 
-impl codiag_start {
+impl codiag_init {
     pub(crate) fn known(value: c_int) -> Result<Self, Failure> {
         let all = [Self::Spectral, Self::Whitener, Self::Identity, Self::Given];
         let found = all.into_iter().find(|start| *start as c_int == value);
@@ -369,18 +373,18 @@ pub unsafe extern "C" fn codiag_method_from_name(name: *const c_char) -> c_int {
     }
 }
 
-/// The name of a codiag_start, such as "spectral"; NULL if it is none.
+/// The name of a codiag_init, such as "spectral"; NULL if it is none.
 #[unsafe(no_mangle)]
-pub extern "C" fn codiag_start_name(start: c_int) -> *const c_char {
-    let given = (codiag_start::Given as c_int, c"given");
+pub extern "C" fn codiag_init_name(start: c_int) -> *const c_char {
+    let given = (codiag_init::Given as c_int, c"given");
     let named = STARTS.iter().map(|(code, name)| (*code as c_int, *name));
     name_of(start, named.chain([given]))
 }
 
-/// The codiag_start of a name, "spectral", "whitener" or "identity"; -1 for any other, "given" among
+/// The codiag_init of a name, "spectral", "whitener" or "identity"; -1 for any other, "given" among
 /// them, because it needs a matrix.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn codiag_start_from_name(name: *const c_char) -> c_int {
+pub unsafe extern "C" fn codiag_init_from_name(name: *const c_char) -> c_int {
     // SAFETY: a string, as the caller promises.
     unsafe {
         value_of(
@@ -467,15 +471,15 @@ mod tests {
             assert_eq!(CStr::from_ptr(codiag_stage_name(2)), c"full");
             assert_eq!(codiag_method_from_name(c"fastica".as_ptr()), -1);
             assert_eq!(codiag_criterion_from_name(c"least-squares".as_ptr()), 2);
-            assert_eq!(codiag_start_from_name(c"given".as_ptr()), -1);
-            assert_eq!(codiag_start_from_name(std::ptr::null()), -1);
+            assert_eq!(codiag_init_from_name(c"given".as_ptr()), -1);
+            assert_eq!(codiag_init_from_name(std::ptr::null()), -1);
             assert_eq!(CStr::from_ptr(codiag_method_name(3)), c"jacobi");
-            assert_eq!(CStr::from_ptr(codiag_start_name(0)), c"spectral");
-            assert_eq!(CStr::from_ptr(codiag_start_name(3)), c"given");
+            assert_eq!(CStr::from_ptr(codiag_init_name(0)), c"spectral");
+            assert_eq!(CStr::from_ptr(codiag_init_name(3)), c"given");
             assert_eq!(CStr::from_ptr(codiag_error_name(3)), c"not-finite");
         }
         assert!(codiag_method_name(99).is_null() && codiag_status_name(-1).is_null());
-        assert!(codiag_start_name(4).is_null() && codiag_error_name(13).is_null());
+        assert!(codiag_init_name(4).is_null() && codiag_error_name(13).is_null());
         // Positions in the table are the values of the enum.
         for (k, (error, _)) in ERRORS.iter().enumerate() {
             assert_eq!(*error as usize, k);

@@ -33,8 +33,8 @@ pub use answer::{
 pub use border::{codiag_error, codiag_language, codiag_last_error, codiag_last_error_in};
 pub use choices::{
     codiag_criterion, codiag_criterion_from_name, codiag_criterion_name, codiag_error_name,
-    codiag_layout, codiag_method, codiag_method_from_name, codiag_method_name, codiag_stage,
-    codiag_stage_name, codiag_start, codiag_start_from_name, codiag_start_name, codiag_status,
+    codiag_init, codiag_init_from_name, codiag_init_name, codiag_layout, codiag_method,
+    codiag_method_from_name, codiag_method_name, codiag_stage, codiag_stage_name, codiag_status,
     codiag_status_name, codiag_step, codiag_step_name,
 };
 pub use details::{
@@ -43,8 +43,8 @@ pub use details::{
 pub use library::{codiag_release_threads, codiag_version};
 pub use observer::{codiag_callback, codiag_record, codiag_record_init};
 pub use options::{
-    CODIAG_NONE, CODIAG_RANK_AUTO, codiag_set_options, codiag_set_options_init, codiag_settings,
-    codiag_settings_init,
+    CODIAG_N_COMPONENTS_AUTO, CODIAG_NONE, codiag_set_options, codiag_set_options_init,
+    codiag_settings, codiag_settings_init,
 };
 pub use set::{
     codiag_set, codiag_set_channels, codiag_set_dimension, codiag_set_evaluate, codiag_set_free,

@@ -15,7 +15,7 @@ use crate::options::{self, Growing, end_of};
 pub struct codiag_record {
     /// sizeof(codiag_record); the init function sets it, and for callbacks the library.
     pub size: usize,
-    /// Which start it belongs to: 0 for the one asked for, then those of codiag_settings.restarts.
+    /// Which start it belongs to: 0 for the one asked for, then those of codiag_settings.n_restarts.
     pub start: usize,
     /// Whether only a sample of the matrices, or combinations of them, are looked at, to improve the start: 0 or 1. Such points are
     /// not in the history, and their losses lack a constant.

@@ -48,7 +48,7 @@ impl OptionNames for R {
         match setting {
             Setting::Components => "n.comp".into(),
             Setting::Lags => "k".into(),
-            Setting::Tolerance => "tol".into(),
+            Setting::Tol => "tol".into(),
             other => other.to_string().into(),
         }
     }
@@ -72,7 +72,7 @@ pub(crate) struct Octave;
 impl OptionNames for Octave {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            Setting::Tolerance => "'tol'".into(),
+            Setting::Tol => "'tol'".into(),
             other => format!("'{other}'").into(),
         }
     }

@@ -4,18 +4,18 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use codiag::{Rank, Scalar, SetOptions, Settings, Start};
+use codiag::{Init, Rank, Scalar, SetOptions, Settings};
 
 use crate::arrays::{Layout, slice};
 use crate::border::{Failure, guard};
-use crate::choices::{codiag_start, criterion, flag, method};
+use crate::choices::{codiag_init, criterion, flag, method};
 use crate::observer::codiag_callback;
 
 /// No such number.
 pub const CODIAG_NONE: usize = usize::MAX;
 
 /// A rank that is found from the matrices: that of their mean.
-pub const CODIAG_RANK_AUTO: usize = usize::MAX;
+pub const CODIAG_N_COMPONENTS_AUTO: usize = usize::MAX;
 
 /// How a set is made from matrices, and worked on. Set it up with codiag_set_options_init.
 #[repr(C)]
@@ -29,8 +29,8 @@ pub struct codiag_set_options {
     /// One weight per matrix, not negative, not all zero; NULL (the default) for equal ones.
     pub weights: *const f64,
     /// To how many dimensions the set is reduced before it is diagonalized: 0 (the default) for not at
-    /// all, CODIAG_RANK_AUTO for the rank of the mean, or a number from 1 to p.
-    pub rank: usize,
+    /// all, CODIAG_N_COMPONENTS_AUTO for the rank of the mean, or a number from 1 to p.
+    pub n_components: usize,
     /// From 0 (the default) to 1: each matrix becomes (1 - s) C + s trace(C)/p I.
     pub shrinkage: f64,
     /// Whether matrices that are not symmetric are replaced by their symmetric (if complex, Hermitian)
@@ -38,7 +38,7 @@ pub struct codiag_set_options {
     pub symmetrize: c_int,
     /// How many threads prepare and solve the set; 0 (the default) for as many as pay. The answer does
     /// not depend on it.
-    pub threads: usize,
+    pub n_jobs: usize,
 }
 
 /// The settings of a solve. Set it up with codiag_settings_init.
@@ -49,23 +49,23 @@ pub struct codiag_settings {
     pub size: usize,
     /// How the loss is minimized, a codiag_method. Default: CODIAG_METHOD_NEWTON.
     pub method: c_int,
-    /// Where the iteration starts, a codiag_start. Default: CODIAG_START_SPECTRAL.
-    pub start: c_int,
-    /// The B of CODIAG_START_GIVEN, as many rows as the set has dimensions and one column per channel,
+    /// Where the iteration starts, a codiag_init. Default: CODIAG_INIT_SPECTRAL.
+    pub init: c_int,
+    /// The B of CODIAG_INIT_GIVEN, as many rows as the set has dimensions and one column per channel,
     /// in the layout of the set; complex for a complex set. NULL otherwise.
     pub b: *const f64,
     /// Whether B stays orthogonal (unitary): 0 (the default) or 1.
     pub orthogonal: c_int,
     /// Stops when the gradient norm is at most this. Default: 1e-8.
-    pub tolerance: f64,
+    pub tol: f64,
     /// Stops after this many iterations or sweeps. Default: 1000.
-    pub max_iterations: usize,
+    pub max_iter: usize,
     /// The floor of the determinants of the quasi-Newton blocks. Default: 1e-4.
     pub lambda_min: f64,
     /// How often the quasi-Newton method halves a step before it gives up. Default: 10.
     pub max_halvings: usize,
     /// How many further, deterministic starts are tried; the answer of lowest loss is kept. Default: 0.
-    pub restarts: usize,
+    pub n_restarts: usize,
     /// Whether B is brought to its canonical form: 0 or 1 (the default). That is unit mean powers,
     /// components ordered by how much their power varies over the set, the largest entry of each
     /// pattern positive. For the other criteria components are ordered by their energy, and rows of B
@@ -83,7 +83,7 @@ pub struct codiag_settings {
     pub user_data: *mut c_void,
     /// How many sets of as many matrices, drawn from the set with replacement, are solved too, to tell which
     /// components would come again: see codiag_answer_stability. Default: 0.
-    pub stability: usize,
+    pub n_resamples: usize,
 }
 
 /// A struct of the C interface that begins with its size. The function `NAME_init` sets it up.
@@ -185,7 +185,7 @@ pub(crate) unsafe fn init<T: Growing>(out: *mut T, size: usize, defaults: T) -> 
 
 // SAFETY: repr(C), begins with its size; numbers and pointers may have any bytes.
 unsafe impl Growing for codiag_set_options {
-    const FIRST_SIZE: usize = end_of!(codiag_set_options, threads: usize);
+    const FIRST_SIZE: usize = end_of!(codiag_set_options, n_jobs: usize);
     const NAME: &'static str = "codiag_set_options";
 }
 
@@ -202,10 +202,10 @@ impl codiag_set_options {
             size: size_of::<Self>(),
             criterion: 0,
             weights: ptr::null(),
-            rank: 0,
+            n_components: 0,
             shrinkage: options.shrinkage,
             symmetrize: c_int::from(options.symmetrize),
-            threads: 0,
+            n_jobs: 0,
         }
     }
 
@@ -220,19 +220,19 @@ impl codiag_set_options {
             // SAFETY: n numbers, as the caller promises.
             Some(unsafe { slice(self.weights, n, "weights") }?.to_vec())
         };
-        let rank = match self.rank {
+        let rank = match self.n_components {
             0 => Rank::Full,
-            CODIAG_RANK_AUTO => Rank::Auto,
+            CODIAG_N_COMPONENTS_AUTO => Rank::Auto,
             number => Rank::Exactly(number),
         };
-        let threads = (self.threads > 0).then_some(self.threads);
+        let threads = (self.n_jobs > 0).then_some(self.n_jobs);
         Ok(SetOptions::default()
             .criterion(criterion(self.criterion)?)
             .weights(weights)
-            .rank(rank)
+            .n_components(rank)
             .shrinkage(self.shrinkage)
             .symmetrize(flag("symmetrize", self.symmetrize)?)
-            .threads(threads))
+            .n_jobs(threads))
     }
 }
 
@@ -242,20 +242,20 @@ impl codiag_settings {
         Self {
             size: size_of::<Self>(),
             method: 0,
-            start: 0,
+            init: 0,
             b: ptr::null(),
             orthogonal: c_int::from(settings.orthogonal),
-            tolerance: settings.tolerance,
-            max_iterations: settings.max_iterations,
+            tol: settings.tol,
+            max_iter: settings.max_iter,
             lambda_min: settings.lambda_min,
             max_halvings: settings.max_halvings,
-            restarts: settings.restarts,
+            n_restarts: settings.n_restarts,
             canonical: c_int::from(settings.canonical),
             rescale: c_int::from(settings.rescale),
             hessian_memory: settings.hessian_memory,
             callback: None,
             user_data: ptr::null_mut(),
-            stability: settings.stability,
+            n_resamples: settings.n_resamples,
         }
     }
 
@@ -268,39 +268,39 @@ impl codiag_settings {
         (dimension, channels): (usize, usize),
         layout: Layout,
     ) -> Result<Settings, Failure> {
-        let start = match codiag_start::known(self.start)? {
-            codiag_start::Spectral => Start::Spectral,
-            codiag_start::Whitener => Start::Whitener,
-            codiag_start::Identity => Start::Identity,
-            codiag_start::Given => {
+        let start = match codiag_init::known(self.init)? {
+            codiag_init::Spectral => Init::Spectral,
+            codiag_init::Whitener => Init::Whitener,
+            codiag_init::Identity => Init::Identity,
+            codiag_init::Given => {
                 // SAFETY: so many numbers, as the caller promises.
                 let b = unsafe { slice(self.b.cast::<T>(), dimension * channels, "b") }?;
-                Start::given(&layout.matrix(b, dimension, channels))
+                Init::given(&layout.matrix(b, dimension, channels))
             }
         };
         if start_is_named(&start) && !self.b.is_null() {
             return Err(Failure::argument(
-                "a b is given, but start is not CODIAG_START_GIVEN",
+                "a b is given, but init is not CODIAG_INIT_GIVEN",
             ));
         }
         Ok(Settings::default()
             .method(method(self.method)?)
-            .start(start)
+            .init(start)
             .orthogonal(flag("orthogonal", self.orthogonal)?)
-            .tolerance(self.tolerance)
-            .max_iterations(self.max_iterations)
+            .tol(self.tol)
+            .max_iter(self.max_iter)
             .lambda_min(self.lambda_min)
             .max_halvings(self.max_halvings)
-            .restarts(self.restarts)
-            .stability(self.stability)
+            .n_restarts(self.n_restarts)
+            .n_resamples(self.n_resamples)
             .canonical(flag("canonical", self.canonical)?)
             .rescale(flag("rescale", self.rescale)?)
             .hessian_memory(self.hessian_memory))
     }
 }
 
-fn start_is_named(start: &Start) -> bool {
-    matches!(start, Start::Spectral | Start::Whitener | Start::Identity)
+fn start_is_named(start: &Init) -> bool {
+    matches!(start, Init::Spectral | Init::Whitener | Init::Identity)
 }
 
 /// Sets the options to their defaults. `size` is sizeof(codiag_set_options).

@@ -4,7 +4,9 @@ use std::ffi::c_int;
 use std::ptr;
 
 use codiag::Error;
-use codiag::signals::{self, Components, CovarianceOptions, Cut, Lags, Segments, View};
+use codiag::signals::{
+    self, Components, CovarianceOptions, Lags, RecordingView, SegmentLength, Segments,
+};
 
 use crate::arrays::{Layout, slice, slice_mut};
 use crate::border::{Failure, guard};
@@ -29,12 +31,12 @@ pub struct codiag_recording {
     /// Whether the mean of what a matrix is made from is subtracted: 0 or 1 (the default).
     pub center: c_int,
     /// How many threads work; 0 (the default) for as many as pay.
-    pub threads: usize,
+    pub n_jobs: usize,
 }
 
 // SAFETY: repr(C), begins with its size; numbers and pointers may have any bytes.
 unsafe impl Growing for codiag_recording {
-    const FIRST_SIZE: usize = end_of!(codiag_recording, threads: usize);
+    const FIRST_SIZE: usize = end_of!(codiag_recording, n_jobs: usize);
     const NAME: &'static str = "codiag_recording";
 }
 
@@ -47,7 +49,7 @@ impl codiag_recording {
             samples: 0,
             layout: 0,
             center: 1,
-            threads: 0,
+            n_jobs: 0,
         }
     }
 }
@@ -64,7 +66,7 @@ pub unsafe extern "C" fn codiag_recording_init(
 
 /// A recording that has been looked at.
 struct Opened<'a> {
-    view: View<'a>,
+    view: RecordingView<'a>,
     channels: usize,
     layout: Layout,
     options: CovarianceOptions,
@@ -81,7 +83,7 @@ unsafe fn open<'a>(given: *const codiag_recording) -> Result<Opened<'a>, Failure
     let (channels, samples) = (given.channels, given.samples);
     let layout = choices::layout(given.layout)?;
     if channels == 0 || samples == 0 {
-        View::new(&[], channels, samples)?;
+        RecordingView::new(&[], channels, samples)?;
     }
     let shape = || vec![channels, samples];
     let count = channels.checked_mul(samples);
@@ -94,9 +96,9 @@ unsafe fn open<'a>(given: *const codiag_recording) -> Result<Opened<'a>, Failure
     };
     let options = CovarianceOptions::default()
         .center(flag("center", given.center)?)
-        .threads((given.threads > 0).then_some(given.threads));
+        .n_jobs((given.n_jobs > 0).then_some(given.n_jobs));
     Ok(Opened {
-        view: View::with_strides(data, channels, samples, strides)?,
+        view: RecordingView::with_strides(data, channels, samples, strides)?,
         channels,
         layout,
         options,
@@ -122,7 +124,7 @@ pub unsafe extern "C" fn codiag_segment_covariances(
         // SAFETY: as the caller promises.
         let opened = unsafe { open(recording) }?;
         let numbers = count(segments, opened.channels)?;
-        let segments = Segments::default().cut(Cut::Count(segments));
+        let segments = Segments::default().length(SegmentLength::Count(segments));
         let made = signals::segment_covariances(&opened.view, &segments, &opened.options)?;
         // SAFETY: so many numbers, as the caller promises.
         unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&made.data);
@@ -171,7 +173,7 @@ pub unsafe extern "C" fn codiag_cumulants(
     guard(|| {
         // SAFETY: as the caller promises.
         let opened = unsafe { open(recording) }?;
-        let number = Components::Number(components);
+        let number = Components::Count(components);
         let made = signals::cumulants(&opened.view, number, &[], &opened.options)?;
         let (numbers, shape) = (made.matrices.data.len(), (components, opened.channels));
         // SAFETY: so many numbers each, as the caller promises: r components were found.

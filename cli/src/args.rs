@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use codiag::{Criterion, Memory, Method, Order, Rank, Settings};
+use codiag::{Criterion, Memory, Method, Rank, Settings, SortBy};
 
 use crate::option_names::Flags;
 
@@ -20,7 +20,7 @@ Examples:
   codiag check covs.npy                       what is in a file, and can it be diagonalized?
   codiag diagonalize covs.npy -o result       B, A, a report to look at
   codiag generate | codiag diagonalize - --json
-  codiag separate recording.npy --rate 600 -o sources
+  codiag separate recording.npy --sfreq 600 -o sources
 
 Exit codes: 0 done, 1 not converged, 2 bad input, 130 Ctrl-C.";
 
@@ -88,7 +88,7 @@ pub struct Reproduce {
     pub recording: Option<PathBuf>,
     /// Threads for each solve. One compares the methods, not how they share their work.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
-    pub threads: usize,
+    pub n_jobs: usize,
     /// Iterations, or sweeps of Pham's method, after which a run ends.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub max_iter: usize,
@@ -119,10 +119,10 @@ pub struct Source {
     after_help = "\
 Examples:
   codiag diagonalize covs.npy -o result
-  codiag diagonalize subject1/ -o result --rank auto --restarts 5
+  codiag diagonalize subject1/ -o result --n-components auto --n-restarts 5
   codiag diagonalize lagged.npy -o result --criterion frobenius    # need not be positive definite
   codiag diagonalize big.npy -o result --checkpoint b.npy
-  codiag diagonalize big.npy -o result --start b.npy    # and on from there
+  codiag diagonalize big.npy -o result --init b.npy    # and on from there
   codiag diagonalize huge.npy -o result --memory 2GB    # larger than memory
   cat covs.npy | codiag diagonalize - -o - > B.npy
 
@@ -140,7 +140,7 @@ pub struct Diagonalize {
     pub output: Option<PathBuf>,
     /// One weight per matrix: a .npy or a text file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub weights: Option<PathBuf>,
+    pub sample_weight: Option<PathBuf>,
     #[command(flatten)]
     pub criterion: Minimized,
     #[command(flatten)]
@@ -151,7 +151,7 @@ pub struct Diagonalize {
     pub orthogonal: bool,
     /// Reduce to this many dimensions first, or to as many as the mean has: "auto".
     #[arg(long, value_name = "N|auto", value_parser = parse_rank)]
-    pub rank: Option<Rank>,
+    pub n_components: Option<Rank>,
     /// Replace each C by (1 - s) C + s tr(C)/p I first.
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
@@ -190,7 +190,7 @@ pub struct Solver {
     pub method: Method,
     /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
-    pub start: PathBuf,
+    pub init: PathBuf,
     /// Stop once the gradient norm is at most this.
     #[arg(long, value_name = "X", default_value = "1e-8")]
     pub tol: f64,
@@ -199,40 +199,40 @@ pub struct Solver {
     pub max_iter: usize,
     /// Try this many further starts, and keep the best answer.
     #[arg(long, value_name = "K", default_value_t = 0)]
-    pub restarts: usize,
+    pub n_restarts: usize,
     /// Solve this many resamples of the matrices, 20 say, to learn how surely each component comes again.
     #[arg(long, value_name = "K", default_value_t = 0)]
-    pub stability: usize,
+    pub n_resamples: usize,
     /// The order of components: by what tells them apart, or by how surely they come again.
     #[arg(long, default_value = "contrast", value_parser = orders())]
-    pub order: Order,
+    pub sort_by: SortBy,
     /// Threads; as many as pay by default. The answer does not depend on them.
     #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
+    pub n_jobs: Option<usize>,
 }
 
 impl Solver {
     /// The settings chosen; a start that is no name is read from its file.
     pub fn settings(&self) -> anyhow::Result<Settings> {
-        let named = self.start.to_str().and_then(|name| name.parse().ok());
+        let named = self.init.to_str().and_then(|name| name.parse().ok());
         let start = if let Some(start) = named {
             start
         } else {
             anyhow::ensure!(
-                self.start.exists(),
-                "{}: no such start: expected spectral, whitener, identity, or a file with a matrix",
-                self.start.display()
+                self.init.exists(),
+                "{}: no such file. --init expects spectral, whitener, identity, or a file with a matrix",
+                self.init.display()
             );
-            crate::input::start_file(&self.start)?
+            crate::input::start_file(&self.init)?
         };
         Ok(Settings::default()
             .method(self.method)
-            .start(start)
-            .tolerance(self.tol)
-            .max_iterations(self.max_iter)
-            .restarts(self.restarts)
-            .stability(self.stability)
-            .order(self.order))
+            .init(start)
+            .tol(self.tol)
+            .max_iter(self.max_iter)
+            .n_restarts(self.n_restarts)
+            .n_resamples(self.n_resamples)
+            .sort_by(self.sort_by))
     }
 }
 
@@ -267,7 +267,7 @@ Examples:
   codiag generate --sigma 0 | codiag check -
   codiag generate --complex -o spectra.npy
   codiag generate --meg magnetometers -o meg.npy
-  codiag generate --eeg -o eeg.npy && codiag separate eeg.npy --rate 250 -o sources"
+  codiag generate --eeg -o eeg.npy && codiag separate eeg.npy --sfreq 250 -o sources"
 )]
 pub struct Generate {
     /// How many matrices.
@@ -304,12 +304,12 @@ pub struct Generate {
 #[derive(Debug, Args)]
 #[command(
     allow_negative_numbers = true,
-    after_help = "Examples:\n  codiag bench\n  codiag bench --threads 1 --json"
+    after_help = "Examples:\n  codiag bench\n  codiag bench --n-jobs 1 --json"
 )]
 pub struct Bench {
     /// Threads; as many as pay by default.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub threads: Option<usize>,
+    pub n_jobs: Option<usize>,
     /// Measure each size for about this many seconds.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = not_negative)]
     pub seconds: f64,
@@ -328,9 +328,9 @@ fn methods() -> impl TypedValueParser<Value = Method> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Method>())
 }
 
-fn orders() -> impl TypedValueParser<Value = Order> {
-    let names = Order::ALL.map(Order::name);
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Order>())
+fn orders() -> impl TypedValueParser<Value = SortBy> {
+    let names = SortBy::ALL.map(SortBy::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<SortBy>())
 }
 
 fn parse_rank(text: &str) -> Result<Rank, String> {

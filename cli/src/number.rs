@@ -1,6 +1,6 @@
 //! Real and complex numbers, where the program treats them alike.
 
-use codiag::{Error, MatrixFile, Memory, OnDisk, Scalar, SetOptions, Watcher, c64};
+use codiag::{Error, MatrixFile, Memory, OnDisk, ReadObserver, Scalar, SetOptions, c64};
 use serde::Serialize;
 
 /// What matrices that the program works on are made of.
@@ -10,7 +10,7 @@ pub trait Number: Scalar + Serialize {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl Watcher + Send + Sync + 'w,
+        watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w, Self>, Error>;
 }
 
@@ -19,7 +19,7 @@ impl Number for f64 {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl Watcher + Send + Sync + 'w,
+        watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w>, Error> {
         OnDisk::new_watched(file, memory, options, watcher)
     }
@@ -30,7 +30,7 @@ impl Number for c64 {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl Watcher + Send + Sync + 'w,
+        watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w, Self>, Error> {
         OnDisk::complex_watched(file, memory, options, watcher)
     }

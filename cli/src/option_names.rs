@@ -11,13 +11,13 @@ impl OptionNames for Flags {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
             // --exclude is checked by the program; these are spans of samples.
-            Setting::Exclude => "the bad spans".into(),
+            Setting::BadSpans => "the bad spans".into(),
             Setting::Forgetting | Setting::Labels | Setting::TrackerWindow | Setting::Window => {
                 setting.to_string().into()
             }
             Setting::LambdaMin => "lambda_min".into(),
             Setting::Matrices => "-n".into(),
-            Setting::Tolerance => "--tol".into(),
+            Setting::Tol => "--tol".into(),
             other => format!("--{}", other.to_string().replace('_', "-")).into(),
         }
     }

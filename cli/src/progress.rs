@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use codiag::{Checkpoint, Matrix, Observer, Reading, Record, Scalar, Stage};
+use codiag::{Checkpoint, Matrix, Observer, ReadProgress, Record, Scalar, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::export;
@@ -48,7 +48,7 @@ impl<'a> Display<'a> {
     }
 
     /// Shows where a pass over a file stands; breaks after Ctrl-C.
-    pub fn reading(&self, reading: &Reading) -> ControlFlow<()> {
+    pub fn reading(&self, reading: &ReadProgress) -> ControlFlow<()> {
         let text = held(&self.text);
         let before = if text.is_empty() {
             "checking the matrices"
@@ -95,7 +95,7 @@ impl Drop for Display<'_> {
 /// Follows one solve.
 pub struct Follower<'a, 'b, T> {
     display: &'a Display<'b>,
-    tolerance: f64,
+    tol: f64,
     recent: VecDeque<(f64, f64)>,
     /// The best B so far, and the file that it is saved to.
     checkpoint: Option<(&'a Path, Checkpoint<T>)>,
@@ -112,7 +112,7 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
     ) -> Self {
         Self {
             display,
-            tolerance,
+            tol: tolerance,
             recent: VecDeque::new(),
             checkpoint,
             failure: None,
@@ -167,7 +167,7 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
     fn time_left(&self) -> Option<f64> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let rate = (first.1 - last.1) / (last.0 - first.0);
-        let left = (last.1 - self.tolerance.ln()) / rate;
+        let left = (last.1 - self.tol.ln()) / rate;
         (left.is_finite() && left > 0.0).then_some(left)
     }
 }

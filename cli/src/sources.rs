@@ -1,6 +1,6 @@
 //! What is seen of each source: its course, its spectrum, and what it looks like.
 
-use codiag::signals::{Artefact, ArtefactKind, Detector, Spectrum, Thresholds, spectrum};
+use codiag::signals::{Artifact, ArtifactDetector, ArtifactKind, Spectrum, Thresholds, spectrum};
 
 /// How many places a trace of the whole recording has.
 const PLACES: usize = 420;
@@ -22,15 +22,15 @@ pub struct SourceView {
     pub histogram: Vec<f64>,
     /// If the rate is known.
     pub spectrum: Option<Spectrum>,
-    /// How much it looks like each kind of artefact; empty if the rate is not known.
-    pub scores: Vec<Artefact>,
+    /// How much it looks like each kind of artifact; empty if the rate is not known.
+    pub scores: Vec<Artifact>,
     /// What the source looks like, the likeliest first.
-    pub artefacts: Vec<Artefact>,
+    pub artifacts: Vec<Artifact>,
 }
 
 /// What sources are scored by.
 pub struct Judge {
-    pub detector: Detector,
+    pub detector: ArtifactDetector,
     pub thresholds: Thresholds,
 }
 
@@ -94,7 +94,7 @@ impl SourceView {
             ),
             histogram: histogram(&clean, mean),
             spectrum: rate.map(|rate| spectrum(&clean, rate, (2.0 * rate).max(8.0) as usize)),
-            artefacts: judge.map_or_else(Vec::new, |judge| judge.thresholds.flagged(&scores)),
+            artifacts: judge.map_or_else(Vec::new, |judge| judge.thresholds.flagged(&scores)),
             scores,
         }
     }
@@ -116,13 +116,13 @@ fn histogram(source: &[f64], mean: f64) -> Vec<f64> {
     density
 }
 
-/// What an artefact is, with its article.
-pub fn looks_like(artefact: &Artefact) -> &'static str {
-    match artefact.kind {
-        ArtefactKind::Blink => "blinks",
-        ArtefactKind::Heartbeat => "a heartbeat",
-        ArtefactKind::LineNoise => "line noise",
-        ArtefactKind::Muscle => "muscles",
+/// What an artifact is, with its article.
+pub fn looks_like(artifact: &Artifact) -> &'static str {
+    match artifact.kind {
+        ArtifactKind::Blink => "blinks",
+        ArtifactKind::Heartbeat => "a heartbeat",
+        ArtifactKind::LineNoise => "line noise",
+        ArtifactKind::Muscle => "muscles",
         other => other.name(),
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use codiag::{Criterion, Memory, Reading, Scalar};
+use codiag::{Criterion, Memory, ReadProgress, Scalar};
 
 /// 3.2 ms, 1.25 s, 4 min 10 s.
 pub fn seconds(value: f64) -> String {
@@ -25,7 +25,7 @@ pub fn roughly(value: f64) -> String {
 }
 
 /// 1.2 of 6.4 GB read, 12 s left: of one pass over a file.
-pub fn reading(reading: &Reading) -> String {
+pub fn reading(reading: &ReadProgress) -> String {
     let (done, total) = (Memory(reading.bytes), Memory(reading.total));
     let left = reading.seconds * (reading.total as f64 / reading.bytes as f64 - 1.0);
     let left = if left.is_finite() {
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(roughly(33.63), "34 s");
         assert_eq!(roughly(200.0), "3 min");
         assert_eq!(roughly(1e4), "3 h");
-        let bytes = |bytes| Reading {
+        let bytes = |bytes| ReadProgress {
             bytes,
             total: 6_400_000_000,
             seconds: 3.0,

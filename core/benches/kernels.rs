@@ -20,7 +20,7 @@ use codiag::internals::kernels::{
 };
 use codiag::internals::product;
 use codiag::synthetic::{hermitian, noisy};
-use codiag::{Matrix, MatrixSet, Method, Scalar, Settings, Start, c64, diagonalize};
+use codiag::{Init, Matrix, MatrixSet, Method, Scalar, Settings, c64, diagonalize};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Seconds of a call, and flops per second of a large product: the best of several turns each, taken
@@ -203,9 +203,9 @@ fn complex_kernels(_: &mut Criterion) {
         });
     }
     let (n, p) = (100, 40);
-    let settings = Settings::default().tolerance(1e-6);
+    let settings = Settings::default().tol(1e-6);
     let (real, complex) = (noisy(n, p, 0.1, 0), hermitian(n, p, 0.1, 0));
-    let (real, complex) = (real.with_threads(1), complex.with_threads(1));
+    let (real, complex) = (real.with_n_jobs(1), complex.with_n_jobs(1));
     println!(
         "time of a pass of newton on (b), real: {:.2} ms",
         1e3 * time_of_pass(&real, &settings)
@@ -226,17 +226,17 @@ fn time_of_pass<T: Scalar>(set: &MatrixSet<T>, settings: &Settings) -> f64 {
 /// Whole solves on experiment (b), by the flops of their passes.
 fn solves(c: &mut Criterion) {
     let (n, p) = (100, 40);
-    let set = noisy(n, p, 0.1, 0).with_threads(1);
+    let set = noisy(n, p, 0.1, 0).with_n_jobs(1);
     let pass = 3.0 * n as f64 * (p as f64).powi(3);
     for &method in codiag::Criterion::Likelihood.methods() {
         let settings = Settings::default()
             .method(method)
-            .start(if method == Method::Newton {
-                Start::Spectral
+            .init(if method == Method::Newton {
+                Init::Spectral
             } else {
-                Start::Whitener
+                Init::Whitener
             })
-            .tolerance(1e-6);
+            .tol(1e-6);
         let mut passes = 0.0;
         let (seconds, peak) = best(|| {
             let answer = diagonalize(&set, &settings).expect("synthetic sets are valid");
@@ -248,7 +248,7 @@ fn solves(c: &mut Criterion) {
             1e3 * seconds,
             100.0 * passes * pass / seconds / peak,
         );
-        let one = settings.max_iterations(1);
+        let one = settings.max_iter(1);
         c.bench_function(
             &format!("start and one iteration, {}", method.name()),
             |b| {

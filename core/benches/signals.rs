@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use codiag::Settings;
 use codiag::signals::{
-    Bands, Components, CovarianceOptions, Cut, Segments, Separation, Shrinkage, View, cospectra,
-    segment_covariances, simulate,
+    Bands, Components, CovarianceOptions, RecordingView, SegmentLength, Segments, Separation,
+    Shrinkage, cospectra, segment_covariances, simulate,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn signals(criterion: &mut Criterion) {
     let made = simulate::nonstationary(306, 100, 144, 0);
-    let recording = View::new(&made.data, made.channels, made.samples).unwrap();
+    let recording = RecordingView::new(&made.data, made.channels, made.samples).unwrap();
     // Fewer channels than samples in a segment, so that their covariances have full rank.
-    let fewer = View::new(&made.data[..100 * made.samples], 100, made.samples).unwrap();
-    let options = CovarianceOptions::default().threads(1);
+    let fewer = RecordingView::new(&made.data[..100 * made.samples], 100, made.samples).unwrap();
+    let options = CovarianceOptions::default().n_jobs(1);
     let shrunk = options.clone().shrinkage(Shrinkage::Fixed(0.1));
     let mut group = criterion.benchmark_group("306 x 14400");
     group
         .sample_size(10)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(3));
-    let segments = Segments::default().cut(Cut::Count(100));
+    let segments = Segments::default().length(SegmentLength::Count(100));
     group.bench_function("100 segment covariances", |b| {
         b.iter(|| segment_covariances(black_box(&recording), &segments, &shrunk).unwrap());
     });
@@ -38,9 +38,9 @@ fn signals(criterion: &mut Criterion) {
         b.iter(|| cospectra(black_box(&fewer), &bands, &options).unwrap());
     });
     let separation = Separation::default()
-        .components(Components::Number(40))
-        .threads(1)
-        .solver(Settings::default().tolerance(1e-6));
+        .n_components(Components::Count(40))
+        .n_jobs(1)
+        .solver(Settings::default().tol(1e-6));
     group.bench_function("to 40 sources", |b| {
         b.iter(|| {
             let found = separation.fit(black_box(&recording)).unwrap();

@@ -73,7 +73,7 @@ pub fn main() -> Result<(), Error> {
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
     let expected = codiag::diagonalize(&made.set()?, &Settings::default())?;
-    assert!(result.status.converged() && (result.loss - expected.loss).abs() < 1e-9);
+    assert!(result.status.is_converged() && (result.loss - expected.loss).abs() < 1e-9);
     println!("loss {:.6}", result.loss);
     Ok(())
 }

@@ -96,7 +96,7 @@ fn one(
     memory: u64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let settings = Settings::default();
-    let options = SetOptions::default().threads(Some(threads));
+    let options = SetOptions::default().n_jobs(Some(threads));
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let clock;
     let file = MatrixFile::open(path)?;
@@ -116,7 +116,7 @@ fn one(
         clock.elapsed().as_secs_f64(),
         peak_megabytes(),
         answer.status,
-        answer.iterations,
+        answer.n_iter,
         answer.loss
     )?;
     Ok(())

@@ -9,7 +9,7 @@
 
 use codiag::synthetic::{Sensors, hermitian, indefinite, indefinite_complex, meg, mixed, noisy};
 use codiag::{
-    Criterion, Diagonalization, Error, MatrixSet, Method, Scalar, SetOptions, Settings, Start,
+    Criterion, Diagonalization, Error, Init, MatrixSet, Method, Scalar, SetOptions, Settings,
     diagonalize,
 };
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Error> {
             println!(
                 "{name:18} {:13} {:10} {:8.1} {:9.1e} {:11.6}  {}",
                 method.name(),
-                answer.iterations,
+                answer.n_iter,
                 passes(&answer),
                 answer.gradient_norm,
                 answer.loss,
@@ -131,7 +131,7 @@ fn least_squares() -> Result<(), Error> {
     );
     let options = SetOptions::default()
         .criterion(Criterion::LeastSquares)
-        .threads(1);
+        .n_jobs(1);
     let runs = [
         (Method::Newton, "spectral"),
         (Method::Acdc, "spectral"),
@@ -145,8 +145,8 @@ fn least_squares() -> Result<(), Error> {
         let sets: Result<Vec<_>, _> = (0..seeds).map(make).collect();
         let sets = sets?;
         for (method, start) in runs {
-            let settings = Settings::default().method(method).start(start.parse()?);
-            let settings = settings.tolerance(1e-6);
+            let settings = Settings::default().method(method).init(start.parse()?);
+            let settings = settings.tol(1e-6);
             let solve = |set| diagonalize(set, &settings);
             let answers: Result<Vec<_>, _> = sets.iter().map(solve).collect();
             let answers = answers?;
@@ -155,8 +155,8 @@ fn least_squares() -> Result<(), Error> {
             println!(
                 "{name:10} {:7} {start:9} {:9} {:>15} {:>19} {:>19} {:10.6}",
                 method.name(),
-                answers.iter().filter(|a| a.status.converged()).count(),
-                spread(answers.iter().map(|a| a.iterations as f64), 0),
+                answers.iter().filter(|a| a.status.is_converged()).count(),
+                spread(answers.iter().map(|a| a.n_iter as f64), 0),
                 spread(answers.iter().map(passes), 1),
                 spread(answers.iter().map(|a| 1e3 * seconds(a)), 1),
                 answers.iter().map(|a| a.loss).sum::<f64>() / answers.len() as f64,
@@ -201,7 +201,7 @@ fn row<T: Scalar>(name: &str, sets: &[MatrixSet<T>], method: Method) -> Result<(
     println!(
         "{name:18} {:13} {:10} {:8.1} {:8.1} {:8.1} {:8.1} {:11.6}",
         method.name(),
-        answers.iter().filter(|a| a.status.converged()).count(),
+        answers.iter().filter(|a| a.status.is_converged()).count(),
         passes.iter().sum::<f64>() / count,
         0.5 * (passes[middle] + passes[(passes.len() - 1) / 2]),
         passes[0],
@@ -214,16 +214,16 @@ fn row<T: Scalar>(name: &str, sets: &[MatrixSet<T>], method: Method) -> Result<(
 /// As the paper starts the quasi-Newton method, and as we would run Newton's.
 fn solve<T: Scalar>(set: &MatrixSet<T>, method: Method) -> Result<Diagonalization<T>, Error> {
     let start = match (method, set.criterion()) {
-        (Method::Newton, _) | (_, Criterion::Frobenius) => Start::Spectral,
-        _ => Start::Whitener,
+        (Method::Newton, _) | (_, Criterion::Frobenius) => Init::Spectral,
+        _ => Init::Whitener,
     };
     diagonalize(
         set,
         &Settings::default()
             .method(method)
-            .start(start)
-            .tolerance(1e-6)
-            .max_iterations(5000),
+            .init(start)
+            .tol(1e-6)
+            .max_iter(5000),
     )
 }
 

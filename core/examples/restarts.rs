@@ -30,7 +30,7 @@ fn main() -> Result<(), Error> {
     );
     for (name, set) in &carried {
         for (threads, words) in [(Some(1), "one thread"), (None, "all threads")] {
-            let set = set.clone().with_threads(threads);
+            let set = set.clone().with_n_jobs(threads);
             let pair =
                 |_| -> Result<_, Error> { Ok([seconds(&set, 0)?, seconds(&set, RESTARTS)?]) };
             let times: Result<Vec<[f64; 2]>, Error> = (0..repeats).map(pair).collect();
@@ -89,7 +89,7 @@ fn main() -> Result<(), Error> {
 
 fn seconds(set: &MatrixSet, restarts: usize) -> Result<f64, Error> {
     let clock = Instant::now();
-    diagonalize(set, &Settings::default().restarts(restarts))?;
+    diagonalize(set, &Settings::default().n_restarts(restarts))?;
     Ok(clock.elapsed().as_secs_f64())
 }
 
@@ -103,7 +103,7 @@ fn solve(set: &MatrixSet, restarts: usize) -> Result<(f64, f64), Error> {
         }
         ControlFlow::Continue(())
     };
-    let settings = Settings::default().restarts(restarts);
+    let settings = Settings::default().n_restarts(restarts);
     let answer = diagonalize_with(set, &settings, &mut count)?;
     Ok((answer.loss, passes.iter().sum()))
 }

@@ -34,7 +34,7 @@ fn main() -> Result<(), codiag::Error> {
             let seconds = clock.elapsed().as_secs_f64();
             best = f64::min(best, seconds);
             total += seconds;
-            iterations += answer.iterations;
+            iterations += answer.n_iter;
             passes += answer.history.last().map_or(0.0, |r| r.passes);
         }
         let mut batch = f64::INFINITY;
@@ -42,8 +42,8 @@ fn main() -> Result<(), codiag::Error> {
             let clock = Instant::now();
             let options = SetOptions::default().weights(Some(tracker.decayed_weights()));
             let set = MatrixSet::with_options(&tracker.matrices(), tracker.len(), p, &options)?;
-            let tolerance = settings.solve.tolerance;
-            diagonalize(&set, &Settings::default().tolerance(tolerance))?;
+            let tolerance = settings.solve.tol;
+            diagonalize(&set, &Settings::default().tol(tolerance))?;
             batch = batch.min(clock.elapsed().as_secs_f64());
         }
         println!(

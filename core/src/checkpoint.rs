@@ -9,12 +9,12 @@ use crate::report::Record;
 const LOSS_TOLERANCE: f64 = 1e-9;
 
 /// Tells an observer when to save which B: every few seconds the best one so far over all starts.
-/// Pass it as [`Start::Given`](crate::Start::Given) to continue the solve.
+/// Pass it as [`Init::Given`](crate::Init::Given) to continue the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::time::Duration;
-/// use codiag::{Checkpoint, Matrix, Record, Settings, Start, diagonalize, diagonalize_with, synthetic};
+/// use codiag::{Checkpoint, Matrix, Record, Settings, Init, diagonalize, diagonalize_with, synthetic};
 ///
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
 /// let mut checkpoint = Checkpoint::new(Duration::from_secs(60));
@@ -28,8 +28,8 @@ const LOSS_TOLERANCE: f64 = 1e-9;
 /// diagonalize_with(&set, &Settings::default(), &mut observer)?;
 /// // The solve took less than a minute: save its result at the end.
 /// let file = checkpoint.last().or(file).expect("there has been a point");
-/// let settings = Settings::default().start(Start::Given(file)).tolerance(1e-7);
-/// assert_eq!(diagonalize(&set, &settings)?.iterations, 0);
+/// let settings = Settings::default().init(Init::Given(file)).tol(1e-7);
+/// assert_eq!(diagonalize(&set, &settings)?.n_iter, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -165,9 +165,9 @@ impl Method {
 /// In what order components come.
 ///
 /// ```
-/// use codiag::{Order, Settings, diagonalize, synthetic};
-/// assert_eq!("stability".parse(), Ok(Order::Stability));
-/// let settings = Settings::default().stability(10).order(Order::Stability);
+/// use codiag::{SortBy, Settings, diagonalize, synthetic};
+/// assert_eq!("stability".parse(), Ok(SortBy::Stability));
+/// let settings = Settings::default().n_resamples(10).sort_by(SortBy::Stability);
 /// let answer = diagonalize(&synthetic::noisy(40, 6, 0.5, 0), &settings)?;
 /// let stability = answer.stability.expect("10 resamples were solved").values;
 /// assert!(stability.windows(2).all(|pair| pair[0] >= pair[1]));
@@ -175,7 +175,7 @@ impl Method {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Order {
+pub enum SortBy {
     /// By what tells them apart, descending: how much their power varies over the set; for the other criteria their
     /// energy; for the sources of a recording what its separation says.
     #[default]
@@ -185,7 +185,7 @@ pub enum Order {
     Stability,
 }
 
-impl Order {
+impl SortBy {
     /// All orders.
     pub const ALL: [Self; 2] = [Self::Contrast, Self::Stability];
 

@@ -5,7 +5,7 @@
 //! is marked `#[inline(never)]` and is compiled here is taken from here. Results do not depend on it.
 
 use crate::backend::{Backend, Chunk, OnDisk};
-use crate::cluster::Part;
+use crate::cluster::Worker;
 use crate::linalg::{Scalar, c64};
 use crate::{Evaluation, Hessian, Inspector, MatrixSet, Tracker, diagonalize, stability};
 
@@ -22,8 +22,8 @@ fn addresses<T: Scalar>() -> Addresses {
         MatrixSet::<T>::transform as *const (),
         MatrixSet::<T>::of_chunks as *const (),
         Chunk::<T>::new as *const (),
-        Part::<T>::of_chunks as *const (),
-        Part::<T>::answer as *const (),
+        Worker::<T>::of_chunks as *const (),
+        Worker::<T>::respond as *const (),
         OnDisk::<T>::build as *const (),
         on_disk::<T> as *const (),
         Evaluation::<T>::at as *const (),

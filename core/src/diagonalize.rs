@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::Error;
 use crate::backend::{Backend, InMemory};
-use crate::choices::Order;
+use crate::choices::SortBy;
 use crate::data::{MatrixSet, needs};
 use crate::error::Conflict;
 use crate::linalg::{Matrix, Scalar};
@@ -19,7 +19,7 @@ use crate::stability::{self, Stability};
 /// use codiag::{Settings, diagonalize, synthetic};
 /// let made = synthetic::Synthetic::new(50, 8, 0.0, 1);
 /// let answer = diagonalize(&made.set()?, &Settings::default())?;
-/// assert!(answer.status.converged());
+/// assert!(answer.status.is_converged());
 /// assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -39,7 +39,7 @@ pub fn diagonalize<T: Scalar>(
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use codiag::{Matrix, Record, Settings, Start, Status, diagonalize, diagonalize_with, synthetic};
+/// use codiag::{Matrix, Record, Settings, Init, Status, diagonalize, diagonalize_with, synthetic};
 /// let set = synthetic::noisy(50, 8, 0.3, 0);
 /// let mut last = None;
 /// let mut observer = |record: &Record, b: &Matrix| {
@@ -47,11 +47,11 @@ pub fn diagonalize<T: Scalar>(
 ///     if record.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// };
 /// let answer = diagonalize_with(&set, &Settings::default(), &mut observer)?;
-/// assert_eq!(answer.status, Status::Stopped);
+/// assert_eq!(answer.status, Status::Interrupted);
 ///
 /// // What an observer has seen can go on later.
-/// let start = Start::Given(last.expect("the start is observed too"));
-/// assert!(diagonalize(&set, &Settings::default().start(start))?.status.converged());
+/// let start = Init::Given(last.expect("the start is observed too"));
+/// assert!(diagonalize(&set, &Settings::default().init(start))?.status.is_converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
@@ -66,7 +66,7 @@ pub fn diagonalize_with<T: Scalar>(
     let (n, p) = (set.len(), set.dimension());
     settings.check(set.criterion())?;
     needs::check_solve::<T>(n, p)?;
-    stability::check_memory(settings.stability, n, p)?;
+    stability::check_memory(settings.n_resamples, n, p)?;
     let (mut result, others) = solve_starts(&mut InMemory::new(set), settings, observer)?;
     stability::assess(set, settings, &mut result, &others, observer)?;
     Ok(result)
@@ -82,7 +82,7 @@ pub fn diagonalize_with<T: Scalar>(
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
 /// let mut backend = InMemory::new(&set);
 /// let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
-/// assert!(result.status.converged());
+/// assert!(result.status.is_converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
@@ -94,13 +94,13 @@ pub fn diagonalize_with_backend<T: Scalar>(
     settings: &Settings,
     observer: &mut dyn Observer<T>,
 ) -> Result<Diagonalization<T>, Error> {
-    if settings.stability > 0 {
+    if settings.n_resamples > 0 {
         return Err(Error::Conflict(Conflict::StabilityNotInMemory));
     }
     let (mut result, others) = solve_starts(backend, settings, observer)?;
     let trials = stability::of_starts(backend.summary(), &result, &others);
     result.stability = Stability::of(&trials, trials.len());
-    if settings.order == Order::Stability {
+    if settings.sort_by == SortBy::Stability {
         result.order_by_stability();
     }
     Ok(result)

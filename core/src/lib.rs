@@ -20,8 +20,8 @@
 //! let set = MatrixSet::new(&made.data, 50, 8)?;
 //! let answer = diagonalize(&set, &Settings::default())?;
 //!
-//! assert!(answer.status.converged());
-//! println!("loss {} after {} iterations", answer.loss, answer.iterations);
+//! assert!(answer.status.is_converged());
+//! println!("loss {} after {} iterations", answer.loss, answer.n_iter);
 //! assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8); // B undoes the mixing
 //! # Ok::<(), codiag::Error>(())
 //! ```
@@ -79,7 +79,7 @@
 //! let (data, _) = synthetic::indefinite(50, 8, 0.3, 0);
 //! let options = SetOptions::default().criterion(Criterion::Frobenius);
 //! let answer = diagonalize(&MatrixSet::with_options(&data, 50, 8, &options)?, &Settings::default())?;
-//! assert!(answer.status.converged() && answer.loss < 0.5);
+//! assert!(answer.status.is_converged() && answer.loss < 0.5);
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
@@ -147,9 +147,9 @@ pub mod signals;
 pub mod synthetic;
 
 pub use backend::cluster;
-pub use backend::{Hessian, MatrixFile, OnDisk, Reading, Watcher};
+pub use backend::{Hessian, MatrixFile, OnDisk, ReadObserver, ReadProgress};
 pub use checkpoint::Checkpoint;
-pub use choices::{Criterion, Method, Order};
+pub use choices::{Criterion, Method, SortBy};
 pub use data::{MatrixSet, Rank, Reduction, SetOptions};
 pub use diagonalize::{diagonalize, diagonalize_with, diagonalize_with_backend};
 pub use error::Error;
@@ -158,9 +158,10 @@ pub use inspect::{Inspection, Inspector, inspect};
 pub use linalg::{Matrix, Scalar, c64};
 pub use memory::Memory;
 pub use report::{
-    Diagonalization, Identifiability, Observer, Record, Stability, Stage, Status, StepKind, Value,
+    Diagonalization, Identifiability, Observer, Record, RecordValue, Stability, Stage, Status,
+    StepKind,
 };
-pub use settings::{Settings, Start};
+pub use settings::{Init, Settings};
 pub use stability::{Resample, resample};
 pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};

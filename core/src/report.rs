@@ -14,10 +14,10 @@ pub use stability::Stability;
 /// ```
 /// use codiag::{Settings, Status, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 8, 0.3, 0);
-/// let answer = diagonalize(&set, &Settings::default().max_iterations(1))?;
+/// let answer = diagonalize(&set, &Settings::default().max_iter(1))?;
 /// // Not converging is no error: B is the best so far, and whoever asked decides.
-/// assert_eq!(answer.status, Status::IterationLimit);
-/// assert_eq!(answer.status.to_string(), "iteration limit");
+/// assert_eq!(answer.status, Status::MaxIter);
+/// assert_eq!(answer.status.to_string(), "max_iter");
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,11 @@ pub enum Status {
     /// ĝ fell to the tolerance.
     Converged,
     /// The iteration limit came first.
-    IterationLimit,
+    MaxIter,
     /// No step decreases the loss any more, be it for rounding; the best point is returned.
-    NoFurtherDecrease,
+    Stalled,
     /// The observer asked to stop.
-    Stopped,
+    Interrupted,
     /// Columns of A have become collinear, or otherwise dependent, as least squares may have it: the fit can be
     /// improved for ever by components that grow and cancel each other, and has no minimum there.
     Collinear,
@@ -38,7 +38,7 @@ pub enum Status {
 
 impl Status {
     /// Whether ĝ fell to the tolerance.
-    pub fn converged(self) -> bool {
+    pub fn is_converged(self) -> bool {
         self == Self::Converged
     }
 
@@ -46,10 +46,10 @@ impl Status {
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
-            Self::IterationLimit => "iteration limit",
-            Self::NoFurtherDecrease => "no further decrease",
-            Self::Stopped => "stopped",
-            Self::Collinear => "collinear columns",
+            Self::MaxIter => "max_iter",
+            Self::Stalled => "stalled",
+            Self::Interrupted => "interrupted",
+            Self::Collinear => "collinear",
         }
     }
 }
@@ -91,7 +91,7 @@ impl Stage {
 /// use codiag::{Method, Settings, StepKind, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
 /// let answer = diagonalize(&set, &Settings::default().method(Method::Pham))?;
-/// assert_eq!(answer.history[0].kind, StepKind::Start);
+/// assert_eq!(answer.history[0].kind, StepKind::Init);
 /// assert!(answer.history[1..].iter().all(|record| record.kind == StepKind::Sweep));
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -99,7 +99,7 @@ impl Stage {
 #[non_exhaustive]
 pub enum StepKind {
     /// None: this is the start.
-    Start,
+    Init,
     /// A quasi-Newton step.
     QuasiNewton,
     /// A Newton step.
@@ -114,7 +114,7 @@ impl StepKind {
     /// The name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Start => "start",
+            Self::Init => "init",
             Self::QuasiNewton => "quasi-newton",
             Self::Newton => "newton",
             Self::Sweep => "sweep",
@@ -132,7 +132,7 @@ impl StepKind {
 ///     println!("{:3}  loss {:.6}  gradient {:.1e}", record.iteration, record.loss, record.gradient_norm);
 /// }
 /// let last = answer.history.last().expect("the start is recorded too");
-/// assert_eq!(last.iteration, answer.iterations);
+/// assert_eq!(last.iteration, answer.n_iter);
 /// assert!(last.gradient_norm <= 1e-8 && last.loss < answer.history[0].loss);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -169,14 +169,14 @@ pub struct Record {
 /// The value of a field of a [`Record`].
 ///
 /// ```
-/// use codiag::{Record, Settings, Value, diagonalize, synthetic};
+/// use codiag::{Record, Settings, RecordValue, diagonalize, synthetic};
 /// /// A record as a line of CSV.
 /// fn line(record: &Record) -> String {
 ///     let fields = record.fields().map(|(_, value)| match value {
-///         Value::Flag(flag) => flag.to_string(),
-///         Value::Count(count) => count.to_string(),
-///         Value::Number(number) => format!("{number:e}"),
-///         Value::Name(name) => name.to_owned(),
+///         RecordValue::Flag(flag) => flag.to_string(),
+///         RecordValue::Count(count) => count.to_string(),
+///         RecordValue::Number(number) => format!("{number:e}"),
+///         RecordValue::Name(name) => name.to_owned(),
 ///         _ => String::new(),
 ///     });
 ///     fields.join(",")
@@ -187,7 +187,7 @@ pub struct Record {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Value {
+pub enum RecordValue {
     /// A yes or no.
     Flag(bool),
     /// A count.
@@ -208,19 +208,19 @@ impl Record {
     /// assert_eq!(names[..3], ["start", "stage", "iteration"]);
     /// # Ok::<(), codiag::Error>(())
     /// ```
-    pub fn fields(&self) -> [(&'static str, Value); 11] {
+    pub fn fields(&self) -> [(&'static str, RecordValue); 11] {
         [
-            ("start", Value::Count(self.start)),
-            ("stage", Value::Name(self.stage.name())),
-            ("iteration", Value::Count(self.iteration)),
-            ("seconds", Value::Number(self.seconds)),
-            ("loss", Value::Number(self.loss)),
-            ("gradient_norm", Value::Number(self.gradient_norm)),
-            ("decrement", Value::Number(self.decrement)),
-            ("kind", Value::Name(self.kind.name())),
-            ("step", Value::Number(self.step)),
-            ("cg_iterations", Value::Count(self.cg_iterations)),
-            ("passes", Value::Number(self.passes)),
+            ("start", RecordValue::Count(self.start)),
+            ("stage", RecordValue::Name(self.stage.name())),
+            ("iteration", RecordValue::Count(self.iteration)),
+            ("seconds", RecordValue::Number(self.seconds)),
+            ("loss", RecordValue::Number(self.loss)),
+            ("gradient_norm", RecordValue::Number(self.gradient_norm)),
+            ("decrement", RecordValue::Number(self.decrement)),
+            ("kind", RecordValue::Name(self.kind.name())),
+            ("step", RecordValue::Number(self.step)),
+            ("cg_iterations", RecordValue::Count(self.cg_iterations)),
+            ("passes", RecordValue::Number(self.passes)),
         ]
     }
 }
@@ -229,9 +229,9 @@ impl Record {
 mod serialized {
     use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-    use super::{Diagonalization, Identifiability, Record, Scalar, Status, StepKind, Value};
+    use super::{Diagonalization, Identifiability, Record, RecordValue, Scalar, Status, StepKind};
 
-    impl Serialize for Value {
+    impl Serialize for RecordValue {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             match self {
                 Self::Flag(flag) => serializer.serialize_bool(*flag),
@@ -295,8 +295,8 @@ mod serialized {
             let mut fields = serializer.serialize_struct("Diagonalization", 16)?;
             fields.serialize_field("criterion", self.criterion.name())?;
             fields.serialize_field("status", &self.status)?;
-            fields.serialize_field("converged", &self.status.converged())?;
-            fields.serialize_field("iterations", &self.iterations)?;
+            fields.serialize_field("converged", &self.status.is_converged())?;
+            fields.serialize_field("n_iter", &self.n_iter)?;
             fields.serialize_field("loss", &self.loss)?;
             fields.serialize_field("gradient_norm", &self.gradient_norm)?;
             fields.serialize_field("condition_number", &self.condition_number())?;
@@ -328,13 +328,13 @@ mod serialized {
 /// };
 /// let set = codiag::synthetic::noisy(20, 5, 0.1, 0);
 /// let answer = codiag::diagonalize_with(&set, &codiag::Settings::default(), &mut observer)?;
-/// assert!(answer.status.converged());
+/// assert!(answer.status.is_converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub trait Observer<T = f64> {
     /// Called at the start and after each iteration with B as it stands, in the channels of the
     /// input: it can be given as a start, also to a set that is reduced in rank. `Break` ends the
-    /// solve with [`Status::Stopped`].
+    /// solve with [`Status::Interrupted`].
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()>;
 }
 
@@ -394,7 +394,7 @@ pub struct Diagonalization<T = f64> {
     /// Why the solve ended.
     pub status: Status,
     /// How many iterations it took.
-    pub iterations: usize,
+    pub n_iter: usize,
     /// The loss at B: zero if all B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
     /// ĝ at B.
@@ -413,7 +413,7 @@ pub struct Diagonalization<T = f64> {
     pub start_losses: Vec<f64>,
     /// How surely each component comes again; None if that was not asked for
     /// ([`Settings::stability`](crate::Settings::stability), or restarts in
-    /// [`Order::Stability`](crate::Order::Stability)), or if nothing could be tried.
+    /// [`SortBy::Stability`](crate::SortBy::Stability)), or if nothing could be tried.
     pub stability: Option<Stability>,
 }
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::Error;
-use crate::choices::{Criterion, Method, Order};
+use crate::choices::{Criterion, Method, SortBy};
 use crate::error::{Conflict, Expected, Setting};
 use crate::linalg::{Matrix, Scalar, c64};
 use crate::setters::setters;
@@ -39,16 +39,16 @@ impl FromStr for Method {
 /// Where the iteration starts.
 ///
 /// ```
-/// use codiag::{Settings, Start, diagonalize, synthetic};
+/// use codiag::{Settings, Init, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 6, 0.1, 0);
 /// let answer = diagonalize(&set, &Settings::default())?;
-/// let again = Settings::default().start(Start::Given(answer.b)).tolerance(1e-7);
-/// assert_eq!(diagonalize(&set, &again)?.iterations, 0);
+/// let again = Settings::default().init(Init::Given(answer.b)).tol(1e-7);
+/// assert_eq!(diagonalize(&set, &again)?.n_iter, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub enum Start {
+pub enum Init {
     /// The rotation that makes a few principal combinations of the whitened set most diagonal
     /// together: often close to the answer, and the answer itself if the set can be diagonalized
     /// exactly.
@@ -64,12 +64,12 @@ pub enum Start {
     GivenComplex(Matrix<c64>),
 }
 
-impl Start {
+impl Init {
     /// A given matrix B, of real or complex numbers.
     ///
     /// ```
-    /// use codiag::{Matrix, Start};
-    /// assert_eq!(Start::given(&Matrix::<f64>::identity(2)), Start::Given(Matrix::identity(2)));
+    /// use codiag::{Matrix, Init};
+    /// assert_eq!(Init::given(&Matrix::<f64>::identity(2)), Init::Given(Matrix::identity(2)));
     /// ```
     pub fn given<T: Scalar>(b: &Matrix<T>) -> Self {
         let (rows, columns) = (b.rows(), b.columns());
@@ -81,7 +81,7 @@ impl Start {
     }
 }
 
-impl FromStr for Start {
+impl FromStr for Init {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
@@ -92,17 +92,13 @@ impl FromStr for Start {
             _ => {
                 let names = &["spectral", "whitener", "identity"];
                 let expected = Expected::OneOfOr(names, "a matrix");
-                Err(Error::setting(
-                    Setting::Start,
-                    expected,
-                    format!("{name:?}"),
-                ))
+                Err(Error::setting(Setting::Init, expected, format!("{name:?}")))
             }
         }
     }
 }
 
-impl FromStr for Order {
+impl FromStr for SortBy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
@@ -111,7 +107,7 @@ impl FromStr for Order {
             .find(|order| order.name() == name)
             .ok_or_else(|| {
                 let expected = Expected::OneOf(&Self::NAMES);
-                Error::setting(Setting::Order, expected, format!("{name:?}"))
+                Error::setting(Setting::SortBy, expected, format!("{name:?}"))
             })
     }
 }
@@ -120,8 +116,8 @@ impl FromStr for Order {
 ///
 /// ```
 /// use codiag::{Method, Settings};
-/// let settings = Settings::default().method(Method::QuasiNewton).tolerance(1e-6);
-/// assert_eq!(settings.max_iterations, 1000);
+/// let settings = Settings::default().method(Method::QuasiNewton).tol(1e-6);
+/// assert_eq!(settings.max_iter, 1000);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -129,13 +125,13 @@ pub struct Settings {
     /// The method.
     pub method: Method,
     /// The start.
-    pub start: Start,
+    pub init: Init,
     /// Whether B stays orthogonal: common principal components. Not for Pham's method and the row-wise one.
     pub orthogonal: bool,
     /// Stops when ĝ is at most this: for the likelihood ‖G‖_F / √p in the gauge of unit mean powers.
-    pub tolerance: f64,
+    pub tol: f64,
     /// Stops after this many iterations (sweeps, for Pham's method, Jacobi's and AC-DC).
-    pub max_iterations: usize,
+    pub max_iter: usize,
     /// The floor of the determinants Γ_ab Γ_ba − 1 of the quasi-Newton blocks.
     pub lambda_min: f64,
     /// How often the quasi-Newton method halves a step before it gives up.
@@ -144,13 +140,13 @@ pub struct Settings {
     /// starts come in rounds of five, which begin at the best point so far with three fifths of its
     /// components mixed; Newton's method gives one up as soon as it is not expected to win. Several
     /// starts are solved at a time if the set is small and in memory.
-    pub restarts: usize,
+    pub n_restarts: usize,
     /// How many resamples of the matrices, drawn with replacement, are solved to learn how surely each component
     /// comes again: [`Diagonalization::stability`](crate::Diagonalization::stability). Only for matrices in memory.
-    pub stability: usize,
+    pub n_resamples: usize,
     /// In what order components come. By stability, something must have been tried: resamples or restarts,
     /// all of which are then followed to their end.
-    pub order: Order,
+    pub sort_by: SortBy,
     /// Whether B is brought to its canonical form: unit mean powers, components ordered by how
     /// much their power varies over the set, the largest entry of each pattern positive. For the
     /// other criteria components are ordered by their energy, and rows of B (Frobenius) or columns of A
@@ -168,15 +164,15 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             method: Method::Newton,
-            start: Start::Spectral,
+            init: Init::Spectral,
             orthogonal: false,
-            tolerance: 1e-8,
-            max_iterations: 1000,
+            tol: 1e-8,
+            max_iter: 1000,
             lambda_min: 1e-4,
             max_halvings: 10,
-            restarts: 0,
-            stability: 0,
-            order: Order::Contrast,
+            n_restarts: 0,
+            n_resamples: 0,
+            sort_by: SortBy::Contrast,
             canonical: true,
             rescale: true,
             hessian_memory: DEFAULT_HESSIAN_MEMORY,
@@ -186,15 +182,15 @@ impl Default for Settings {
 
 setters!(Settings {
     method: Method,
-    start: Start,
+    init: Init,
     orthogonal: bool,
-    tolerance: f64,
-    max_iterations: usize,
+    tol: f64,
+    max_iter: usize,
     lambda_min: f64,
     max_halvings: usize,
-    restarts: usize,
-    stability: usize,
-    order: Order,
+    n_restarts: usize,
+    n_resamples: usize,
+    sort_by: SortBy,
     canonical: bool,
     rescale: bool,
     hessian_memory: usize,
@@ -212,7 +208,7 @@ impl Settings {
             }
             Err(Error::setting(setting, Expected::Positive, value))
         };
-        positive(Setting::Tolerance, self.tolerance)?;
+        positive(Setting::Tol, self.tol)?;
         positive(Setting::LambdaMin, self.lambda_min)?;
         if !criterion.methods().contains(&self.method) {
             let method = self.method;
@@ -224,11 +220,15 @@ impl Settings {
         if self.orthogonal && criterion == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::OrthogonalLeastSquares));
         }
-        if self.stability > MAX_RESAMPLES {
+        if self.n_resamples > MAX_RESAMPLES {
             let expected = Expected::AtMost(MAX_RESAMPLES);
-            return Err(Error::setting(Setting::Stability, expected, self.stability));
+            return Err(Error::setting(
+                Setting::NResamples,
+                expected,
+                self.n_resamples,
+            ));
         }
-        if self.order == Order::Stability && self.stability == 0 && self.restarts == 0 {
+        if self.sort_by == SortBy::Stability && self.n_resamples == 0 && self.n_restarts == 0 {
             return Err(Error::Conflict(Conflict::OrderUntried));
         }
         Ok(())

@@ -273,7 +273,7 @@ pub fn exact(n: usize, p: usize, seed: u64) -> MatrixSet {
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
 /// let answer = diagonalize(&synthetic::noisy(100, 5, 0.1, 0), &Settings::default())?;
-/// assert!(answer.status.converged() && answer.loss > 1e-4);
+/// assert!(answer.status.is_converged() && answer.loss > 1e-4);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
@@ -291,7 +291,7 @@ pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
 /// let answer = diagonalize(&synthetic::hermitian(100, 5, 0.1, 0), &Settings::default())?;
-/// assert!(answer.status.converged() && answer.loss > 1e-4);
+/// assert!(answer.status.is_converged() && answer.loss > 1e-4);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///

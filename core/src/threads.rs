@@ -144,7 +144,7 @@ fn pools_are_lost() -> bool {
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, release_threads, synthetic};
-/// let set = synthetic::noisy(200, 30, 0.1, 0).with_threads(4);
+/// let set = synthetic::noisy(200, 30, 0.1, 0).with_n_jobs(4);
 /// diagonalize(&set, &Settings::default())?;
 /// release_threads();
 /// # Ok::<(), codiag::Error>(())

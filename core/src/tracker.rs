@@ -9,7 +9,7 @@ use crate::error::{Expected, Setting};
 use crate::init::complex_start;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::report::{Diagonalization, Observer, Record};
-use crate::settings::{Settings, Start};
+use crate::settings::{Init, Settings};
 use crate::{Error, diagonalize_with};
 
 /// Settings of a [`Tracker`].
@@ -34,13 +34,13 @@ pub struct TrackerSettings {
     /// The criterion, see [`SetOptions`].
     pub criterion: Criterion,
     /// The rank, see [`SetOptions`]. [`Rank::Auto`] is decided by the first push.
-    pub rank: Rank,
+    pub n_components: Rank,
     /// The shrinkage, see [`SetOptions`].
     pub shrinkage: f64,
     /// Whether matrices are made symmetric, see [`SetOptions`].
     pub symmetrize: bool,
     /// Number of threads; None chooses it by the amount of work.
-    pub threads: Option<usize>,
+    pub n_jobs: Option<usize>,
     /// Settings of each update. The start is that of the first one; later ones start at B.
     pub solve: Settings,
 }
@@ -51,11 +51,11 @@ impl Default for TrackerSettings {
             window: 200,
             forgetting: 0.98,
             criterion: Criterion::Likelihood,
-            rank: Rank::Full,
+            n_components: Rank::Full,
             shrinkage: 0.0,
             symmetrize: false,
-            threads: None,
-            solve: Settings::default().tolerance(1e-6).max_iterations(100),
+            n_jobs: None,
+            solve: Settings::default().tol(1e-6).max_iter(100),
         }
     }
 }
@@ -81,10 +81,10 @@ impl TrackerSettings {
     fn set_options(&self) -> SetOptions {
         SetOptions::default()
             .criterion(self.criterion)
-            .rank(self.rank)
+            .n_components(self.n_components)
             .shrinkage(self.shrinkage)
             .symmetrize(self.symmetrize)
-            .threads(self.threads)
+            .n_jobs(self.n_jobs)
     }
 }
 
@@ -104,7 +104,7 @@ impl TrackerSettings {
 ///
 /// Each update starts at the previous B. One matrix among many moves the minimizer little, so that
 /// Newton's method needs two or three iterations, more if components are hardly separable. The cost
-/// of an update in time and memory depends on the window and on [`Settings::max_iterations`], not
+/// of an update in time and memory depends on the window and on [`Settings::max_iter`], not
 /// on the number of matrices pushed before.
 ///
 /// Components keep their rows and signs (if complex, their phases): each is the one whose output
@@ -117,7 +117,7 @@ impl TrackerSettings {
 /// let mut tracker = Tracker::new(5, TrackerSettings::default())?;
 /// for matrix in made.data.chunks_exact(25) {
 ///     let answer = tracker.push(matrix)?;
-///     assert!(answer.status.converged());
+///     assert!(answer.status.is_converged());
 /// }
 /// let b = tracker.b().expect("matrices have been pushed");
 /// assert!(synthetic::amari_distance(b, &made.mixing) < 1e-6);
@@ -249,20 +249,20 @@ impl<T: Scalar> Tracker<T> {
     }
 
     fn set_options(&self) -> SetOptions {
-        let rank = match (&self.b, self.settings.rank) {
+        let rank = match (&self.b, self.settings.n_components) {
             // Decided by the first push.
             (Some(b), Rank::Auto) => Rank::Exactly(b.rows()),
             (_, rank) => rank,
         };
-        self.settings.set_options().rank(rank)
+        self.settings.set_options().n_components(rank)
     }
 
     /// The B from which the next update starts; None if the start is computed.
     fn before(&self) -> Result<Option<Matrix<T>>, Error> {
-        Ok(match (&self.b, &self.settings.solve.start) {
+        Ok(match (&self.b, &self.settings.solve.init) {
             (Some(b), _) => Some(b.clone()),
-            (None, Start::Given(b)) => Some(Matrix::from_real(b)),
-            (None, Start::GivenComplex(b)) => Some(complex_start(b)?),
+            (None, Init::Given(b)) => Some(Matrix::from_real(b)),
+            (None, Init::GivenComplex(b)) => Some(complex_start(b)?),
             _ => None,
         })
     }
@@ -272,7 +272,7 @@ impl<T: Scalar> Tracker<T> {
         let settings = self.settings.solve.clone();
         match before {
             None => settings,
-            Some(b) => settings.start(Start::given(b)).restarts(0).canonical(false),
+            Some(b) => settings.init(Init::given(b)).n_restarts(0).canonical(false),
         }
     }
 

@@ -6,7 +6,7 @@ mod exact;
 #[path = "../../core/examples/soak/judge.rs"]
 mod judge;
 
-use codiag::{Criterion, Rank, SetOptions, Settings, Start};
+use codiag::{Criterion, Rank, SetOptions, Settings, Init};
 use libfuzzer_sys::fuzz_target;
 
 /// The bytes one after the other, and zeros after the last.
@@ -83,23 +83,23 @@ fuzz_target!(|content: &[u8]| {
     }
     let rank = if flag(2) { Rank::Auto } else { Rank::Full };
     let start = match (flag(3), flag(4)) {
-        (true, true) => Start::Identity,
-        (true, false) => Start::Whitener,
-        _ => Start::Spectral,
+        (true, true) => Init::Identity,
+        (true, false) => Init::Whitener,
+        _ => Init::Spectral,
     };
     let case = judge::Case {
         n,
         p,
         data,
         complex,
-        options: SetOptions::default().criterion(criterion).rank(rank).threads(1),
+        options: SetOptions::default().criterion(criterion).n_components(rank).n_jobs(1),
         settings: Settings::default()
             .method(method)
-            .start(start)
+            .init(start)
             .orthogonal(flag(5))
-            .restarts(usize::from(flag(6)))
+            .n_restarts(usize::from(flag(6)))
             .hessian_memory(if flag(7) { 0 } else { 1 << 30 })
-            .max_iterations(60),
+            .max_iter(60),
         sound: false,
         kind: "bytes",
     };

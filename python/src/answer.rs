@@ -1,7 +1,7 @@
 //! An answer whose arrays are made when they are asked for: small problems are solved in less time than
 //! it takes to make them all.
 
-use codiag::{Diagonalization, Matrix, Record, Scalar, Value, c64};
+use codiag::{Diagonalization, Matrix, Record, RecordValue, Scalar, c64};
 use numpy::{Element, IntoPyArray};
 use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::intern;
@@ -79,8 +79,8 @@ pub fn measured<T: Answered>(
     let fields = PyDict::new(py);
     fields.set_item(intern!(py, "criterion"), answer.criterion.name())?;
     fields.set_item(intern!(py, "status"), answer.status.name())?;
-    fields.set_item(intern!(py, "converged"), answer.status.converged())?;
-    fields.set_item(intern!(py, "n_iter"), answer.iterations)?;
+    fields.set_item(intern!(py, "converged"), answer.status.is_converged())?;
+    fields.set_item(intern!(py, "n_iter"), answer.n_iter)?;
     fields.set_item(intern!(py, "loss"), answer.loss)?;
     fields.set_item(intern!(py, "gradient_norm"), answer.gradient_norm)?;
     let b = taken(&mut answer.b);
@@ -132,12 +132,12 @@ fn field<'py, T: Scalar + Element>(
 }
 
 /// The value of a field of a record.
-pub fn value_to(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+pub fn value_to(py: Python<'_>, value: RecordValue) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {
-        Value::Flag(flag) => PyBool::new(py, flag).to_owned().into_any(),
-        Value::Count(count) => count.into_pyobject(py)?.into_any(),
-        Value::Number(number) => PyFloat::new(py, number).into_any(),
-        Value::Name(name) => PyString::new(py, name).into_any(),
+        RecordValue::Flag(flag) => PyBool::new(py, flag).to_owned().into_any(),
+        RecordValue::Count(count) => count.into_pyobject(py)?.into_any(),
+        RecordValue::Number(number) => PyFloat::new(py, number).into_any(),
+        RecordValue::Name(name) => PyString::new(py, name).into_any(),
         other => return Err(PyValueError::new_err(format!("a field that is {other:?}"))),
     })
 }
@@ -152,19 +152,19 @@ fn history<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDi
     for (k, (name, first)) in fields.iter().enumerate() {
         let values = rows.iter().map(|row| row[k].1);
         let number = |value| match value {
-            Value::Number(number) => number,
+            RecordValue::Number(number) => number,
             _ => f64::NAN,
         };
         let count = |value| match value {
-            Value::Count(count) => count as i64,
+            RecordValue::Count(count) => count as i64,
             _ => 0,
         };
         match first {
-            Value::Number(_) => {
+            RecordValue::Number(_) => {
                 let numbers: Vec<f64> = values.map(number).collect();
                 columns.set_item(name, numbers.into_pyarray(py))?;
             }
-            Value::Count(_) => {
+            RecordValue::Count(_) => {
                 let counts: Vec<i64> = values.map(count).collect();
                 columns.set_item(name, counts.into_pyarray(py))?;
             }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use codiag::backend::Backend;
-use codiag::cluster::{Ask, ClusterSet, is_complex};
+use codiag::cluster::{ClusterSet, SendRequests, is_complex};
 use codiag::{Error, Reduction, Scalar};
 use numpy::{Element, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -65,7 +65,7 @@ fn solve_set<'py, T: Answered>(
     options: &Options,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut set = set.with_threads(options.set.threads);
+    let mut set = set.with_n_jobs(options.set.n_jobs);
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {
@@ -103,7 +103,7 @@ fn reduction<T: Scalar + Element>(
     mean: &PyReadonlyArray2<'_, T>,
     options: &Options,
 ) -> PyResult<Reduction<T>> {
-    let (criterion, rank) = (options.set.criterion, options.set.rank);
+    let (criterion, rank) = (options.set.criterion, options.set.n_components);
     Reduction::of_sum(criterion, &matrix_from(mean)?, rank).map_err(bad_input)
 }
 
@@ -114,7 +114,7 @@ struct ThroughPython {
     raised: Mutex<Option<PyErr>>,
 }
 
-impl Ask for ThroughPython {
+impl SendRequests for ThroughPython {
     fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let asked = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
             let answers = self.ask.call1(py, (PyBytes::new(py, question),))?;

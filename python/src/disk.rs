@@ -8,7 +8,7 @@ use std::time::Instant;
 use codiag::backend::Backend;
 use codiag::npy::Numbers;
 use codiag::{
-    Diagonalization, Error, MatrixFile, MatrixSet, Memory, OnDisk, Reading, diagonalize_with,
+    Diagonalization, Error, MatrixFile, MatrixSet, Memory, OnDisk, ReadProgress, diagonalize_with,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -47,7 +47,7 @@ pub fn solve_file<'py>(
     };
     let file = file.map_err(bad_input)?;
     let raised = Mutex::new(None);
-    let watcher = |reading: &Reading| follow(reading, progress.as_ref(), &raised);
+    let watcher = |reading: &ReadProgress| follow(reading, progress.as_ref(), &raised);
     let clock = Instant::now();
     let memory = memory.filter(|memory| file.in_memory() > *memory);
     let for_set = options.for_set(weights);
@@ -103,7 +103,7 @@ fn solve_working<T: Answered>(
 
 /// Looks for signals and shows how far a pass has come.
 fn follow(
-    reading: &Reading,
+    reading: &ReadProgress,
     progress: Option<&Py<PyAny>>,
     raised: &Mutex<Option<PyErr>>,
 ) -> ControlFlow<()> {

@@ -63,7 +63,7 @@ fn solve_array<'py, T: Answered>(
     let clock = Instant::now();
     let solved = c.py().detach(|| {
         // Without a reduction, what the solve takes is known before the set is made.
-        if options.set.rank == Rank::Full {
+        if options.set.n_components == Rank::Full {
             MatrixSet::<T>::check_memory(n, p)?;
         }
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
@@ -106,7 +106,7 @@ fn criterion<'py>(
     let options = SetOptions::default()
         .weights(weights)
         .criterion(criterion)
-        .threads(threads);
+        .n_jobs(threads);
     match (c, b) {
         (Cube::Real(c), Square::Real(b)) => criterion_at(py, &c, &b, &options),
         (Cube::Complex(c), Square::Complex(b)) => criterion_at(py, &c, &b, &options),
@@ -209,14 +209,14 @@ mod _core {
     #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]
-    use super::part::{Chunk, Part};
+    use super::part::{Chunk, Worker};
     #[pymodule_export]
     use super::program::program;
     #[pymodule_export]
     use super::resample::{check_resamples, resample};
     #[pymodule_export]
     use super::signals::{
-        apply, artefacts, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances,
+        apply, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances, find_artifacts,
         lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]

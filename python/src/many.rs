@@ -46,7 +46,7 @@ pub fn solve_many<'py>(
     threads: Option<usize>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let mut options = Options::from_dict(options)?;
-    options.set.threads = Some(1);
+    options.set.n_jobs = Some(1);
     let problems: PyResult<Vec<Problem<'_>>> = sets
         .iter()
         .zip(weights)

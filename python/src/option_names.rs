@@ -14,7 +14,7 @@ impl OptionNames for Keywords {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
             Setting::Components => "n_components".into(),
-            Setting::Tolerance => "tol".into(),
+            Setting::Tol => "tol".into(),
             other => other.to_string().into(),
         }
     }

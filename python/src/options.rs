@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use codiag::{Rank, SetOptions, Settings, Start, TrackerSettings};
+use codiag::{Init, Rank, SetOptions, Settings, TrackerSettings};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -138,10 +138,10 @@ pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
     tracker.forgetting = keywords.get("forgetting")?.unwrap_or(tracker.forgetting);
     keywords.finish()?;
     tracker.criterion = set.criterion;
-    tracker.rank = set.rank;
+    tracker.n_components = set.n_components;
     tracker.shrinkage = set.shrinkage;
     tracker.symmetrize = set.symmetrize;
-    tracker.threads = set.threads;
+    tracker.n_jobs = set.n_jobs;
     tracker.solve = settings;
     Ok(tracker)
 }
@@ -152,20 +152,20 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
         settings.method = name.parse().map_err(bad_input)?;
     }
     if let Some(start) = start(keywords)? {
-        settings.start = start;
+        settings.init = start;
     }
     let flag = |name, default| -> PyResult<bool> { Ok(keywords.get(name)?.unwrap_or(default)) };
     let number = |name, default| -> PyResult<f64> { Ok(keywords.get(name)?.unwrap_or(default)) };
     let count = |name, default| -> PyResult<usize> { Ok(keywords.count(name)?.unwrap_or(default)) };
     settings.orthogonal = flag("orthogonal", settings.orthogonal)?;
-    settings.tolerance = number("tol", settings.tolerance)?;
-    settings.max_iterations = count("max_iter", settings.max_iterations)?;
+    settings.tol = number("tol", settings.tol)?;
+    settings.max_iter = count("max_iter", settings.max_iter)?;
     settings.lambda_min = number("lambda_min", settings.lambda_min)?;
     settings.max_halvings = count("max_halvings", settings.max_halvings)?;
-    settings.restarts = count("restarts", settings.restarts)?;
-    settings.stability = count("stability", settings.stability)?;
+    settings.n_restarts = count("restarts", settings.n_restarts)?;
+    settings.n_resamples = count("stability", settings.n_resamples)?;
     if let Some(name) = keywords.get::<PyBackedStr>("order")? {
-        settings.order = name.parse().map_err(bad_input)?;
+        settings.sort_by = name.parse().map_err(bad_input)?;
     }
     settings.canonical = flag("canonical", settings.canonical)?;
     settings.rescale = flag("rescale", settings.rescale)?;
@@ -177,14 +177,14 @@ fn set_options(keywords: &Keywords<'_>) -> PyResult<SetOptions> {
     if let Some(name) = keywords.get::<PyBackedStr>("criterion")? {
         options.criterion = name.parse().map_err(bad_input)?;
     }
-    options.rank = rank(keywords)?;
+    options.n_components = rank(keywords)?;
     options.shrinkage = keywords.get("shrinkage")?.unwrap_or(options.shrinkage);
     options.symmetrize = keywords.get("symmetrize")?.unwrap_or(options.symmetrize);
-    options.threads = keywords.count("threads")?;
+    options.n_jobs = keywords.count("threads")?;
     Ok(options)
 }
 
-fn start(keywords: &Keywords<'_>) -> PyResult<Option<Start>> {
+fn start(keywords: &Keywords<'_>) -> PyResult<Option<Init>> {
     let Some(value) = keywords.any("start") else {
         return Ok(None);
     };
@@ -192,8 +192,8 @@ fn start(keywords: &Keywords<'_>) -> PyResult<Option<Start>> {
         return name.to_cow()?.parse().map(Some).map_err(bad_input);
     }
     Ok(Some(match value.extract()? {
-        Square::Real(given) => Start::Given(matrix_from(&given)?),
-        Square::Complex(given) => Start::GivenComplex(matrix_from(&given)?),
+        Square::Real(given) => Init::Given(matrix_from(&given)?),
+        Square::Complex(given) => Init::GivenComplex(matrix_from(&given)?),
     }))
 }
 

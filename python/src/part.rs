@@ -92,7 +92,7 @@ fn chunk_arguments<'py, T: Scalar + Element>(
 
 /// The matrices of some chunks, and where they stand.
 #[pyclass(frozen, module = "codiag._core")]
-pub struct Part(Either<cluster::Part, cluster::Part<c64>>);
+pub struct Worker(Either<cluster::Worker, cluster::Worker<c64>>);
 
 /// What makes a part anew: its chunks, no filters, and its threads.
 type PartArguments<'py> = (
@@ -102,7 +102,7 @@ type PartArguments<'py> = (
 );
 
 #[pymethods]
-impl Part {
+impl Worker {
     #[new]
     #[allow(clippy::needless_pass_by_value)] // as above
     fn new(
@@ -146,7 +146,7 @@ impl Part {
 
     /// The answer to a question.
     fn answer<'py>(&self, py: Python<'py>, question: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let answer = py.detach(|| either!(&self.0, part => part.answer(question)));
+        let answer = py.detach(|| either!(&self.0, part => part.respond(question)));
         Ok(PyBytes::new(py, &answer.map_err(bad_input)?))
     }
 
@@ -162,8 +162,8 @@ impl Part {
     ) -> PyResult<(Bound<'py, PyType>, PartArguments<'py>)> {
         let py = slf.py();
         let (chunks, threads) = match &slf.get().0 {
-            Either::Real(part) => (chunks_of(py, part, Either::Real)?, part.threads()),
-            Either::Complex(part) => (chunks_of(py, part, Either::Complex)?, part.threads()),
+            Either::Real(part) => (chunks_of(py, part, Either::Real)?, part.n_jobs()),
+            Either::Complex(part) => (chunks_of(py, part, Either::Complex)?, part.n_jobs()),
         };
         Ok((py.get_type::<Self>(), (chunks, None, threads)))
     }
@@ -174,14 +174,14 @@ fn part_of<T: Scalar>(
     chunks: Vec<backend::Chunk<T>>,
     filters: Option<&Matrix<T>>,
     threads: Option<usize>,
-) -> PyResult<cluster::Part<T>> {
-    let part = py.detach(|| cluster::Part::of_chunks(chunks, filters, threads));
+) -> PyResult<cluster::Worker<T>> {
+    let part = py.detach(|| cluster::Worker::of_chunks(chunks, filters, threads));
     part.map_err(bad_input)
 }
 
 fn chunks_of<'py, T: Scalar>(
     py: Python<'py>,
-    part: &cluster::Part<T>,
+    part: &cluster::Worker<T>,
     wrap: fn(backend::Chunk<T>) -> Either<backend::Chunk, backend::Chunk<c64>>,
 ) -> PyResult<Vec<Bound<'py, Chunk>>> {
     let chunks = py.detach(|| part.chunks()).map_err(bad_input)?;

@@ -30,11 +30,10 @@ fn every_criterion_and_method_gives_the_answer_of_the_library() {
             let code = unsafe { codiag_method_from_name(c_string(method.name()).as_ptr()) };
             let given = codiag_settings {
                 method: code,
-                max_iterations: 40,
+                max_iter: 40,
                 ..settings()
             };
-            let expected =
-                diagonalize(&own, &Settings::default().method(method).max_iterations(40));
+            let expected = diagonalize(&own, &Settings::default().method(method).max_iter(40));
             let Ok(expected) = expected else {
                 assert_eq!(solve(set, &given), Err(codiag_error::Conflict as c_int));
                 assert!(message().contains("CODIAG_METHOD_"), "{}", message());
@@ -50,8 +49,8 @@ fn every_criterion_and_method_gives_the_answer_of_the_library() {
                 method.name()
             );
             assert_eq!(
-                (found.iterations, found.records),
-                (expected.iterations, expected.history.len())
+                (found.n_iter, found.records),
+                (expected.n_iter, expected.history.len())
             );
             let status = unsafe { CStr::from_ptr(codiag_status_name(found.status)) };
             assert_eq!(status.to_str(), Ok(expected.status.name()));
@@ -112,13 +111,13 @@ fn column_major_arrays_give_the_same_matrices_by_columns() {
     assert_eq!(turned(&rows.2, n, p), columns.2);
     // What comes out can go in again: the start is the answer.
     let again = codiag_settings {
-        start: codiag_start::Given as c_int,
+        init: codiag_init::Given as c_int,
         b: columns.0.as_ptr(),
-        tolerance: 1e-7,
+        tol: 1e-7,
         ..settings()
     };
     let second = solve(by_columns, &again).unwrap();
-    assert_eq!(info(second).iterations, 0);
+    assert_eq!(info(second).n_iter, 0);
     unsafe {
         answers
             .into_iter()
@@ -205,7 +204,7 @@ fn callbacks_see_the_solve_and_may_stop_it() {
     let given = codiag_settings {
         method: codiag_method::Pham as c_int,
         canonical: 0,
-        tolerance: 1e-14,
+        tol: 1e-14,
         callback: Some(follow),
         user_data: (&raw mut seen).cast(),
         ..settings()

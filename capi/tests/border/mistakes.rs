@@ -140,7 +140,7 @@ fn null_misaligned_and_strange_sizes_are_refused() {
         );
         assert_eq!(new(data.as_ptr(), ptr::null(), &raw mut set), 0);
         let given = codiag_settings {
-            start: codiag_start::Given as c_int,
+            init: codiag_init::Given as c_int,
             ..settings()
         };
         assert_eq!(

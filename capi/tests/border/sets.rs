@@ -34,9 +34,9 @@ fn rank_weights_and_threads_reach_the_library() {
     );
     let weights: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
     let chosen = codiag_set_options {
-        rank: CODIAG_RANK_AUTO,
+        n_components: CODIAG_N_COMPONENTS_AUTO,
         weights: weights.as_ptr(),
-        threads: 2,
+        n_jobs: 2,
         ..options()
     };
     let set = set(&data, n, p + 1, COLUMN, &chosen).unwrap();
@@ -79,14 +79,15 @@ fn recordings_become_matrices() {
         (recording.data, recording.channels, recording.samples) =
             (data.as_ptr(), channels, samples);
         recording.layout = layout;
-        let view = codiag::signals::View::new(&made.data, channels, samples).unwrap();
+        let view = codiag::signals::RecordingView::new(&made.data, channels, samples).unwrap();
         let plain = codiag::signals::CovarianceOptions::default();
         let mut covariances = vec![0.0; 10 * 9];
         let code = unsafe {
             codiag_segment_covariances(&raw const recording, 10, covariances.as_mut_ptr())
         };
         assert_eq!(code, 0);
-        let segments = codiag::signals::Segments::default().cut(codiag::signals::Cut::Count(10));
+        let segments =
+            codiag::signals::Segments::default().length(codiag::signals::SegmentLength::Count(10));
         let own = codiag::signals::segment_covariances(&view, &segments, &plain).unwrap();
         assert_eq!(covariances, own.data);
         let lags = [1_usize, 2, 5];
@@ -109,7 +110,7 @@ fn recordings_become_matrices() {
             )
         };
         assert_eq!(code, 0);
-        let number = codiag::signals::Components::Number(2);
+        let number = codiag::signals::Components::Count(2);
         let own = codiag::signals::cumulants(&view, number, &[], &plain).unwrap();
         assert_eq!(matrices, own.matrices.data);
         let by_rows = if layout == ROW {
@@ -161,12 +162,13 @@ fn stability_is_that_of_the_library_in_both_layouts() {
     let (n, p) = (40, 4);
     let data = Synthetic::new(n, p, 0.1, 3).data;
     let library = MatrixSet::new(&data, n, p).unwrap();
-    let expected = diagonalize(&library, &Settings::default().restarts(1).stability(5)).unwrap();
+    let expected =
+        diagonalize(&library, &Settings::default().n_restarts(1).n_resamples(5)).unwrap();
     let expected = expected.stability.unwrap();
     for layout in [ROW, COLUMN] {
         let set = set(&data, n, p, layout, &options()).unwrap();
         let mut asked = settings();
-        (asked.restarts, asked.stability) = (1, 5);
+        (asked.n_restarts, asked.n_resamples) = (1, 5);
         let answer = solve(set, &asked).unwrap();
         let known = info(answer);
         assert_eq!(known.trials, expected.matches.rows());
@@ -182,8 +184,8 @@ fn stability_is_that_of_the_library_in_both_layouts() {
         unsafe { codiag_answer_free(answer) };
 
         // Settings of a program that was compiled before the field was there.
-        asked.size = std::mem::offset_of!(codiag_settings, stability);
-        asked.restarts = 0;
+        asked.size = std::mem::offset_of!(codiag_settings, n_resamples);
+        asked.n_restarts = 0;
         let answer = solve(set, &asked).unwrap();
         assert_eq!(info(answer).trials, 0);
         assert!(unsafe { codiag_answer_stability(answer) }.is_null());

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use codiag::signals::{Components, Cut, Thresholds};
+use codiag::signals::{Components, SegmentLength, Thresholds};
 
 use super::Solver;
 
@@ -13,16 +13,16 @@ use super::Solver;
     allow_negative_numbers = true,
     after_help = "\
 Examples:
-  codiag separate recording.npy --rate 600 -o sources
-  codiag separate recording.npy --rate 600 --components 40 --highpass 1 -o sources
-  codiag separate recording.npy --rate 600 --segment-length 0.5s -o sources
-  codiag separate recording.npy --rate 600 --exclude 0,3 -o clean    # without these two
-  codiag separate recording.npy --rate 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
-  codiag separate recording.npy --rate 600 --components 40 --sobi --lags 1:100 -o sources
-  codiag separate recording.npy --rate 600 --components 40 --jade -o sources
-  codiag separate recording.npy --rate 600 --components 40 --stability 20 --order stability -o sources
-  codiag separate today.npy --rate 600 --start yesterday/filters.npy -o sources
-  python -m codiag separate recording.fif --picks mag --components 40 --highpass 1 -o sources
+  codiag separate recording.npy --sfreq 600 -o sources
+  codiag separate recording.npy --sfreq 600 --n-components 40 --highpass 1 -o sources
+  codiag separate recording.npy --sfreq 600 --segment-length 0.5s -o sources
+  codiag separate recording.npy --sfreq 600 --exclude 0,3 -o clean    # without these two
+  codiag separate recording.npy --sfreq 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
+  codiag separate recording.npy --sfreq 600 --n-components 40 --sobi --lags 1:100 -o sources
+  codiag separate recording.npy --sfreq 600 --n-components 40 --jade -o sources
+  codiag separate recording.npy --sfreq 600 --n-components 40 --n-resamples 20 --sort-by stability -o sources
+  codiag separate today.npy --sfreq 600 --init yesterday/filters.npy -o sources
+  python -m codiag separate recording.fif --picks mag --n-components 40 --highpass 1 -o sources
 
 By way of Python (python -m codiag, with MNE installed: pip install 'codiag[mne]') all formats that MNE reads are
 read, with their rate, names, places, bad channels and bad spans: .fif (Neuromag), .edf, .bdf, .gdf, .vhdr
@@ -53,14 +53,14 @@ pub struct Separate {
     pub input: PathBuf,
     /// Samples per second: needed for bands, spectra, and to know blinks from heartbeats.
     #[arg(long, value_name = "HZ")]
-    pub rate: Option<f64>,
+    pub sfreq: Option<f64>,
     /// The folder for the results.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
     /// How many principal components are separated, or the share of the variance they must have
     /// (0.99); as many as there are by default.
     #[arg(long, value_name = "N|SHARE", value_parser = parse_components)]
-    pub components: Option<Components>,
+    pub n_components: Option<Components>,
     /// Which channels are separated: names of --names or numbers from 0; of a file that MNE reads also types, such
     /// as mag, grad or eeg.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -70,19 +70,19 @@ pub struct Separate {
     pub bads: Vec<String>,
     /// Separate what is above this frequency: 1 keeps drifts out. The sources are those of the filtered
     /// recording; what --exclude writes is not filtered.
-    #[arg(long, value_name = "HZ", requires = "rate")]
+    #[arg(long, value_name = "HZ", requires = "sfreq")]
     pub highpass: Option<f64>,
     /// Separate what is below this frequency.
-    #[arg(long, value_name = "HZ", requires = "rate")]
+    #[arg(long, value_name = "HZ", requires = "sfreq")]
     pub lowpass: Option<f64>,
     /// How many segments the recording is cut in. By default they are as short as serves: a quarter of a second,
     /// or two samples per component if that is longer; one for --sobi. With --bands, one matrix per segment and
     /// band.
     #[arg(long, value_name = "N", conflicts_with = "segment_length")]
-    pub segments: Option<usize>,
+    pub n_segments: Option<usize>,
     /// How long a segment is: samples, or a time such as 0.25s or 250ms.
     #[arg(long, value_name = "SAMPLES|TIME", value_parser = parse_length)]
-    pub segment_length: Option<Cut>,
+    pub segment_length: Option<SegmentLength>,
     /// The share of a segment, or of a window of spectra, that the next one repeats.
     #[arg(long, value_name = "X")]
     pub overlap: Option<f64>,
@@ -97,10 +97,10 @@ pub struct Separate {
     #[arg(long, conflicts_with_all = ["amuse", "jade", "bands"])]
     pub sobi: bool,
     /// Tell sources apart by their autocorrelations at one lag, after whitening (AMUSE).
-    #[arg(long, conflicts_with_all = ["jade", "bands", "segments", "segment_length", "overlap"])]
+    #[arg(long, conflicts_with_all = ["jade", "bands", "n_segments", "segment_length", "overlap"])]
     pub amuse: bool,
     /// Tell sources apart by not being Gaussian, after whitening (JADE).
-    #[arg(long, conflicts_with_all = ["bands", "segments", "segment_length", "overlap", "lags"])]
+    #[arg(long, conflicts_with_all = ["bands", "n_segments", "segment_length", "overlap", "lags"])]
     pub jade: bool,
     /// Lags in samples, such as 1:100 or 1,2,5,10. By default 1:100, or up to a third of the samples, for
     /// --sobi, and 1 for --amuse.
@@ -124,7 +124,7 @@ pub struct Separate {
     /// Channels that show the heart beside those named ECG.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub ecg: Vec<String>,
-    /// From which score on a source looks like an artefact: by form blink=0.7, heartbeat=0.3, line-noise=0.2,
+    /// From which score on a source looks like an artifact: by form blink=0.7, heartbeat=0.3, line-noise=0.2,
     /// muscle=0.6; by --eog and --ecg correlation=0.4, phase=0.2.
     #[arg(long, value_name = "KIND=SCORE,...", value_parser = parse_thresholds)]
     pub thresholds: Option<Thresholds>,
@@ -141,7 +141,7 @@ pub struct Separate {
     pub json: bool,
 }
 
-fn parse_length(text: &str) -> Result<Cut, String> {
+fn parse_length(text: &str) -> Result<SegmentLength, String> {
     let expected = "expected a whole number of samples, or a time such as 0.25s or 250ms";
     text.parse().map_err(|_| expected.to_owned())
 }
@@ -220,8 +220,8 @@ fn parse_bands(text: &str) -> Result<BandChoice, String> {
 fn parse_components(text: &str) -> Result<Components, String> {
     match (text, text.parse::<usize>(), text.parse::<f64>()) {
         ("all", _, _) => Ok(Components::All),
-        (_, Ok(number), _) => Ok(Components::Number(number)),
-        (_, _, Ok(share)) => Ok(Components::Share(share)),
+        (_, Ok(number), _) => Ok(Components::Count(number)),
+        (_, _, Ok(share)) => Ok(Components::VarianceFraction(share)),
         _ => Err("expected a number of components, or a share such as 0.99".to_owned()),
     }
 }

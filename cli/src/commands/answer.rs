@@ -39,7 +39,7 @@ pub struct Ended<'a, T = f64> {
     pub names: &'static Names,
     pub answer: &'a Diagonalization<T>,
     pub seconds: f64,
-    pub tolerance: f64,
+    pub tol: f64,
     pub warnings: &'a [String],
     /// The folder of the results.
     pub output: Option<&'a Path>,
@@ -47,8 +47,8 @@ pub struct Ended<'a, T = f64> {
 
 /// The start, if that is what is wrong.
 pub fn start_at_fault(solver: &Solver, error: &codiag::Error) -> Option<String> {
-    use codiag::Error::{Start, StartShape};
-    matches!(error, StartShape { .. } | Start { .. }).then(|| text(&solver.start))
+    use codiag::Error::{Init, InitShape};
+    matches!(error, InitShape { .. } | Init { .. }).then(|| text(&solver.init))
 }
 
 /// A path as text, for JSON and messages. Bytes that are not UTF-8 are replaced.
@@ -174,14 +174,14 @@ impl<T: Scalar> Ended<'_, T> {
         session: &mut Session<'_>,
     ) -> Result<()> {
         let (paint, answer) = (session.paint, self.answer);
-        let status = if answer.status.converged() {
+        let status = if answer.status.is_converged() {
             paint.green(answer.status.name())
         } else {
             paint.red(answer.status.name())
         };
         let mut lines = vec![
             ("status".to_owned(), status),
-            ("iterations".to_owned(), answer.iterations.to_string()),
+            ("iterations".to_owned(), answer.n_iter.to_string()),
             ("time".to_owned(), words::seconds(self.seconds)),
             (
                 "loss".to_owned(),
@@ -214,8 +214,8 @@ impl<T: Scalar> Ended<'_, T> {
     pub fn conclude(&self, session: &mut Session<'_>) -> Result<Outcome> {
         let answer = self.answer;
         let norm = small(answer.gradient_norm);
-        let iterations = words::count(answer.iterations, "iteration", "iterations");
-        if answer.status == Status::Stopped && session.is_interrupted() {
+        let iterations = words::count(answer.n_iter, "iteration", "iterations");
+        if answer.status == Status::Interrupted && session.is_interrupted() {
             let place = match self.output {
                 Some(path) => format!("the best B so far is in {}", path.display()),
                 None => "there was no -o DIR to write the best B to".to_owned(),
@@ -225,11 +225,11 @@ impl<T: Scalar> Ended<'_, T> {
             ))?;
             return Ok(Outcome::Interrupted);
         }
-        if answer.status.converged() {
+        if answer.status.is_converged() {
             return Ok(Outcome::Done);
         }
         let advice = match answer.status {
-            Status::IterationLimit => format!(
+            Status::MaxIter => format!(
                 "{}raise --max-iter, or start again from {}.npy with --start",
                 self.names.helps, self.names.filters
             ),
@@ -239,7 +239,7 @@ impl<T: Scalar> Ended<'_, T> {
         session.warn(&format!(
             "not converged ({}): gradient norm {norm} after {iterations}, tolerance {}; {advice}",
             answer.status,
-            small(self.tolerance)
+            small(self.tol)
         ))?;
         Ok(Outcome::NotConverged)
     }
@@ -248,7 +248,7 @@ impl<T: Scalar> Ended<'_, T> {
 #[cfg(test)]
 mod tests {
     use codiag::Error;
-    use codiag::error::StartProblem;
+    use codiag::error::InitProblem;
 
     use super::*;
 
@@ -256,17 +256,17 @@ mod tests {
     fn only_a_given_start_is_blamed() {
         let solver = Solver {
             method: codiag::Method::Newton,
-            start: "b.npy".into(),
+            init: "b.npy".into(),
             tol: 1e-8,
             max_iter: 10,
-            restarts: 0,
-            stability: 0,
-            order: codiag::Order::Contrast,
-            threads: None,
+            n_restarts: 0,
+            n_resamples: 0,
+            sort_by: codiag::SortBy::Contrast,
+            n_jobs: None,
         };
-        let problem = StartProblem::Singular;
+        let problem = InitProblem::Singular;
         let blamed = |error: &Error| start_at_fault(&solver, error);
-        assert_eq!(blamed(&Error::Start { problem }).unwrap(), "b.npy");
+        assert_eq!(blamed(&Error::Init { problem }).unwrap(), "b.npy");
         // A start that cannot be made is no fault of the option's.
         assert_eq!(blamed(&Error::NoEigenvalues), None);
     }

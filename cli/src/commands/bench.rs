@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use codiag::{Method, Settings, Start, Status, diagonalize, synthetic};
+use codiag::{Init, Method, Settings, Status, diagonalize, synthetic};
 use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ struct Results {
 /// Measures.
 pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = args.threads.unwrap_or(available);
+    let threads = args.n_jobs.unwrap_or(available);
     let mut results = Results {
         machine: machine::description(),
         threads,
@@ -67,7 +67,7 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
 }
 
 fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
-    let set = synthetic::noisy(n, p, 0.1, 0).with_threads(args.threads);
+    let set = synthetic::noisy(n, p, 0.1, 0).with_n_jobs(args.n_jobs);
     let settings = Settings::default();
     // The best of a few: other programs only ever make it slower.
     let mut best = f64::INFINITY;
@@ -80,9 +80,9 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
     }
     let paper = settings
         .method(Method::QuasiNewton)
-        .start(Start::Whitener)
-        .max_iterations(10)
-        .tolerance(1e-14);
+        .init(Init::Whitener)
+        .max_iter(10)
+        .tol(1e-14);
     let mut rate = 0.0_f64;
     let clock = Instant::now();
     while rate == 0.0 || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {
@@ -94,14 +94,13 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
             break;
         }
     }
-    let (iterations, status) =
-        answer.map_or((0, Status::IterationLimit), |a| (a.iterations, a.status));
+    let (iterations, status) = answer.map_or((0, Status::MaxIter), |a| (a.n_iter, a.status));
     Ok(Measurement {
         n,
         p,
         seconds: best,
         iterations,
-        converged: status.converged(),
+        converged: status.is_converged(),
         gigaflops: rate,
         share_of_peak: rate / peak,
     })

@@ -129,7 +129,7 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
         && ratio > UNEVEN
     {
         advice.push(format!(
-            "the largest trace is {ratio:.0e} times the smallest: {} look for artefacts or mixed units",
+            "the largest trace is {ratio:.0e} times the smallest: {} look for artifacts or mixed units",
             if criterion.requires_definite() {
                 "the likelihood is scale-invariant, but"
             } else {

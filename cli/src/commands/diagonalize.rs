@@ -7,8 +7,8 @@ use anyhow::{Result, bail, ensure};
 use codiag::backend::{Backend, Summary};
 use codiag::error::Conflict;
 use codiag::{
-    Checkpoint, Diagonalization, MatrixFile, MatrixSet, Memory, Method, Rank, Reading, SetOptions,
-    Settings, c64, diagonalize_with,
+    Checkpoint, Diagonalization, MatrixFile, MatrixSet, Memory, Method, Rank, ReadProgress,
+    SetOptions, Settings, c64, diagonalize_with,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,11 +53,16 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     }
     let options = SetOptions::default()
         .criterion(args.criterion.criterion)
-        .weights(args.weights.as_deref().map(input::list_file).transpose()?)
-        .rank(args.rank.unwrap_or_default())
+        .weights(
+            args.sample_weight
+                .as_deref()
+                .map(input::list_file)
+                .transpose()?,
+        )
+        .n_components(args.n_components.unwrap_or_default())
         .shrinkage(args.shrinkage)
         .symmetrize(args.symmetrize)
-        .threads(args.solver.threads);
+        .n_jobs(args.solver.n_jobs);
     let job = Job {
         args,
         settings,
@@ -125,12 +130,12 @@ impl Job<'_> {
         if matches!(self.settings.method, Method::Pham | Method::Jacobi) {
             return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
         }
-        if self.settings.stability > 0 {
+        if self.settings.n_resamples > 0 {
             return Err(codiag::Error::Conflict(Conflict::StabilityNotInMemory).into());
         }
         let clock = Instant::now();
         let display = Display::new(session);
-        let watcher = |reading: &Reading| display.reading(reading);
+        let watcher = |reading: &ReadProgress| display.reading(reading);
         let mut set = match T::on_disk(file, memory, &self.options, watcher) {
             Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
             set => set?,
@@ -170,7 +175,7 @@ impl Job<'_> {
             names: &NAMES,
             answer: &solved.answer,
             seconds: solved.seconds,
-            tolerance: settings.tolerance,
+            tol: settings.tol,
             warnings: &warnings,
             output: args.output.as_deref(),
         };
@@ -188,8 +193,8 @@ impl Job<'_> {
                 weights: solved.weights.as_deref().or(options.weights.as_deref()),
                 answer: &solved.answer,
                 method: settings.method.name(),
-                order: settings.order,
-                tolerance: settings.tolerance,
+                order: settings.sort_by,
+                tol: settings.tol,
                 seconds: solved.seconds,
                 warnings: &warnings,
             });
@@ -265,7 +270,7 @@ fn followed<T: Number>(
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
     let path = args.checkpoint.as_deref();
     let checkpoint = path.map(|path| (path, Checkpoint::new(every)));
-    let mut follower = Follower::new(display, settings.tolerance, checkpoint);
+    let mut follower = Follower::new(display, settings.tol, checkpoint);
     let answer = solve(&mut follower);
     follower.finish()?;
     answer.map_err(|error| {
@@ -308,18 +313,18 @@ fn report<T: Number>(
         json!({
             "criterion": options.criterion.name(),
             "method": settings.method.name(),
-            "start": text(&args.solver.start),
+            "start": text(&args.solver.init),
             "orthogonal": settings.orthogonal || options.criterion.requires_rotations(),
-            "rank": rank(args.rank),
+            "rank": rank(args.n_components),
             "shrinkage": args.shrinkage,
             "symmetrize": args.symmetrize,
-            "weights": args.weights.as_deref().map(text),
-            "tol": settings.tolerance,
-            "max_iter": settings.max_iterations,
-            "restarts": settings.restarts,
-            "stability": settings.stability,
-            "order": settings.order.name(),
-            "threads": args.solver.threads,
+            "weights": args.sample_weight.as_deref().map(text),
+            "tol": settings.tol,
+            "max_iter": settings.max_iter,
+            "restarts": settings.n_restarts,
+            "stability": settings.n_resamples,
+            "order": settings.sort_by.name(),
+            "threads": args.solver.n_jobs,
             "memory": args.memory.map(|memory| memory.0),
         }),
     );

@@ -38,7 +38,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
         solvers: experiments::solvers(args),
         runs: Vec::new(),
         machine: machine::description(),
-        threads: args.threads,
+        threads: args.n_jobs,
     };
     let live = session.live && !session.quiet;
     let bar = live.then(progress::bar);

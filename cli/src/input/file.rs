@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use codiag::npy::{Header, tuple};
-use codiag::{Matrix, Scalar, Start, c64};
+use codiag::{Init, Matrix, Scalar, c64};
 
 use super::{extension, open_bounded, text, unreadable};
 
@@ -15,12 +15,12 @@ pub fn matrix_file(path: &Path) -> Result<Matrix> {
 }
 
 /// Reads a start, real or complex, likewise.
-pub fn start_file(path: &Path) -> Result<Start> {
-    let read = || -> Result<Start> {
+pub fn start_file(path: &Path) -> Result<Init> {
+    let read = || -> Result<Init> {
         Ok(if is_complex(path)? {
-            Start::given(&read_matrix::<c64>(path)?)
+            Init::given(&read_matrix::<c64>(path)?)
         } else {
-            Start::given(&read_matrix::<f64>(path)?)
+            Init::given(&read_matrix::<f64>(path)?)
         })
     };
     read().with_context(|| path.display().to_string())

@@ -13,7 +13,7 @@ use crate::export::npy;
 
 /// A recording without what is below or above some frequencies.
 pub struct FilteredRecording {
-    /// Reading moves its place.
+    /// ReadProgress moves its place.
     scratch: Mutex<File>,
     channels: usize,
     samples: usize,
@@ -174,7 +174,7 @@ fn both_ways(sections: &[Section], signal: &[f64], reach: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use codiag::signals::View;
+    use codiag::signals::RecordingView;
 
     use super::*;
 
@@ -192,7 +192,7 @@ mod tests {
         ] {
             let wave = |t: usize| (2.0 * PI * frequency * t as f64 / rate).sin();
             let data: Vec<f64> = (0..samples).map(|t| 100.0 + wave(t)).collect();
-            let view = View::new(&data, 1, samples).unwrap();
+            let view = RecordingView::new(&data, 1, samples).unwrap();
             let filtered = FilteredRecording::new(&view, rate, highpass, lowpass).unwrap();
             let mut out = vec![0.0; 4000];
             filtered.read(2000..6000, &mut out).unwrap();
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn nothing_must_be_left_out_altogether() {
-        let view = View::new(&[1.0, 2.0, 3.0, 4.0], 1, 4).unwrap();
+        let view = RecordingView::new(&[1.0, 2.0, 3.0, 4.0], 1, 4).unwrap();
         for (highpass, lowpass) in [
             (Some(60.0), None),
             (Some(0.0), None),

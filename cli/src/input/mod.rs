@@ -113,7 +113,7 @@ impl<T: Scalar> Matrices<'_, T> {
     /// The set. Bad matrices are named by their file. What would not fit into memory with its solve is not read.
     pub fn into_set(mut self, options: &SetOptions) -> Result<(MatrixSet<T>, String)> {
         // A set that is reduced is checked once its rank is known.
-        if options.rank == Rank::Full {
+        if options.n_components == Rank::Full {
             let fits = MatrixSet::<T>::check_memory(self.n, self.p);
             fits.map_err(|error| anyhow::Error::from(error).context(self.name.clone()))?;
         }

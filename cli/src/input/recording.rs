@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use codiag::Error;
 use codiag::npy::{ArrayFile, Header, tuple};
-use codiag::signals::{ArtefactKind, Recording, View};
+use codiag::signals::{ArtifactKind, Recording, RecordingView};
 use serde::Deserialize;
 
 use super::file::read_text;
@@ -61,7 +61,9 @@ impl Recording for Stored {
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
         match self {
             Self::File(file) => file.read(&span, out),
-            Self::Text(m) => View::new(m.as_slice(), m.rows(), m.columns())?.read(span, out),
+            Self::Text(m) => {
+                RecordingView::new(m.as_slice(), m.rows(), m.columns())?.read(span, out)
+            }
         }
     }
 }
@@ -107,7 +109,8 @@ impl RecordingFile {
             // One sample of all channels after the other.
             let mut numbers = vec![0.0; self.channels * length];
             self.fill(span.start * self.channels, &mut numbers, &mut bytes)?;
-            let view = View::with_strides(&numbers, self.channels, length, (1, self.channels))?;
+            let view =
+                RecordingView::with_strides(&numbers, self.channels, length, (1, self.channels))?;
             return view.read(0..length, out);
         }
         for (c, row) in out.chunks_exact_mut(length.max(1)).enumerate() {
@@ -189,7 +192,7 @@ pub struct Info {
     pub reference_file: Option<PathBuf>,
 }
 
-/// A channel that shows an artefact.
+/// A channel that shows an artifact.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ReferenceChannel {
     pub name: String,
@@ -199,7 +202,7 @@ pub struct ReferenceChannel {
 
 impl ReferenceChannel {
     /// A channel that shows what it is said to.
-    pub fn new(name: &str, kind: ArtefactKind) -> Self {
+    pub fn new(name: &str, kind: ArtifactKind) -> Self {
         Self {
             name: name.to_owned(),
             kind: kind.name().to_owned(),
@@ -210,17 +213,17 @@ impl ReferenceChannel {
     fn by_name(name: &str) -> Option<Self> {
         let capitals = name.to_uppercase();
         let kind = if capitals.contains("EOG") {
-            ArtefactKind::Blink
+            ArtifactKind::Blink
         } else if capitals.contains("ECG") || capitals.contains("EKG") {
-            ArtefactKind::Heartbeat
+            ArtifactKind::Heartbeat
         } else {
             return None;
         };
         Some(Self::new(name, kind))
     }
 
-    pub fn artefact(&self) -> Option<ArtefactKind> {
-        [ArtefactKind::Blink, ArtefactKind::Heartbeat]
+    pub fn artifact(&self) -> Option<ArtifactKind> {
+        [ArtifactKind::Blink, ArtifactKind::Heartbeat]
             .into_iter()
             .find(|kind| kind.name() == self.kind)
     }
@@ -272,7 +275,7 @@ impl Info {
             "expected bad spans within the {samples} samples of the recording"
         );
         ensure!(
-            self.references.iter().all(|r| r.artefact().is_some()),
+            self.references.iter().all(|r| r.artifact().is_some()),
             "a reference channel is of kind \"blink\" or \"heartbeat\""
         );
         Ok(())

@@ -1,6 +1,6 @@
 //! What the components of an answer are in each matrix: a map, and a table.
 
-use codiag::{Diagonalization, Order, Scalar};
+use codiag::{Diagonalization, Scalar, SortBy};
 use maud::{Markup, html};
 
 use super::solve::{MOST_BARS, left_out};
@@ -94,9 +94,9 @@ impl<'a, T: Scalar> Entries<'a, T> {
 pub fn components<T: Scalar>(
     answer: &Diagonalization<T>,
     weights: Option<&[f64]>,
-    order: Order,
+    order: SortBy,
 ) -> Markup {
-    let by_stability = order == Order::Stability;
+    let by_stability = order == SortBy::Stability;
     let entries = Entries::new(answer, weights);
     let (n, r) = (entries.matrices(), answer.powers.columns());
     if n == 0 {

@@ -13,7 +13,7 @@ const FLOOR: f64 = 1e-17;
 
 /// The status, and what it means.
 pub fn verdict<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
-    let converged = answer.status.converged();
+    let converged = answer.status.is_converged();
     let (norm, tolerance) = (small(answer.gradient_norm), small(tolerance));
     html! {
         p.lead {

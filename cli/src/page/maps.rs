@@ -90,13 +90,13 @@ pub fn grid(told: &Page<'_>) -> Option<Markup> {
         }
         div.grid-of-maps {
             @for (k, view) in told.views.iter().enumerate() {
-                a href=[shown(told, k).then(|| format!("#source-{k}"))] class=[(!view.artefacts.is_empty()).then_some("flagged")] {
+                a href=[shown(told, k).then(|| format!("#source-{k}"))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
                     @if let Some(drawn) = map(k) { (verbatim(drawn)) }
                     strong { (k) } " "
-                    span.soft { (format!("{:.1} %", 100.0 * told.found.variance_shares[k])) (stability::after(answer, k)) }
-                    @for artefact in &view.artefacts {
+                    span.soft { (format!("{:.1} %", 100.0 * told.found.explained_variance_ratio[k])) (stability::after(answer, k)) }
+                    @for artifact in &view.artifacts {
                         br;
-                        span.badge.bad { (looks_like(artefact)) (format!(" {:.2}", artefact.score)) }
+                        span.badge.bad { (looks_like(artifact)) (format!(" {:.2}", artifact.score)) }
                     }
                 }
             }

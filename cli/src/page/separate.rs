@@ -1,7 +1,7 @@
 //! The report of `codiag separate`.
 
-use codiag::Order;
-use codiag::signals::{Artefact, Contrast, Evidence, Separated, Thresholds};
+use codiag::SortBy;
+use codiag::signals::{Artifact, Contrast, Evidence, SeparationResult, Thresholds};
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
@@ -10,7 +10,7 @@ use crate::commands::separate::Methods;
 use crate::sources::{SourceView, looks_like};
 use crate::words::{self, small};
 
-/// Sources shown with figures of their own, beside those that look like artefacts or were excluded.
+/// Sources shown with figures of their own, beside those that look like artifacts or were excluded.
 const SHOWN: usize = 24;
 /// Channels that are named as the strongest.
 const STRONGEST: usize = 3;
@@ -32,10 +32,10 @@ pub struct Page<'a> {
     pub cleaned: &'a str,
     /// What sources are told apart by.
     pub contrast: &'a Contrast,
-    pub order: Order,
-    pub found: &'a Separated,
+    pub order: SortBy,
+    pub found: &'a SeparationResult,
     pub views: &'a [SourceView],
-    pub tolerance: f64,
+    pub tol: f64,
     pub seconds: f64,
     pub warnings: &'a [String],
     pub excluded: &'a [usize],
@@ -57,25 +57,25 @@ pub fn render(told: &Page<'_>) -> String {
     let body = html! {
         header {
             h1 { "Sources of " (told.input) }
-            (verdict(answer, told.tolerance))
+            (verdict(answer, told.tol))
         }
         (facts(&[
-            ("channels", found.channels().to_string()),
+            ("channels", found.n_channels().to_string()),
             ("samples", told.samples.to_string()),
             ("duration", duration),
             (contrast, count.to_string()),
-            ("sources", found.components().to_string()),
-            ("variance kept", percent(found.kept_variance)),
-            ("iterations", answer.iterations.to_string()),
+            ("sources", found.n_components().to_string()),
+            ("variance kept", percent(found.explained_variance_ratio_total)),
+            ("iterations", answer.n_iter.to_string()),
             ("time", words::seconds(told.seconds)),
         ]))
         (warnings(told.warnings))
         @if let Some(grid) = maps::grid(told) { (section("At a glance", &grid)) }
-        (section("What looks like an artefact", &artefacts(told)))
+        (section("What looks like an artifact", &find_artifacts(told)))
         @if told.rate.is_some() { (section("Scores", &scores(told))) }
         (section("All sources", &all_sources(told)))
         (section("One by one", &one_by_one(told)))
-        (section("Convergence", &convergence(answer, told.tolerance)))
+        (section("Convergence", &convergence(answer, told.tol)))
         (section("Methods, in words", &methods(told.methods)))
         (section("The files", &files(told)))
         footer {
@@ -137,7 +137,7 @@ fn numbers(sources: impl Iterator<Item = usize>, between: &str) -> String {
     sources.join(between)
 }
 
-fn artefacts(told: &Page<'_>) -> Markup {
+fn find_artifacts(told: &Page<'_>) -> Markup {
     if told.rate.is_none() {
         return html! {
             p {
@@ -147,13 +147,13 @@ fn artefacts(told: &Page<'_>) -> Markup {
         };
     }
     let views = || told.views.iter().enumerate();
-    let suspects = views().filter(|(_, view)| !view.artefacts.is_empty());
+    let suspects = views().filter(|(_, view)| !view.artifacts.is_empty());
     let suspects = numbers(suspects.map(|(k, _)| k), ",");
     let rows = html! {
         tbody {
             @for (k, view) in views() {
-                @for artefact in &view.artefacts {
-                    tr { td { (k) } td { (looks_like(artefact)) } td { (artefact.reason) } }
+                @for artifact in &view.artifacts {
+                    tr { td { (k) } td { (looks_like(artifact)) } td { (artifact.reason) } }
                 }
             }
         }
@@ -179,7 +179,7 @@ fn artefacts(told: &Page<'_>) -> Markup {
 }
 
 /// What a column of scores is called: in two lines, a kind and what shows it.
-fn scored_by(score: &Artefact) -> [String; 2] {
+fn scored_by(score: &Artifact) -> [String; 2] {
     let by = match &score.evidence {
         Evidence::Correlation(name) => format!("with {name}"),
         Evidence::Phase(name) => format!("phase, {name}"),
@@ -246,7 +246,7 @@ struct Distinction {
     curve: Option<&'static [&'static str]>,
     number: &'static [&'static str],
     order: &'static str,
-    rivals: &'static str,
+    least_separable: &'static str,
 }
 
 fn distinction(contrast: &Contrast) -> Distinction {
@@ -256,31 +256,31 @@ fn distinction(contrast: &Contrast) -> Distinction {
             curve: None,
             number: &["auto-", "correlation"],
             order: "their autocorrelation at the lag",
-            rivals: mixture,
+            least_separable: mixture,
         },
         Contrast::Lags(_) => Distinction {
             curve: Some(&["autocorrelation over lags"]),
             number: &["sum of", "squares"],
             order: "the sum of their squared autocorrelations",
-            rivals: mixture,
+            least_separable: mixture,
         },
         Contrast::Cumulants { .. } => Distinction {
             curve: Some(&["distribution"]),
             number: &["kurtosis"],
             order: "their kurtosis, which is 0 for a Gaussian source",
-            rivals: "a margin near zero means that both are Gaussian, and any mixture of them would serve as well.",
+            least_separable: "a margin near zero means that both are Gaussian, and any mixture of them would serve as well.",
         },
         Contrast::Bands(_) => Distinction {
             curve: Some(&["power over bands"]),
             number: &["power", "varies by"],
             order: "how much their power varies over the bands",
-            rivals: mixture,
+            least_separable: mixture,
         },
         _ => Distinction {
             curve: Some(&["power over segments"]),
             number: &["power", "varies by"],
             order: "how much their power varies over the segments",
-            rivals: mixture,
+            least_separable: mixture,
         },
     }
 }
@@ -301,8 +301,8 @@ fn all_sources(told: &Page<'_>) -> Markup {
     html! {
         p {
             "Sources come in the order of "
-            (if told.order == Order::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
-             from it; " (by.rivals)
+            (if told.order == SortBy::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
+             from it; " (by.least_separable)
         }
         (stability::explanation(answer, stability::of_recording(told.contrast)))
         (table(None, &headings, &rows))
@@ -330,24 +330,24 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             (entries().collect(), varies)
         }
     };
-    let rival = found.rivals[k];
+    let rival = found.least_separable[k];
     html! {
         tr {
             td { (k) }
             @if drawn { td { (sparkline(curve.iter().copied(), 160.0, 24.0)) } }
-            td { (percent(found.variance_shares[k])) }
+            td { (percent(found.explained_variance_ratio[k])) }
             td { (number) }
             (stability::cell(&found.diagonalization, k))
-            td { @if let Some(rival) = rival { (rival.source) } }
+            td { @if let Some(rival) = rival { (rival.partner) } }
             td { @if let Some(rival) = rival { (small(rival.margin)) } }
-            td { @if let Some(artefact) = view.artefacts.first() { (looks_like(artefact)) } }
+            td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
         }
     }
 }
 
 /// Whether a source has figures of its own.
 pub fn shown(told: &Page<'_>, k: usize) -> bool {
-    k < SHOWN || !told.views[k].artefacts.is_empty() || told.excluded.contains(&k)
+    k < SHOWN || !told.views[k].artifacts.is_empty() || told.excluded.contains(&k)
 }
 
 fn one_by_one(told: &Page<'_>) -> Markup {
@@ -357,12 +357,12 @@ fn one_by_one(told: &Page<'_>) -> Markup {
             div.source id=(format!("source-{k}")) {
                 h3 {
                     "Source " (k)
-                    @if let Some(artefact) = view.artefacts.first() {
-                        span.badge.bad { (looks_like(artefact)) }
+                    @if let Some(artifact) = view.artifacts.first() {
+                        span.badge.bad { (looks_like(artifact)) }
                     }
                     (stability::badge(&told.found.diagonalization, k))
                 }
-                p.soft.small { (percent(told.found.variance_shares[k])) " of the variance; " (strongest(told, k)) }
+                p.soft.small { (percent(told.found.explained_variance_ratio[k])) " of the variance; " (strongest(told, k)) }
                 div.panels { (source::figures(told, k, view)) }
             }
         }

@@ -1,7 +1,7 @@
 //! The report of `codiag diagonalize`.
 
 use codiag::backend::Summary;
-use codiag::{Criterion, Diagonalization, Matrix, Order, Scalar};
+use codiag::{Criterion, Diagonalization, Matrix, Scalar, SortBy};
 use maud::{Markup, html};
 
 use super::components::components;
@@ -23,8 +23,8 @@ pub struct Solve<'a, T> {
     pub weights: Option<&'a [f64]>,
     pub answer: &'a Diagonalization<T>,
     pub method: &'a str,
-    pub order: Order,
-    pub tolerance: f64,
+    pub order: SortBy,
+    pub tol: f64,
     pub seconds: f64,
     pub warnings: &'a [String],
 }
@@ -37,7 +37,7 @@ pub fn render<T: Scalar>(solve: &Solve<'_, T>) -> String {
     let body = html! {
         header {
             h1 { "Joint diagonalization of " (solve.input) }
-            (verdict(answer, solve.tolerance))
+            (verdict(answer, solve.tol))
         }
         (facts(&[
             ("matrices", solve.set.len.to_string()),
@@ -45,13 +45,13 @@ pub fn render<T: Scalar>(solve: &Solve<'_, T>) -> String {
             ("components", answer.b.rows().to_string()),
             ("criterion", answer.criterion.name().to_owned()),
             ("method", solve.method.to_owned()),
-            ("iterations", answer.iterations.to_string()),
+            ("iterations", answer.n_iter.to_string()),
             ("time", words::seconds(solve.seconds)),
             (loss_name(answer.criterion), words::loss(answer.loss, 6)),
             ("gradient norm", small(answer.gradient_norm)),
         ]))
         (warnings(solve.warnings))
-        (section("Convergence", &convergence(answer, solve.tolerance)))
+        (section("Convergence", &convergence(answer, solve.tol)))
         (section("The mean matrix, before and after", &before_and_after(solve)))
         (section("What is left of each matrix", &residuals(answer)))
         (section("Components", &components(answer, solve.weights, solve.order)))

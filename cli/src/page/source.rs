@@ -1,6 +1,6 @@
 //! The figures of one source.
 
-use codiag::signals::{Contrast, Piece, Spectrum};
+use codiag::signals::{Contrast, Spans, Spectrum};
 use maud::{Markup, html};
 
 use super::maps;
@@ -170,7 +170,7 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
 }
 
 /// The middle of a segment, which may have gaps.
-fn middle(piece: &Piece) -> f64 {
+fn middle(piece: &Spans) -> f64 {
     let (first, last) = (piece.first(), piece.last());
     first
         .zip(last)

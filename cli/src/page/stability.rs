@@ -71,7 +71,7 @@ pub fn summary(found: &Stability) -> String {
 /// What is drawn to learn how surely the sources of a recording come again.
 pub fn of_recording(contrast: &Contrast) -> &'static str {
     match contrast {
-        Contrast::Bands(bands) if bands.cut.is_none() => {
+        Contrast::Bands(bands) if bands.segment_length.is_none() => {
             "the recording, its blocks of time weighed anew"
         }
         Contrast::Lags(_) | Contrast::Cumulants { .. } => {

@@ -86,12 +86,7 @@ fn quadratic(runs: &[&Run]) -> Claim {
             "There were too few iterations to see an order.".to_owned(),
         )
     } else {
-        let iterations = median(
-            &runs
-                .iter()
-                .map(|run| run.iterations as f64)
-                .collect::<Vec<_>>(),
-        );
+        let iterations = median(&runs.iter().map(|run| run.n_iter as f64).collect::<Vec<_>>());
         let verdict = if q >= 1.6 {
             Verdict::Holds
         } else {
@@ -122,12 +117,7 @@ fn linear(results: &Results) -> Claim {
         let rates: Vec<f64> = runs.iter().filter_map(|run| rate(&run.history)).collect();
         let factor = median(&rates);
         let reached = runs.iter().all(|run| run.seconds_to_goal.is_some());
-        let iterations = median(
-            &runs
-                .iter()
-                .map(|run| run.iterations as f64)
-                .collect::<Vec<_>>(),
-        );
+        let iterations = median(&runs.iter().map(|run| run.n_iter as f64).collect::<Vec<_>>());
         holds &= factor < 1.0 && factor > 0.3;
         let end = if reached {
             ""

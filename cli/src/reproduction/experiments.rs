@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use codiag::synthetic::{self, Sensors, Synthetic};
 use codiag::{
-    Diagonalization, Matrix, MatrixSet, Method, Record, SetOptions, Settings, Start, Status,
+    Diagonalization, Init, Matrix, MatrixSet, Method, Record, SetOptions, Settings, Status,
     diagonalize, diagonalize_with,
 };
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
             .map(|seed| {
                 let made = Synthetic::try_new(n, p, sigma, seed)?.set();
                 let made = made.with_context(|| format!("the synthetic set of seed {seed}"))?;
-                Ok(made.with_threads(args.threads))
+                Ok(made.with_n_jobs(args.n_jobs))
             })
             .collect()
     };
@@ -66,7 +66,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
         let set = MatrixSet::new(&data, data.len() / (p * p), p)?;
         (set, "MEG magnetometers".to_owned())
     };
-    let recorded = recorded.with_threads(args.threads);
+    let recorded = recorded.with_n_jobs(args.n_jobs);
     let (recorded_n, recorded_p) = (recorded.len(), recorded.dimension());
     let description = if args.recording.is_some() {
         format!("{recorded_n} matrices of {recorded_p} × {recorded_p} from {name}")
@@ -115,34 +115,34 @@ pub fn solvers(args: &Reproduce) -> [Solver; 4] {
     let settings = |method, start| {
         Settings::default()
             .method(method)
-            .start(start)
-            .tolerance(TOLERANCE)
-            .max_iterations(args.max_iter)
+            .init(start)
+            .tol(TOLERANCE)
+            .max_iter(args.max_iter)
     };
     [
         Solver {
             key: "quasi-newton",
             name: "quasi-Newton (the paper)",
             style: 0,
-            settings: settings(Method::QuasiNewton, Start::Whitener),
+            settings: settings(Method::QuasiNewton, Init::Whitener),
         },
         Solver {
             key: "pham",
             name: "Pham (2001)",
             style: 1,
-            settings: settings(Method::Pham, Start::Whitener),
+            settings: settings(Method::Pham, Init::Whitener),
         },
         Solver {
             key: "newton-whitener",
             name: "Newton, same start",
             style: 2,
-            settings: settings(Method::Newton, Start::Whitener),
+            settings: settings(Method::Newton, Init::Whitener),
         },
         Solver {
             key: "newton",
             name: "Newton, spectral start (codiag)",
             style: 3,
-            settings: settings(Method::Newton, Start::Spectral),
+            settings: settings(Method::Newton, Init::Spectral),
         },
     ]
 }
@@ -154,7 +154,7 @@ pub struct Run {
     pub solver: &'static str,
     pub seed: usize,
     pub status: &'static str,
-    pub iterations: usize,
+    pub n_iter: usize,
     pub seconds: f64,
     pub loss: f64,
     pub gradient_norm: f64,
@@ -186,7 +186,7 @@ impl Run {
         };
         let mut solve = || -> Result<Diagonalization> {
             let answer = diagonalize_with(set, &solver.settings, &mut listen)?;
-            if answer.status == Status::Stopped {
+            if answer.status == Status::Interrupted {
                 return Err(Interrupted.into());
             }
             Ok(answer)
@@ -216,7 +216,7 @@ impl Run {
             solver: solver.key,
             seed,
             status: answer.status.name(),
-            iterations: answer.iterations,
+            n_iter: answer.n_iter,
             seconds,
             loss: answer.loss,
             gradient_norm: answer.gradient_norm,
@@ -246,9 +246,9 @@ fn durations(history: &[Record]) -> Vec<f64> {
 /// steps from where the run ended.
 fn limit(set: &MatrixSet, answer: &Diagonalization) -> Result<f64> {
     let polish = Settings::default()
-        .start(Start::Given(answer.b.clone()))
-        .tolerance(1e-12)
-        .max_iterations(300)
+        .init(Init::Given(answer.b.clone()))
+        .tol(1e-12)
+        .max_iter(300)
         .canonical(false);
     let polished = diagonalize(set, &polish)?;
     let seen = answer.history.iter().chain(&polished.history);

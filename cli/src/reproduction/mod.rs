@@ -60,7 +60,7 @@ impl Results {
                     solver: solver.key,
                     name: solver.name,
                     status: failed.map_or("converged", |run| run.status),
-                    iterations: range(&|run| run.iterations as f64),
+                    iterations: range(&|run| run.n_iter as f64),
                     seconds: range(&|run| run.seconds),
                     seconds_to_goal: reached.map(|times| Range::of(&times)),
                     loss: range(&|run| run.loss),

@@ -73,7 +73,7 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
             "ended before it was killed"
         );
         assert_eq!(place.files("killed"), [""; 0]);
-        // Reading it checks that it is whole.
+        // ReadProgress it checks that it is whole.
         assert_eq!(place.array("b.npy").shape, [40, 40]);
     }
     place

@@ -1,6 +1,6 @@
 //! Small sets of all sorts, each made from its number alone.
 
-use codiag::{Criterion, Matrix, Method, Rank, SetOptions, Settings, Start};
+use codiag::{Criterion, Init, Matrix, Method, Rank, SetOptions, Settings};
 
 use super::judge::Case;
 
@@ -368,7 +368,7 @@ pub fn case(seed: u64) -> Case {
         data.extend(parts(|x| x.1));
     }
 
-    let mut options = SetOptions::default().criterion(criterion).threads(1);
+    let mut options = SetOptions::default().criterion(criterion).n_jobs(1);
     if random.one_in(3) {
         let weight = |random: &mut Random| match random.below(6) {
             0 => 0.0,
@@ -387,7 +387,7 @@ pub fn case(seed: u64) -> Case {
             0 => Rank::Auto,
             _ => Rank::Exactly(1 + random.below(p)),
         };
-        options = options.rank(rank);
+        options = options.n_components(rank);
         // A reduction may be refused by a set that is not definite.
         sound &= definite;
     }
@@ -395,24 +395,24 @@ pub fn case(seed: u64) -> Case {
     let method = random.choose(criterion.methods());
     let mut settings = Settings::default()
         .method(method)
-        .max_iterations(random.choose(&[0, 1, 5, 100, 300]))
-        .restarts(random.choose(&[0, 0, 0, 0, 1, 3]))
+        .max_iter(random.choose(&[0, 1, 5, 100, 300]))
+        .n_restarts(random.choose(&[0, 0, 0, 0, 1, 3]))
         .canonical(!random.one_in(4))
         .hessian_memory(random.choose(&[0, 1 << 30]));
     settings = match random.below(8) {
-        0 | 1 => settings.start(Start::Whitener),
-        2 => settings.start(Start::Identity),
+        0 | 1 => settings.init(Init::Whitener),
+        2 => settings.init(Init::Identity),
         3 => {
             let b = Matrix::from_fn(p, p, |_, _| random.normal());
             sound = false;
-            settings.start(Start::Given(b))
+            settings.init(Init::Given(b))
         }
         _ => settings,
     };
     if !matches!(method, Method::Pham | Method::RowWise) && random.one_in(6) {
         settings = settings.orthogonal(true);
     }
-    settings = settings.stability(random.choose(&[0, 0, 0, 0, 0, 2]));
+    settings = settings.n_resamples(random.choose(&[0, 0, 0, 0, 0, 2]));
     Case {
         n,
         p,

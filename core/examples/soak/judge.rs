@@ -202,8 +202,8 @@ fn check<T: Scalar>(
     if let Some(stability) = &answer.stability {
         finite("matches", stability.matches.as_slice())?;
     }
-    if answer.history.is_empty() || answer.iterations > case.settings.max_iterations {
-        return Err(format!("{} iterations", answer.iterations));
+    if answer.history.is_empty() || answer.n_iter > case.settings.max_iter {
+        return Err(format!("{} iterations", answer.n_iter));
     }
     for record in &answer.history {
         let Record {
@@ -217,8 +217,8 @@ fn check<T: Scalar>(
     }
     check_descent(answer, rounding, errors, case)?;
     // In the answer's order and scale, its rounding is another.
-    let most = 10.0 * case.settings.tolerance + rounding.gradient_error(case.settings.orthogonal);
-    if answer.status.converged() && answer.gradient_norm > most {
+    let most = 10.0 * case.settings.tol + rounding.gradient_error(case.settings.orthogonal);
+    if answer.status.is_converged() && answer.gradient_norm > most {
         return Err(format!(
             "converged, with a gradient norm of {:e}",
             answer.gradient_norm
@@ -290,9 +290,9 @@ fn check_value<T: Scalar>(
     // Two methods of least squares solve another equation.
     let others = matches!(case.settings.method, Method::Uwedge | Method::Ffdiag);
     let norm = gradient_norm(&here, set, rounding, &case.settings);
-    if answer.status.converged()
+    if answer.status.is_converged()
         && !others
-        && norm > 10.0 * case.settings.tolerance + rounding.gradient_error(case.settings.orthogonal)
+        && norm > 10.0 * case.settings.tol + rounding.gradient_error(case.settings.orthogonal)
     {
         return Err(format!("converged, but the gradient norm is {norm:e}"));
     }
@@ -305,7 +305,7 @@ fn check_exact_gradient<T: Scalar>(
     set: &MatrixSet<T>,
     case: &Case,
 ) -> Result<(), String> {
-    if set.criterion() != Criterion::Likelihood || !answer.status.converged() {
+    if set.criterion() != Criterion::Likelihood || !answer.status.is_converged() {
         return Ok(());
     }
     // The set holds matrices in the coordinates to which it was reduced.
@@ -314,7 +314,7 @@ fn check_exact_gradient<T: Scalar>(
     }
     let norm = exact::gradient_norm(set, &answer.b, case.settings.orthogonal);
     // B was rescaled after it was measured, which rounds it once more.
-    let most = 10.0 * case.settings.tolerance;
+    let most = 10.0 * case.settings.tol;
     if norm > most {
         return Err(format!(
             "converged with {:e}, but the exact gradient norm is {norm:e}",

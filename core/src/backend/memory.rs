@@ -25,7 +25,7 @@ use crate::tuning::TUNING;
 /// let mut set = InMemory::new(&synthetic::noisy(50, 4, 0.1, 0));
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
 /// let result = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
-/// assert!(result.status.converged());
+/// assert!(result.status.is_converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub struct InMemory<T: Scalar = f64> {

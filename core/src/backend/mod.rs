@@ -28,7 +28,7 @@ mod task;
 pub use crate::data::{Chunk, Summary};
 pub(crate) use crate::linalg::kernels::LinePoint;
 pub use crate::linalg::kernels::{PairSums, RotationSums};
-pub use disk::{MatrixFile, OnDisk, Reading, Watcher};
+pub use disk::{MatrixFile, OnDisk, ReadObserver, ReadProgress};
 pub(crate) use fit::{Change, Fit};
 pub use hessian::{Hessian, Statistics};
 pub(crate) use hessian::{HessianRows, add_determinant, row_entry};

@@ -220,7 +220,7 @@ mod tests {
         for (n, p) in [(230, 40), (20, 131)] {
             let set = synthetic::noisy(n, p, 0.1, 1);
             let results = [1, 2, 3].map(|threads| {
-                let mut set = InMemory::new(&set.clone().with_threads(threads));
+                let mut set = InMemory::new(&set.clone().with_n_jobs(threads));
                 let b = Matrix::identity(p);
                 let mut single = set.in_single_precision(&b).unwrap().expect("a set");
                 let (request, mut sums) = (

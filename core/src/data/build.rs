@@ -107,10 +107,10 @@ impl<T: Scalar> MatrixSet<T> {
         let n = blocks.iter().map(|b| b.matrices).sum();
         let weights = options.normalized_weights(n);
         deal_out(&weights, &mut blocks);
-        let workers = Workers::new(options.threads, n * T::PLANES.pow(2), p);
+        let workers = Workers::new(options.n_jobs, n * T::PLANES.pow(2), p);
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
-        let reduction = match options.rank {
+        let reduction = match options.n_components {
             Rank::Full => None,
             rank => Some(reduce(
                 &mut blocks,
@@ -137,7 +137,7 @@ impl<T: Scalar> MatrixSet<T> {
             blocks: blocks.into_iter().map(Arc::new).collect(),
             weights,
             constants: constants.into(),
-            threads: options.threads,
+            threads: options.n_jobs,
         })
     }
 }
@@ -178,7 +178,7 @@ pub(crate) fn gather<T: Scalar>(
 ) -> Result<Vec<Block<T>>, Error> {
     let capacity = Block::<T>::capacity(p);
     let pieces: Vec<&[T]> = data.chunks(capacity * p * p).collect();
-    let workers = Workers::new(options.threads, data.len() / (p * p), p);
+    let workers = Workers::new(options.n_jobs, data.len() / (p * p), p);
     let blocks = workers.map(&pieces, |k, piece| {
         let matrices: Vec<&[T]> = piece.chunks_exact(p * p).collect();
         Block::gather(p, &matrices, first + k * capacity, options)

@@ -126,8 +126,8 @@ impl<T: Scalar> MatrixSet<T> {
 
     /// The same matrices, to be worked on by at most that many threads; as many as pay for None.
     #[must_use]
-    pub fn with_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
+    pub fn with_n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
+        self.threads = n_jobs.into();
         self
     }
 

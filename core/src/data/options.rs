@@ -12,7 +12,7 @@ use crate::setters::setters;
 /// // The third channel is the sum of the others.
 /// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
 /// assert!(MatrixSet::new(&data, 1, 3).is_err());
-/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().n_components(Rank::Auto))?;
 /// assert_eq!((set.channels(), set.dimension()), (3, 2));
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -36,7 +36,7 @@ pub(crate) const RANK_CHOICES: Expected =
 ///
 /// ```
 /// use codiag::{MatrixSet, SetOptions};
-/// let options = SetOptions::default().weights(vec![2.0, 1.0]).shrinkage(0.01).threads(1);
+/// let options = SetOptions::default().weights(vec![2.0, 1.0]).shrinkage(0.01).n_jobs(1);
 /// let set = MatrixSet::with_options(&[2.0, 0.5, 0.5, 1.0, 1.0, 0.1, 0.1, 3.0], 2, 2, &options)?;
 /// assert!((set.weights()[0] - 2.0 / 3.0).abs() < 1e-15);
 /// # Ok::<(), codiag::Error>(())
@@ -49,7 +49,7 @@ pub struct SetOptions {
     /// One weight per matrix, not negative, not all zero; equal weights if None.
     pub weights: Option<Vec<f64>>,
     /// The dimension to reduce to.
-    pub rank: Rank,
+    pub n_components: Rank,
     /// Each matrix becomes (1 − s) C + s tr(C)/p I, for s in \[0, 1\].
     pub shrinkage: f64,
     /// Whether matrices that are not symmetric are replaced by their symmetric parts. Without it,
@@ -58,12 +58,12 @@ pub struct SetOptions {
     pub symmetrize: bool,
     /// How many threads prepare and solve the set; as many as pay if None. The answer does not
     /// depend on it.
-    pub threads: Option<usize>,
+    pub n_jobs: Option<usize>,
 }
 
 setters!(SetOptions {
     criterion: Criterion,
-    rank: Rank,
+    n_components: Rank,
     shrinkage: f64,
     symmetrize: bool,
 });
@@ -76,11 +76,11 @@ impl SetOptions {
         self
     }
 
-    /// The same with another number of [`threads`](Self#structfield.threads), or as many as pay for
+    /// The same with another number of [`threads`](Self#structfield.n_jobs), or as many as pay for
     /// None.
     #[must_use]
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
+    pub fn n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
+        self.n_jobs = n_jobs.into();
         self
     }
 
@@ -90,10 +90,10 @@ impl SetOptions {
             let expected = Expected::Between(0.0, 1.0);
             return Err(Error::setting(Setting::Shrinkage, expected, self.shrinkage));
         }
-        if self.threads == Some(0) {
-            return Err(Error::setting(Setting::Threads, Expected::AtLeast(1), 0));
+        if self.n_jobs == Some(0) {
+            return Err(Error::setting(Setting::NJobs, Expected::AtLeast(1), 0));
         }
-        if self.rank == Rank::Exactly(0) {
+        if self.n_components == Rank::Exactly(0) {
             return Err(Error::setting(Setting::Rank, RANK_CHOICES, 0));
         }
         Ok(())

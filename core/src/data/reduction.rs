@@ -18,7 +18,7 @@ const ENERGY_TOLERANCE: f64 = 1e-14;
 /// use codiag::{MatrixSet, Rank, SetOptions};
 /// // The third channel is the sum of the others.
 /// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
-/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().n_components(Rank::Auto))?;
 /// let reduction = set.reduction().expect("the set is reduced");
 /// assert_eq!((reduction.rank(), reduction.channels()), (2, 3));
 /// # Ok::<(), codiag::Error>(())

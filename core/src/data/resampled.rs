@@ -102,7 +102,7 @@ impl<T: Scalar> MatrixSet<T> {
         weights: &[f64],
         threads: Option<usize>,
     ) -> Result<Self, Error> {
-        let options = SetOptions::default().criterion(criterion).threads(threads);
+        let options = SetOptions::default().criterion(criterion).n_jobs(threads);
         let mut blocks = gather(data, p, 0, &options)?;
         deal_out(weights, &mut blocks);
         let workers = Workers::new(threads, weights.len() * T::PLANES.pow(2), p);

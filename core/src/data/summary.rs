@@ -11,7 +11,7 @@ use crate::linalg::{self, Matrix, Scalar};
 /// use codiag::{MatrixSet, Rank, SetOptions};
 /// // The third channel is the sum of the others.
 /// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
-/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().rank(Rank::Auto))?;
+/// let set = MatrixSet::with_options(&data, 1, 3, &SetOptions::default().n_components(Rank::Auto))?;
 /// let working = InMemory::new(&set);
 /// let summary = working.summary();
 /// assert_eq!((summary.len, summary.dimension(), summary.channels()), (1, 2, 3));

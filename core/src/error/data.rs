@@ -50,7 +50,7 @@ impl MemoryRemedy {
 /// let data = [2.0, 0.0, 2.0, 0.0, 1.0, 1.0, 2.0, 1.0, 3.0];
 /// let options = match MatrixSet::new(&data, 1, 3) {
 ///     Err(Error::NotPositiveDefinite { remedy: Remedy::Reduce { rank }, .. }) => {
-///         SetOptions::default().rank(Rank::Exactly(rank))
+///         SetOptions::default().n_components(Rank::Exactly(rank))
 ///     }
 ///     other => panic!("{other:?}"),
 /// };
@@ -78,17 +78,17 @@ pub enum Remedy {
 /// What is wrong with a given B.
 ///
 /// ```
-/// use codiag::error::StartProblem;
-/// use codiag::{Error, Matrix, Settings, Start, diagonalize, synthetic};
+/// use codiag::error::InitProblem;
+/// use codiag::{Error, Matrix, Settings, Init, diagonalize, synthetic};
 /// let set = synthetic::noisy(20, 2, 0.1, 0);
 /// // Its second row is twice the first.
 /// let b = Matrix::from_rows(2, 2, vec![1.0, 2.0, 2.0, 4.0]);
-/// let error = diagonalize(&set, &Settings::default().start(Start::Given(b))).unwrap_err();
-/// assert_eq!(error, Error::Start { problem: StartProblem::Singular });
+/// let error = diagonalize(&set, &Settings::default().init(Init::Given(b))).unwrap_err();
+/// assert_eq!(error, Error::Init { problem: InitProblem::Singular });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StartProblem {
+pub enum InitProblem {
     /// An entry is NaN or infinite.
     NotFinite,
     /// It cannot be inverted.

@@ -14,7 +14,7 @@ mod render;
 mod settings;
 mod sources;
 
-pub use data::{MemoryRemedy, Portion, Remedy, StartProblem};
+pub use data::{InitProblem, MemoryRemedy, Portion, Remedy};
 pub use npy::{NpyError, tuple};
 pub use render::{OptionNames, criteria_for_indefinite, system_reason};
 pub use settings::{Conflict, Expected, Setting};
@@ -133,7 +133,7 @@ pub enum Error {
     /// All weights are zero.
     WeightsZero,
     /// A given B has the wrong shape.
-    StartShape {
+    InitShape {
         /// The dimension of the set and the number of its channels.
         expected: (usize, usize),
         /// The rows of B.
@@ -142,9 +142,9 @@ pub enum Error {
         columns: usize,
     },
     /// A given B cannot be used.
-    Start {
+    Init {
         /// What is wrong with it.
-        problem: StartProblem,
+        problem: InitProblem,
     },
     /// The mean of the matrices has no eigenvalues that could be computed, so there is no start.
     NoEigenvalues,

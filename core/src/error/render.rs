@@ -5,9 +5,9 @@ use std::io;
 
 use super::npy::tuple;
 use super::{
-    Conflict, Error, Expected, MemoryRemedy, NpyError, Portion, Remedy, Setting, StartProblem,
+    Conflict, Error, Expected, InitProblem, MemoryRemedy, NpyError, Portion, Remedy, Setting,
 };
-use crate::choices::{Criterion, Method, Order};
+use crate::choices::{Criterion, Method, SortBy};
 use crate::memory::Memory;
 
 /// How a language or program writes the options that error messages name.
@@ -22,7 +22,7 @@ use crate::memory::Memory;
 /// impl OptionNames for Flags {
 ///     fn option(&self, setting: Setting) -> Cow<'static, str> {
 ///         match setting {
-///             Setting::Tolerance => "--tol".into(),
+///             Setting::Tol => "--tol".into(),
 ///             other => format!("--{other}").into(),
 ///         }
 ///     }
@@ -33,7 +33,7 @@ use crate::memory::Memory;
 /// }
 ///
 /// let set = synthetic::noisy(20, 3, 0.1, 0);
-/// let error = diagonalize(&set, &Settings::default().tolerance(-1.0)).unwrap_err();
+/// let error = diagonalize(&set, &Settings::default().tol(-1.0)).unwrap_err();
 /// assert_eq!(error.render(&Flags), "--tol must be a positive number, got -1");
 /// ```
 pub trait OptionNames {
@@ -100,7 +100,7 @@ impl OptionNames for RustNames {
             Setting::Rank => format!("Rank::Exactly({value})"),
             Setting::Shrinkage => format!("SetOptions::shrinkage({value})"),
             Setting::Symmetrize => format!("SetOptions::symmetrize({value})"),
-            Setting::Orthogonal | Setting::Restarts | Setting::Stability => {
+            Setting::Orthogonal | Setting::NRestarts | Setting::NResamples => {
                 format!("Settings::{setting}({value})")
             }
             _ => format!("{setting} = {value}"),
@@ -119,7 +119,7 @@ impl OptionNames for RustNames {
         let variant = match setting {
             Setting::Criterion => name.parse().map(|c: Criterion| format!("Criterion::{c:?}")),
             Setting::Method => name.parse().map(|m: Method| format!("Method::{m:?}")),
-            Setting::Order => name.parse().map(|o: Order| format!("Order::{o:?}")),
+            Setting::SortBy => name.parse().map(|o: SortBy| format!("SortBy::{o:?}")),
             _ => Ok(self.choice(setting, name).unwrap_or_default()),
         };
         variant.unwrap_or_else(|_| self.with_value(setting, name))
@@ -217,7 +217,7 @@ impl Error {
                 number(*index)
             ),
             Self::WeightsZero => "all weights are zero; at least one must be positive".to_owned(),
-            Self::StartShape {
+            Self::InitShape {
                 expected,
                 rows,
                 columns,
@@ -227,7 +227,7 @@ impl Error {
                 expected.0,
                 expected.1
             ),
-            Self::Start { problem } => start(*problem, names),
+            Self::Init { problem } => init(*problem, names),
             Self::NoEigenvalues => {
                 "the eigenvalues of the mean of the matrices cannot be computed".to_owned()
             }
@@ -385,21 +385,21 @@ fn definite_advice(remedy: Remedy, names: &dyn OptionNames) -> String {
     }
 }
 
-fn start(problem: StartProblem, names: &dyn OptionNames) -> String {
+fn init(problem: InitProblem, names: &dyn OptionNames) -> String {
     let given = names.given_matrix();
     match problem {
-        StartProblem::NotFinite => {
+        InitProblem::NotFinite => {
             format!("{given} must be finite and invertible, but it has NaN or infinite entries")
         }
-        StartProblem::Singular => {
+        InitProblem::Singular => {
             format!("{given} must be finite and invertible, but it is singular")
         }
-        StartProblem::NotOrthogonal => format!(
+        InitProblem::NotOrthogonal => format!(
             "{given} must be orthogonal (unitary if complex), as {} and {} require, but it is not",
             names.switched_on(Setting::Orthogonal),
             names.with_choice(Setting::Criterion, Criterion::Frobenius.name())
         ),
-        StartProblem::Complex => {
+        InitProblem::Complex => {
             format!("{given} must be real, as the matrices are, but it is complex")
         }
     }
@@ -465,14 +465,14 @@ fn conflicting(conflict: Conflict, names: &dyn OptionNames) -> String {
         ),
         Conflict::OrderUntried => format!(
             "{} requires resamples or restarts; use {} or {}",
-            names.with_choice(Setting::Order, Order::Stability.name()),
-            names.with_value(Setting::Stability, "20"),
-            names.with_value(Setting::Restarts, "20")
+            names.with_choice(Setting::SortBy, SortBy::Stability.name()),
+            names.with_value(Setting::NResamples, "20"),
+            names.with_value(Setting::NRestarts, "20")
         ),
         Conflict::StabilityNotInMemory => format!(
             "{} requires all matrices in memory; use {}, or {}",
-            names.option(Setting::Stability),
-            names.option(Setting::Restarts),
+            names.option(Setting::NResamples),
+            names.option(Setting::NRestarts),
             names.in_memory()
         ),
     }

@@ -10,9 +10,9 @@ use crate::choices::Method;
 /// use codiag::error::Setting;
 /// use codiag::{Error, Settings, diagonalize, synthetic};
 /// let set = synthetic::noisy(20, 3, 0.1, 0);
-/// let error = diagonalize(&set, &Settings::default().tolerance(-1.0)).unwrap_err();
-/// assert!(matches!(error, Error::Setting { setting: Setting::Tolerance, .. }));
-/// assert_eq!(error.to_string(), "tolerance must be a positive number, got -1");
+/// let error = diagonalize(&set, &Settings::default().tol(-1.0)).unwrap_err();
+/// assert!(matches!(error, Error::Setting { setting: Setting::Tol, .. }));
+/// assert_eq!(error.to_string(), "tol must be a positive number, got -1");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub enum Setting {
     Bands,
     Components,
     Criterion,
-    Exclude,
+    BadSpans,
     Forgetting,
     Labels,
     Lags,
@@ -29,21 +29,21 @@ pub enum Setting {
     Matrices,
     Memory,
     Method,
-    Order,
+    SortBy,
     Orthogonal,
     Overlap,
     Rank,
-    Rate,
-    Restarts,
+    Sfreq,
+    NRestarts,
     Scale,
     SegmentLength,
-    Segments,
+    NSegments,
     Shrinkage,
-    Stability,
-    Start,
+    NResamples,
+    Init,
     Symmetrize,
-    Threads,
-    Tolerance,
+    NJobs,
+    Tol,
     TrackerWindow,
     Window,
     WindowLength,
@@ -53,9 +53,9 @@ impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bands => "bands",
-            Self::Components => "components",
+            Self::Components | Self::Rank => "n_components",
             Self::Criterion => "criterion",
-            Self::Exclude => "exclude",
+            Self::BadSpans => "bad_spans",
             Self::Forgetting => "forgetting",
             Self::Labels => "labels",
             Self::Lags => "lags",
@@ -63,21 +63,20 @@ impl fmt::Display for Setting {
             Self::Matrices => "n",
             Self::Memory => "memory",
             Self::Method => "method",
-            Self::Order => "order",
+            Self::SortBy => "sort_by",
             Self::Orthogonal => "orthogonal",
             Self::Overlap => "overlap",
-            Self::Rank => "rank",
-            Self::Rate => "rate",
-            Self::Restarts => "restarts",
+            Self::Sfreq => "sfreq",
+            Self::NRestarts => "n_restarts",
             Self::Scale => "scale",
             Self::SegmentLength => "segment_length",
-            Self::Segments => "segments",
+            Self::NSegments => "n_segments",
             Self::Shrinkage => "shrinkage",
-            Self::Stability => "stability",
-            Self::Start => "start",
+            Self::NResamples => "n_resamples",
+            Self::Init => "init",
             Self::Symmetrize => "symmetrize",
-            Self::Threads => "threads",
-            Self::Tolerance => "tolerance",
+            Self::NJobs => "n_jobs",
+            Self::Tol => "tol",
             Self::TrackerWindow | Self::Window => "window",
             Self::WindowLength => "window_length",
         })

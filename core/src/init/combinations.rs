@@ -132,7 +132,7 @@ pub(crate) fn small_set<T: Scalar>(
 ) -> Result<MatrixSet<T>, Error> {
     let entries = combinations.iter().flat_map(Matrix::as_slice);
     let data: Vec<T> = entries.copied().collect();
-    let options = SetOptions::default().criterion(criterion).threads(1);
+    let options = SetOptions::default().criterion(criterion).n_jobs(1);
     let (count, p) = (combinations.len(), combinations[0].rows());
     MatrixSet::with_options(&data, count, p, &options)
 }

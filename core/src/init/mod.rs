@@ -15,31 +15,31 @@ use combinations::{combinations, small_set};
 use crate::Error;
 use crate::backend::{Backend, Summary};
 use crate::data::{Criterion, MatrixSet};
-use crate::error::StartProblem;
+use crate::error::InitProblem;
 use crate::linalg::{self, Matrix, Scalar, c64};
-use crate::settings::Start;
+use crate::settings::Init;
 
 /// The start asked for, in the set's reduced coordinates.
 pub(crate) fn start<T: Scalar>(
     set: &mut dyn Backend<T>,
-    choice: &Start,
+    choice: &Init,
     orthogonal: bool,
 ) -> Result<Matrix<T>, Error> {
     let summary = set.summary();
     match choice {
-        Start::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
-        Start::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
-        Start::Identity => Ok(Matrix::identity(summary.dimension())),
-        Start::Spectral if summary.criterion != Criterion::Likelihood => {
+        Init::Given(b) => given(summary, &Matrix::from_real(b), orthogonal),
+        Init::GivenComplex(b) => given(summary, &complex_start(b)?, orthogonal),
+        Init::Identity => Ok(Matrix::identity(summary.dimension())),
+        Init::Spectral if summary.criterion != Criterion::Likelihood => {
             Ok(principal_start(set, 0, false)?.0)
         }
         // In the gauge of unit columns, too, only the eigenvectors remain.
-        Start::Whitener if summary.criterion.is_least_squares() => mean_eigenvectors(summary),
+        Init::Whitener if summary.criterion.is_least_squares() => mean_eigenvectors(summary),
         // Over rotations only the eigenvectors of the mean remain of the whitener.
-        Start::Whitener if orthogonal => mean_eigenvectors(summary),
-        Start::Spectral if orthogonal => frame::principal_axes(set),
-        Start::Whitener => whitener(summary),
-        Start::Spectral => spectral::start(set, 0),
+        Init::Whitener if orthogonal => mean_eigenvectors(summary),
+        Init::Spectral if orthogonal => frame::principal_axes(set),
+        Init::Whitener => whitener(summary),
+        Init::Spectral => spectral::start(set, 0),
     }
 }
 
@@ -88,8 +88,8 @@ pub(crate) fn principal_start<T: Scalar>(
 /// A given complex B in the numbers of a set, which must be complex too.
 pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Error> {
     if T::PLANES == 1 {
-        let problem = StartProblem::Complex;
-        return Err(Error::Start { problem });
+        let problem = InitProblem::Complex;
+        return Err(Error::Init { problem });
     }
     let entry = |a, c| T::from_parts(b[(a, c)].re, b[(a, c)].im);
     Ok(Matrix::from_fn(b.rows(), b.columns(), entry))
@@ -162,15 +162,15 @@ pub(crate) fn given<T: Scalar>(
 ) -> Result<Matrix<T>, Error> {
     let (p, channels) = (set.dimension(), set.channels());
     if (b.rows(), b.columns()) != (p, channels) {
-        return Err(Error::StartShape {
+        return Err(Error::InitShape {
             expected: (p, channels),
             rows: b.rows(),
             columns: b.columns(),
         });
     }
     if !b.is_finite() {
-        return Err(Error::Start {
-            problem: StartProblem::NotFinite,
+        return Err(Error::Init {
+            problem: InitProblem::NotFinite,
         });
     }
     let scaled;
@@ -199,8 +199,8 @@ pub(crate) fn given<T: Scalar>(
         || linalg::singular_values(&balanced)
             .is_none_or(|s| s[p - 1] <= p as f64 * f64::EPSILON * s[0]);
     if singular {
-        return Err(Error::Start {
-            problem: StartProblem::Singular,
+        return Err(Error::Init {
+            problem: InitProblem::Singular,
         });
     }
     if orthogonal {
@@ -212,8 +212,8 @@ pub(crate) fn given<T: Scalar>(
             .zip(identity.as_slice())
             .fold(0.0_f64, |m, (x, y)| m.max((*x - *y).abs()));
         if distance > 1e-8 {
-            return Err(Error::Start {
-                problem: StartProblem::NotOrthogonal,
+            return Err(Error::Init {
+                problem: InitProblem::NotOrthogonal,
             });
         }
         return Ok(if distance > 1e-13 {

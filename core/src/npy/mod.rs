@@ -1,4 +1,4 @@
-//! Reading .npy: little or big endian, integers or floats, C or Fortran order.
+//! Reads .npy files: little or big endian, integers or floats, C or Fortran order.
 //!
 //! The file may be truncated or lie about its size: memory is only taken for bytes that are there.
 

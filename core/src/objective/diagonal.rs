@@ -86,14 +86,14 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
     fn cg_limits(&self, context: &Context<'_, T>, gradient_norm: f64) -> CgLimits {
         let sufficient = TUNING.tolerance_margin * context.final_tolerance / gradient_norm;
         let n = context.backend.summary().len;
-        let max_iterations = if gradient_norm <= TUNING.full_cg_below {
+        let max_iter = if gradient_norm <= TUNING.full_cg_below {
             TUNING.max_cg_iterations
         } else {
             (3 * n / 10).clamp(TUNING.min_cg_limit, TUNING.max_cg_iterations)
         };
         CgLimits {
             forcing_term: gradient_norm.max(sufficient).min(TUNING.max_forcing_term),
-            max_iterations,
+            max_iter,
         }
     }
 

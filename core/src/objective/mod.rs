@@ -97,7 +97,7 @@ pub(crate) struct CgLimits {
     /// The residual, in the norm of the preconditioner, relative to the gradient: the forcing term of
     /// an inexact Newton method.
     pub forcing_term: f64,
-    pub max_iterations: usize,
+    pub max_iter: usize,
 }
 
 /// A loss that a truncated Newton method minimizes.

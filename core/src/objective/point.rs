@@ -5,7 +5,7 @@ use super::rounding::{CarriedErrors, Drift};
 use crate::Error;
 use crate::backend::{Backend, Fit, Request, Statistics, Summary, Sums, Update};
 use crate::choices::Method;
-use crate::error::{Remedy, StartProblem};
+use crate::error::{InitProblem, Remedy};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::settings::Settings;
 
@@ -182,8 +182,8 @@ pub(crate) fn singular<T: Scalar>(summary: &Summary<T>) -> Error {
             eigenvalue: values[0],
             remedy: Remedy::None,
         },
-        _ => Error::Start {
-            problem: StartProblem::Singular,
+        _ => Error::Init {
+            problem: InitProblem::Singular,
         },
     }
 }

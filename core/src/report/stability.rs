@@ -8,7 +8,7 @@ use crate::linalg::{self, Matrix};
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
 /// let set = synthetic::noisy(100, 5, 0.01, 0);
-/// let answer = diagonalize(&set, &Settings::default().stability(20))?;
+/// let answer = diagonalize(&set, &Settings::default().n_resamples(20))?;
 /// let stability = answer.stability.expect("20 resamples were solved");
 /// assert_eq!((stability.matches.rows(), stability.starts), (20, 0));
 /// assert!(stability.values.iter().all(|x| *x > 0.99)); // all are determined by these matrices

@@ -9,7 +9,7 @@ use realfft::num_complex::Complex;
 use realfft::{RealFftPlanner, RealToComplex};
 
 use super::segments::{step, usable_spans};
-use super::{Cut, Piece, Segments, invalid};
+use super::{SegmentLength, Segments, Spans, invalid};
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
 use crate::{Error, linalg};
@@ -29,7 +29,7 @@ pub struct Bands {
     /// Pairs of frequencies in hertz, the first included, the second excluded: one matrix each.
     pub bands: Vec<(f64, f64)>,
     /// Samples per second.
-    pub rate: f64,
+    pub sfreq: f64,
     /// The length of a window in samples. None stands for the smallest power of two of at least one
     /// second, for a resolution of 1 Hz or better.
     pub window_length: Option<usize>,
@@ -39,30 +39,30 @@ pub struct Bands {
     pub overlap: f64,
     /// How the recording is cut, for one matrix per segment and band instead of one per band: for
     /// sources that differ in time or frequency. No window crosses the border of a segment.
-    pub cut: Option<Cut>,
+    pub segment_length: Option<SegmentLength>,
     /// Spans of samples that no window touches, in any order.
-    pub exclude: Vec<Range<usize>>,
+    pub bad_spans: Vec<Range<usize>>,
 }
 
 setters!(Bands {
     bands: Vec<(f64, f64)>,
-    rate: f64,
+    sfreq: f64,
     window: Window,
     overlap: f64,
-    exclude: Vec<Range<usize>>,
-} optional { window_length: usize, cut: Cut });
+    bad_spans: Vec<Range<usize>>,
+} optional { window_length: usize, segment_length: SegmentLength });
 
 impl Bands {
     /// Bands of a recording of `rate` samples per second, in Hann windows that overlap by half.
-    pub fn new(bands: Vec<(f64, f64)>, rate: f64) -> Self {
+    pub fn new(bands: Vec<(f64, f64)>, sfreq: f64) -> Self {
         Self {
             bands,
-            rate,
+            sfreq,
             window_length: None,
             window: Window::Hann,
             overlap: 0.5,
-            cut: None,
-            exclude: Vec::new(),
+            segment_length: None,
+            bad_spans: Vec::new(),
         }
     }
 
@@ -70,47 +70,49 @@ impl Bands {
     ///
     /// # Panics
     /// If there are more than [`Bands::MAX_BANDS`].
-    pub fn even(from: f64, to: f64, count: usize, rate: f64) -> Self {
-        Self::try_even(from, to, count, rate).unwrap_or_else(|error| panic!("{error}"))
+    pub fn even(from: f64, to: f64, count: usize, sfreq: f64) -> Self {
+        Self::try_even(from, to, count, sfreq).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Like [`Bands::even`], with an error in place of a panic.
     ///
     /// # Errors
     /// If there are more than [`Bands::MAX_BANDS`].
-    pub fn try_even(from: f64, to: f64, count: usize, rate: f64) -> Result<Self, Error> {
+    pub fn try_even(from: f64, to: f64, count: usize, sfreq: f64) -> Result<Self, Error> {
         if count > Self::MAX_BANDS {
             let expected = Expected::AtMost(Self::MAX_BANDS);
             return Err(Error::setting(Setting::Bands, expected, count));
         }
         let edge = |k: usize| from + (to - from) * k as f64 / count as f64;
         let bands = (0..count).map(|k| (edge(k), edge(k + 1)));
-        Ok(Self::new(bands.collect(), rate))
+        Ok(Self::new(bands.collect(), sfreq))
     }
 
     /// The largest number of bands of equal width.
     pub const MAX_BANDS: usize = 1_000_000;
 
     /// The samples of every segment; of the whole recording, if there is no cut.
-    pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Piece>, Error> {
-        let Some(mut cut) = self.cut else {
-            return Ok(vec![usable_spans(samples, &self.exclude)?]);
+    pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
+        let Some(mut cut) = self.segment_length else {
+            return Ok(vec![usable_spans(samples, &self.bad_spans)?]);
         };
-        if cut == Cut::Auto {
+        if cut == SegmentLength::Auto {
             // Enough windows for two coefficients per component in the narrowest band.
             let narrowest = self.bins()?.iter().map(Range::len).min().unwrap_or(1);
             let windows = components.div_ceil(narrowest);
             let length = self.length();
             let further = (windows - 1).saturating_mul(step(length, self.overlap));
-            cut = Cut::Length(length.saturating_add(further).min(samples));
+            cut = SegmentLength::Length(length.saturating_add(further).min(samples));
         }
-        let segments = Segments::default().cut(cut).exclude(self.exclude.clone());
-        segments.rate(self.rate).pieces(samples, components)
+        let segments = Segments::default()
+            .length(cut)
+            .bad_spans(self.bad_spans.clone());
+        segments.sfreq(self.sfreq).pieces(samples, components)
     }
 
     /// The length of a window.
     pub(super) fn length(&self) -> usize {
-        let second = self.rate.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
+        let second = self.sfreq.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
         self.window_length.unwrap_or(second.next_power_of_two())
     }
 
@@ -118,9 +120,9 @@ impl Bands {
     pub(super) fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
         let refused =
             |setting, expected, value: &dyn Display| Err(invalid(setting, expected, value));
-        if !(self.rate.is_finite() && self.rate > 0.0) {
+        if !(self.sfreq.is_finite() && self.sfreq > 0.0) {
             let expected = "a positive number of samples per second";
-            return refused(Setting::Rate, expected, &self.rate);
+            return refused(Setting::Sfreq, expected, &self.sfreq);
         }
         if !(0.0..1.0).contains(&self.overlap) {
             return refused(Setting::Overlap, "at least 0 and below 1", &self.overlap);
@@ -132,10 +134,10 @@ impl Bands {
         if length == 0 {
             return refused(Setting::WindowLength, "at least 1", &0);
         }
-        let (resolution, half) = (self.rate / length as f64, 0.5 * self.rate);
+        let (resolution, half) = (self.sfreq / length as f64, 0.5 * self.sfreq);
         let mut bins = Vec::new();
         for &(low, high) in &self.bands {
-            let value = || format!("{low}-{high} Hz at {} samples per second", self.rate);
+            let value = || format!("{low}-{high} Hz at {} samples per second", self.sfreq);
             if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
                 let expected = "pairs of rising frequencies up to half the rate";
                 return refused(Setting::Bands, expected, &value());

@@ -16,16 +16,16 @@ pub enum Components {
     #[default]
     All,
     /// This many.
-    Number(usize),
+    Count(usize),
     /// The fewest that have at least this fraction of the variance.
-    Share(f64),
+    VarianceFraction(f64),
 }
 
 impl Components {
     /// An upper bound on the number of components.
     pub(super) fn at_most(self, channels: usize) -> usize {
         match self {
-            Self::Number(r) => r.clamp(1, channels),
+            Self::Count(r) => r.clamp(1, channels),
             _ => channels,
         }
     }
@@ -39,7 +39,7 @@ pub(super) struct Basis {
     scale: Option<Vec<f64>>,
     pub reduction: Option<Reduction>,
     /// The fraction of the variance in these coordinates.
-    pub kept_variance: f64,
+    pub explained_variance_ratio_total: f64,
 }
 
 impl Basis {
@@ -53,7 +53,8 @@ impl Basis {
         let p = mean.rows();
         let powers = || Ok((0..p).map(|a| mean[(a, a)]).collect());
         let scale = scale.factors(p, powers)?;
-        let (mut reduction, kept_variance) = reduce(&mean, scale.as_deref(), components, whitened)?;
+        let (mut reduction, explained_variance_ratio_total) =
+            reduce(&mean, scale.as_deref(), components, whitened)?;
         if whitened {
             reduction = reduction.map(Reduction::for_rotations);
         }
@@ -61,7 +62,7 @@ impl Basis {
             mean,
             scale,
             reduction,
-            kept_variance,
+            explained_variance_ratio_total,
         })
     }
 
@@ -79,7 +80,7 @@ impl Basis {
     }
 
     /// ‖S a‖² times the mean power of each source, divided by tr(S C S), for the factors S.
-    pub fn variance_shares(&self, patterns: &Matrix, mean_powers: &[f64]) -> Vec<f64> {
+    pub fn explained_variance_ratio(&self, patterns: &Matrix, mean_powers: &[f64]) -> Vec<f64> {
         let factor = |c: usize| self.scale.as_ref().map_or(1.0, |s| s[c]);
         let p = self.mean.rows();
         let total: f64 = (0..p).map(|c| self.mean[(c, c)] * factor(c).powi(2)).sum();
@@ -141,10 +142,10 @@ fn reduce(
         return Err(Error::Constant);
     }
     match components {
-        Components::Number(r) if r == 0 || r > p => {
+        Components::Count(r) if r == 0 || r > p => {
             return refused("a number from 1 to that of the channels", r.to_string());
         }
-        Components::Share(share) if !(share > 0.0 && share <= 1.0) => {
+        Components::VarianceFraction(share) if !(share > 0.0 && share <= 1.0) => {
             return refused("a share above 0 and at most 1", share.to_string());
         }
         Components::All => {
@@ -169,12 +170,14 @@ fn reduce(
     let leading = |k: usize| p - 1 - k;
     let share = |r: usize| values[p - r..].iter().rev().sum::<f64>() / total;
     let r = match components {
-        Components::Number(r) if r > rank => {
+        Components::Count(r) if r > rank => {
             let value = format!("{r} for rank {rank}");
             return refused("at most the rank of the recording", value);
         }
-        Components::Number(r) => r,
-        Components::Share(wanted) => (1..rank).find(|&r| share(r) >= wanted).unwrap_or(rank),
+        Components::Count(r) => r,
+        Components::VarianceFraction(wanted) => {
+            (1..rank).find(|&r| share(r) >= wanted).unwrap_or(rank)
+        }
         Components::All => rank,
     };
     let root = |k: usize| values[leading(k)].sqrt();

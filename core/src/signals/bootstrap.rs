@@ -159,8 +159,8 @@ impl Blocks {
         let summary = set.summary();
         let b = summary.to_reduced(&answer.b);
         let reference = Outputs::of(summary, &b);
-        let draws = draws(&sizes, settings.stability);
-        let options = SetOptions::default().criterion(set.criterion()).threads(1);
+        let draws = draws(&sizes, settings.n_resamples);
+        let options = SetOptions::default().criterion(set.criterion()).n_jobs(1);
         let p = set.dimension();
         let work = draws.len() * set.len() * p * p * p;
         add_trials(answer, settings, draws.len(), observer, |settings, seen| {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::bands::Welch;
 use super::covariance::fourth_powers;
 use super::reader::{Buffers, Coordinates, Reader, mirror};
-use super::{Bands, CovarianceOptions, Covariances, Piece, Recording, Shrinkage, invalid};
+use super::{Bands, CovarianceOptions, Covariances, Recording, Shrinkage, Spans, invalid};
 use crate::error::{MemoryRemedy, Portion, Setting};
 use crate::linalg::{self, Matrix, Scalar, c64, scalars};
 use crate::threads::Workers;
@@ -17,10 +17,10 @@ use crate::{Error, Memory};
 /// [segments](Bands#structfield.cut) there is one for each segment and band, segment after segment.
 ///
 /// ```
-/// use codiag::signals::{Bands, CovarianceOptions, View, cospectra, simulate};
+/// use codiag::signals::{Bands, CovarianceOptions, RecordingView, cospectra, simulate};
 ///
 /// let made = simulate::voices(2, 3.0, 0); // two microphones, 8000 samples per second
-/// let recording = View::new(&made.data, made.channels, made.samples)?;
+/// let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
 /// let bands = Bands::even(0.0, 4000.0, 10, made.rate);
 /// let found = cospectra(&recording, &bands, &CovarianceOptions::default())?;
 /// assert_eq!((found.n, found.p), (10, 2));
@@ -44,13 +44,13 @@ pub fn cospectra(
 /// a delay by τ is a phase of −2πfτ.
 ///
 /// ```
-/// use codiag::signals::{Bands, CovarianceOptions, View, cross_spectra};
+/// use codiag::signals::{Bands, CovarianceOptions, RecordingView, cross_spectra};
 ///
 /// // The second sensor receives a tone of 25 Hz a quarter of a period after the first.
 /// let angle = |t: i32| std::f64::consts::TAU * 25.0 * f64::from(t) / 200.0;
 /// let wave = |delay: i32| (0..400).map(move |t| angle(t - delay).cos());
 /// let data: Vec<f64> = wave(0).chain(wave(2)).collect();
-/// let recording = View::new(&data, 2, 400)?;
+/// let recording = RecordingView::new(&data, 2, 400)?;
 /// let bands = Bands::new(vec![(20.0, 30.0)], 200.0);
 /// let found = cross_spectra(&recording, &bands, &CovarianceOptions::default())?;
 /// let phase = found.data[2].arg(); // of entry (1, 0)
@@ -103,14 +103,14 @@ impl<'a> SpectraEstimator<'a> {
     pub fn new(
         recording: &'a dyn Recording,
         bands: &'a Bands,
-        pieces: &[Piece],
+        pieces: &[Spans],
         options: &CovarianceOptions,
     ) -> Result<Self, Error> {
         options.shrinkage.check()?;
         let bins = bands.bins()?;
         check_length(bands.length(), pieces)?;
         let welch = Welch::new(bands.length(), bands.window, bands.overlap, options.center);
-        let starts = |spans: &Piece| -> Vec<Vec<usize>> {
+        let starts = |spans: &Spans| -> Vec<Vec<usize>> {
             let starts = spans.iter().map(|span| welch.starts(span).collect());
             starts.collect()
         };
@@ -121,7 +121,7 @@ impl<'a> SpectraEstimator<'a> {
         let work = (windows * p).saturating_mul(p * columns / 2 + welch.length * 20);
         Ok(Self {
             reader: Reader::new(recording, false),
-            workers: Workers::for_work(options.threads, work),
+            workers: Workers::for_work(options.n_jobs, work),
             bands,
             bins,
             welch,
@@ -318,7 +318,7 @@ impl<'a> SpectraEstimator<'a> {
 }
 
 /// Fails if a window does not fit into a span of every segment, or its transform into memory.
-fn check_length(length: usize, pieces: &[Piece]) -> Result<(), Error> {
+fn check_length(length: usize, pieces: &[Spans]) -> Result<(), Error> {
     // The taper, a window, its transform, and the scratch of a transform of any length.
     const NUMBERS_PER_SAMPLE: usize = 16;
     for spans in pieces {

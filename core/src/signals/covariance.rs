@@ -2,7 +2,7 @@
 
 use super::options::{CovarianceOptions, Shrinkage};
 use super::reader::{Buffers, Coordinates, Reader, add_powers, mirror, sum_symmetric};
-use super::{Epochs, Piece, Recording, Segments, invalid};
+use super::{Epochs, Recording, Segments, Spans, invalid};
 use crate::error::{MemoryRemedy, Portion, Setting};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
@@ -48,11 +48,11 @@ impl<T: Scalar> Covariances<T> {
 ///
 /// ```
 /// use codiag::SetOptions;
-/// use codiag::signals::{CovarianceOptions, Cut, Segments, View, segment_covariances, simulate};
+/// use codiag::signals::{CovarianceOptions, SegmentLength, Segments, RecordingView, segment_covariances, simulate};
 ///
 /// let made = simulate::nonstationary(4, 50, 200, 0); // 4 channels, 50 stretches of 200 samples
-/// let recording = View::new(&made.data, 4, 50 * 200)?;
-/// let segments = Segments::default().cut(Cut::Count(50));
+/// let recording = RecordingView::new(&made.data, 4, 50 * 200)?;
+/// let segments = Segments::default().length(SegmentLength::Count(50));
 /// let covariances = segment_covariances(&recording, &segments, &CovarianceOptions::default())?;
 /// assert_eq!((covariances.n, covariances.p), (50, 4));
 /// let set = covariances.set(&SetOptions::default())?;
@@ -100,7 +100,7 @@ pub fn epoch_covariances(
 
 fn covariances(
     recording: &dyn Recording,
-    matrices: Vec<Vec<Piece>>,
+    matrices: Vec<Vec<Spans>>,
     portion: PortionOf,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
@@ -127,14 +127,14 @@ fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
     memory(n).check(
         || format!("a set of {n} covariances of {p} x {p}"),
         |available| match portion(0) {
-            Portion::Segment(_) => MemoryRemedy::largest(Setting::Segments, n, available, memory),
+            Portion::Segment(_) => MemoryRemedy::largest(Setting::NSegments, n, available, memory),
             _ => MemoryRemedy::None,
         },
     )
 }
 
 /// One matrix for each piece.
-pub(super) fn one_each(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
+pub(super) fn one_each(pieces: Vec<Spans>) -> Vec<Vec<Spans>> {
     pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
@@ -142,10 +142,10 @@ pub(super) fn one_each(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
 pub(super) fn epoch_pieces(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
-) -> Result<(Vec<Vec<Piece>>, PortionOf), Error> {
+) -> Result<(Vec<Vec<Spans>>, PortionOf), Error> {
     let each = epochs.epoch_samples();
     let pieces =
-        (0..epochs.len()).map(|e| -> Piece { std::iter::once(e * each..(e + 1) * each).collect() });
+        (0..epochs.len()).map(|e| -> Spans { std::iter::once(e * each..(e + 1) * each).collect() });
     let Some(labels) = labels else {
         return Ok((one_each(pieces.collect()), Portion::Epoch));
     };
@@ -169,7 +169,7 @@ pub(super) fn epoch_pieces(
 pub(super) fn epoch_sets(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
-) -> Result<Vec<Vec<Piece>>, Error> {
+) -> Result<Vec<Vec<Spans>>, Error> {
     let (sets, _) = epoch_pieces(epochs, labels)?;
     Ok(match labels {
         Some(_) => sets,
@@ -181,7 +181,7 @@ pub(super) fn epoch_sets(
 pub(super) type PortionOf = fn(usize) -> Portion;
 
 /// Number of samples of some pieces.
-fn count(pieces: &[Piece]) -> usize {
+fn count(pieces: &[Spans]) -> usize {
     pieces.iter().flatten().map(ExactSizeIterator::len).sum()
 }
 
@@ -191,7 +191,7 @@ const MATRICES_PER_JOB: usize = 4;
 /// Estimates covariances, one from each list of pieces.
 pub(super) struct CovarianceEstimator<'a> {
     pub reader: Reader<'a>,
-    pub matrices: Vec<Vec<Piece>>,
+    pub matrices: Vec<Vec<Spans>>,
     portion: PortionOf,
     shrinkage: Shrinkage,
     workers: Workers,
@@ -200,7 +200,7 @@ pub(super) struct CovarianceEstimator<'a> {
 impl<'a> CovarianceEstimator<'a> {
     pub fn new(
         recording: &'a dyn Recording,
-        matrices: Vec<Vec<Piece>>,
+        matrices: Vec<Vec<Spans>>,
         portion: PortionOf,
         options: &CovarianceOptions,
     ) -> Result<Self, Error> {
@@ -212,7 +212,7 @@ impl<'a> CovarianceEstimator<'a> {
             matrices,
             portion,
             shrinkage: options.shrinkage,
-            workers: Workers::for_work(options.threads, samples.saturating_mul(p * p / 2)),
+            workers: Workers::for_work(options.n_jobs, samples.saturating_mul(p * p / 2)),
         })
     }
 
@@ -294,7 +294,7 @@ impl<'a> CovarianceEstimator<'a> {
 
     /// Writes some of the covariances, in the reader's coordinates, and returns the amounts of
     /// their shrinkage.
-    fn estimate(&self, matrices: &[Vec<Piece>], out: &mut [f64]) -> Result<Vec<f64>, Error> {
+    fn estimate(&self, matrices: &[Vec<Spans>], out: &mut [f64]) -> Result<Vec<f64>, Error> {
         let size = self.reader.dimension().pow(2);
         let mut jobs: Vec<_> = matrices
             .chunks(MATRICES_PER_JOB)
@@ -318,7 +318,7 @@ impl<'a> CovarianceEstimator<'a> {
 
     fn estimate_one(
         &self,
-        pieces: &[Piece],
+        pieces: &[Spans],
         buffers: &mut Buffers,
         gram: &mut [f64],
         out: &mut [f64],

@@ -7,7 +7,7 @@ use super::basis::whiten;
 use super::covariance::epoch_sets;
 use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
 use super::segments::usable_spans;
-use super::{Components, CovarianceOptions, Covariances, Epochs, Piece, Recording};
+use super::{Components, CovarianceOptions, Covariances, Epochs, Recording, Spans};
 use crate::data::needs;
 use crate::error::{MemoryRemedy, Setting};
 use crate::linalg::{self, Matrix, Triangle};
@@ -17,11 +17,11 @@ use crate::{Error, MatrixSet, Memory, SetOptions};
 /// The cumulant matrices of a whitened recording, and its whitener.
 ///
 /// ```
-/// use codiag::signals::{Components, CovarianceOptions, View, cumulants, simulate};
+/// use codiag::signals::{Components, CovarianceOptions, RecordingView, cumulants, simulate};
 /// use codiag::{Criterion, SetOptions, Settings, diagonalize};
 ///
 /// let made = simulate::voices(3, 2.0, 0);
-/// let recording = View::new(&made.data, made.channels, made.samples)?;
+/// let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
 /// let options = CovarianceOptions::default();
 /// let found = cumulants(&recording, Components::All, &[], &options)?;
 /// assert_eq!((found.matrices.n, found.matrices.p), (6, 3));
@@ -73,13 +73,13 @@ pub fn epoch_cumulants(
 
 fn of_sets(
     recording: &dyn Recording,
-    sets: &[Vec<Piece>],
+    sets: &[Vec<Spans>],
     components: Components,
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
     options.shrinkage.check_none()?;
     let mut centered = Centered::new(Reader::new(recording, options.center), sets)?;
-    let covariance = centered.covariance(options.threads)?;
+    let covariance = centered.covariance(options.n_jobs)?;
     let p = recording.channels();
     let powers = || Ok((0..p).map(|a| covariance[(a, a)]).collect());
     let scale = options.scale.factors(p, powers)?;
@@ -88,7 +88,7 @@ fn of_sets(
     centered.reader.coordinates = Coordinates::Filtered(whitener.clone());
     let r = whitener.rows();
     check_memory("a set of cumulant matrices", r, memory_of_matrices)?;
-    let moments = FourthMoments::means(&centered, options.threads)?;
+    let moments = FourthMoments::means(&centered, options.n_jobs)?;
     Ok(Cumulants {
         matrices: of_moments(&moments, &Matrix::identity(r)),
         whitener,

@@ -8,14 +8,14 @@ use super::cospectra::SpectraEstimator;
 use super::covariance::{CovarianceEstimator, PortionOf, one_each};
 use super::reader::{Centered, Reader};
 use super::{
-    Bands, Components, Contrast, CovarianceOptions, Cut, Piece, Recording, Rival, Segments,
-    Separated, Separation, cumulants, lags,
+    Bands, Components, Contrast, CovarianceOptions, Recording, SegmentLength, Segments,
+    SeparabilityMargin, Separation, SeparationResult, Spans, cumulants, lags,
 };
 use crate::error::Portion;
 use crate::linalg::{self, Matrix, Triangle};
 use crate::report::Observer;
 use crate::{
-    Criterion, Diagonalization, Error, MatrixSet, Order, SetOptions, Start, diagonalize_with,
+    Criterion, Diagonalization, Error, Init, MatrixSet, SetOptions, SortBy, diagonalize_with,
     stability,
 };
 
@@ -38,8 +38,8 @@ impl Separation {
         recording: &dyn Recording,
         mut segments: Segments,
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
-        let automatic = segments.cut == Cut::Auto;
+    ) -> Result<SeparationResult, Error> {
+        let automatic = segments.length == SegmentLength::Auto;
         loop {
             let count = Cell::new(0);
             let cut = |components: usize| {
@@ -55,7 +55,7 @@ impl Separation {
             if !(automatic && silent && count.get() > MIN_AUTOMATIC_SEGMENTS) {
                 return fitted;
             }
-            segments.cut = Cut::Count(count.get() / 2);
+            segments.length = SegmentLength::Count(count.get() / 2);
         }
     }
 
@@ -63,17 +63,17 @@ impl Separation {
     pub(super) fn fit_covariances(
         &self,
         recording: &dyn Recording,
-        cut: &dyn Fn(usize) -> Result<Vec<Vec<Piece>>, Error>,
+        cut: &dyn Fn(usize) -> Result<Vec<Vec<Spans>>, Error>,
         portion: PortionOf,
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
+    ) -> Result<SeparationResult, Error> {
         self.shrinkage.check()?;
-        let most = self.components.at_most(recording.channels());
+        let most = self.n_components.at_most(recording.channels());
         let options = self.options();
         let mut estimator = CovarianceEstimator::new(recording, cut(most)?, portion, &options)?;
         // The components that the segments need at least: if they are too short, this comes first.
-        estimator.check_samples(match self.components {
-            Components::Number(_) => most,
+        estimator.check_samples(match self.n_components {
+            Components::Count(_) => most,
             _ => 1,
         })?;
         let mut basis = self.basis(estimator.mean()?)?;
@@ -96,9 +96,9 @@ impl Separation {
         &self,
         recording: &dyn Recording,
         bands: &Bands,
-        pieces: Vec<Piece>,
+        pieces: Vec<Spans>,
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
+    ) -> Result<SeparationResult, Error> {
         let mut estimator = SpectraEstimator::new(recording, bands, &pieces, &self.options())?;
         let basis = self.basis(estimator.mean()?)?;
         estimator.reader.coordinates = basis.coordinates();
@@ -108,7 +108,7 @@ impl Separation {
         // Only the set is kept during the solve.
         let amounts = cospectra.shrinkages.clone();
         drop(cospectra);
-        let (segments, units) = if bands.cut.is_some() {
+        let (segments, units) = if bands.segment_length.is_some() {
             let together = bands.bands.len();
             (pieces, ResampledUnits::Matrices { together })
         } else {
@@ -122,24 +122,24 @@ impl Separation {
     pub(super) fn fit_whitened(
         &self,
         recording: &dyn Recording,
-        sets: &[Vec<Piece>],
+        sets: &[Vec<Spans>],
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
+    ) -> Result<SeparationResult, Error> {
         self.shrinkage.check_none()?;
         let mut centered = Centered::new(Reader::new(recording, self.center), sets)?;
-        let basis = self.basis(centered.covariance(self.threads)?)?;
+        let basis = self.basis(centered.covariance(self.n_jobs)?)?;
         centered.reader.coordinates = basis.coordinates();
         let options = self.set_options();
         // Only the set is kept during the solve.
         let set = match &self.contrast {
             Contrast::Lags(lags) => {
-                lags::lagged(&centered, &lags.lags, self.threads)?.set(&options)?
+                lags::lagged(&centered, &lags.lags, self.n_jobs)?.set(&options)?
             }
-            _ => cumulants::set_of_white(&centered, self.threads, &options)?,
+            _ => cumulants::set_of_white(&centered, self.n_jobs, &options)?,
         };
         let units = self.blocks(|| match &self.contrast {
-            Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.threads),
-            _ => Blocks::of_cumulants(&centered, self.threads),
+            Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.n_jobs),
+            _ => Blocks::of_cumulants(&centered, self.n_jobs),
         })?;
         self.solve(set, &basis, Vec::new(), sets, &units, observer)
     }
@@ -149,7 +149,7 @@ impl Separation {
         &self,
         make: impl FnOnce() -> Result<Blocks, Error>,
     ) -> Result<ResampledUnits, Error> {
-        Ok(if self.solver.stability > 0 {
+        Ok(if self.solver.n_resamples > 0 {
             ResampledUnits::Blocks(make()?)
         } else {
             ResampledUnits::Matrices { together: 1 }
@@ -160,17 +160,22 @@ impl Separation {
         CovarianceOptions::default()
             .center(self.center)
             .shrinkage(self.shrinkage)
-            .threads(self.threads)
+            .n_jobs(self.n_jobs)
     }
 
     fn set_options(&self) -> SetOptions {
         SetOptions::default()
             .criterion(self.contrast.criterion())
-            .threads(self.threads)
+            .n_jobs(self.n_jobs)
     }
 
     fn basis(&self, mean: Matrix) -> Result<Basis, Error> {
-        Basis::new(mean, &self.scale, self.components, self.contrast.whitens())
+        Basis::new(
+            mean,
+            &self.scale,
+            self.n_components,
+            self.contrast.whitens(),
+        )
     }
 
     fn solve(
@@ -178,26 +183,26 @@ impl Separation {
         set: MatrixSet,
         basis: &Basis,
         shrinkages: Vec<f64>,
-        matrices: &[Vec<Piece>],
+        matrices: &[Vec<Spans>],
         units: &ResampledUnits,
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
+    ) -> Result<SeparationResult, Error> {
         let set = set.with_reduction(basis.reduction.clone());
-        let solver = match &self.solver.start {
-            Start::Given(b) if self.contrast.criterion().requires_rotations() => {
-                let start = Start::Given(basis.nearest_rotation(b)?);
-                &self.solver.clone().start(start)
+        let solver = match &self.solver.init {
+            Init::Given(b) if self.contrast.criterion().requires_rotations() => {
+                let start = Init::Given(basis.nearest_rotation(b)?);
+                &self.solver.clone().init(start)
             }
             _ => &self.solver,
         };
         // Contrasts with an order of their own are sorted below, and by stability last.
-        let by_contrast = solver.clone().order(Order::Contrast).stability(0);
+        let by_contrast = solver.clone().sort_by(SortBy::Contrast).n_resamples(0);
         solver.check(set.criterion())?;
-        stability::check_memory(solver.stability, set.len(), set.dimension())?;
+        stability::check_memory(solver.n_resamples, set.len(), set.dimension())?;
         let mut result = diagonalize_with(&set, &by_contrast, observer)?;
         match units {
             ResampledUnits::Matrices { together } => {
-                let draws = stability::draws(set.weights(), *together, solver.stability);
+                let draws = stability::draws(set.weights(), *together, solver.n_resamples);
                 stability::add_draws(&set, solver, &mut result, &draws, observer)?;
             }
             ResampledUnits::Blocks(blocks) => blocks.assess(&set, solver, &mut result, observer)?,
@@ -223,7 +228,7 @@ impl Separation {
             kurtosis.sort_by(f64::total_cmp);
             kurtosis.reverse();
         }
-        if solver.order == Order::Stability
+        if solver.sort_by == SortBy::Stability
             && let Some(stability) = &result.stability
         {
             let order = stability.order();
@@ -234,28 +239,28 @@ impl Separation {
         }
         let powers = &result.powers;
         // Whitened components have unit powers.
-        let (mean_powers, nonstationarity, rivals) = if self.contrast.whitens() {
+        let (mean_powers, nonstationarity, least_separable) = if self.contrast.whitens() {
             let ones = vec![1.0; result.b.rows()];
-            (ones, Vec::new(), rivals_by_differences(powers))
+            (ones, Vec::new(), least_separable_by_differences(powers))
         } else {
             (
                 means(powers),
                 nonstationarity(powers),
-                rivals_by_ratios(powers),
+                least_separable_by_ratios(powers),
             )
         };
         let pieces = matrices.iter().map(|pieces| pieces.concat());
-        Ok(Separated {
-            variance_shares: basis.variance_shares(&result.a, &mean_powers),
+        Ok(SeparationResult {
+            explained_variance_ratio: basis.explained_variance_ratio(&result.a, &mean_powers),
             nonstationarity,
             kurtosis,
-            rivals,
-            kept_variance: basis.kept_variance,
+            least_separable,
+            explained_variance_ratio_total: basis.explained_variance_ratio_total,
             scale: basis.factors(),
             shrinkages,
             segments: pieces.collect(),
             diagonalization: result,
-            threads: self.threads,
+            n_jobs: self.n_jobs,
         })
     }
 }
@@ -310,24 +315,27 @@ fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
 }
 
 /// The least separable partners: margins Γ_ab Γ_ba − 1 with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
-fn rivals_by_ratios(powers: &Matrix) -> Vec<Option<Rival>> {
+fn least_separable_by_ratios(powers: &Matrix) -> Vec<Option<SeparabilityMargin>> {
     let (n, r) = (powers.rows(), powers.columns());
     let inverse = Matrix::from_fn(r, n, |a, i| 1.0 / (powers[(i, a)] * n as f64));
     let gamma = linalg::product(&inverse, powers);
-    rivals(r, |a, b| gamma[(a, b)] * gamma[(b, a)] - 1.0)
+    least_separable(r, |a, b| gamma[(a, b)] * gamma[(b, a)] - 1.0)
 }
 
 /// The least separable partners over rotations: margins Σ_i (Dⁱ_aa − Dⁱ_bb)².
-fn rivals_by_differences(diagonals: &Matrix) -> Vec<Option<Rival>> {
+fn least_separable_by_differences(diagonals: &Matrix) -> Vec<Option<SeparabilityMargin>> {
     let gram = linalg::product(&diagonals.transpose(), diagonals);
     let margin = |a: usize, b: usize| gram[(a, a)] + gram[(b, b)] - 2.0 * gram[(a, b)];
-    rivals(diagonals.columns(), |a, b| margin(a, b).max(0.0))
+    least_separable(diagonals.columns(), |a, b| margin(a, b).max(0.0))
 }
 
-fn rivals(r: usize, margin: impl Fn(usize, usize) -> f64) -> Vec<Option<Rival>> {
+fn least_separable(
+    r: usize,
+    margin: impl Fn(usize, usize) -> f64,
+) -> Vec<Option<SeparabilityMargin>> {
     let closest = |a: usize| {
-        let others = (0..r).filter(|b| *b != a).map(|b| Rival {
-            source: b,
+        let others = (0..r).filter(|b| *b != a).map(|b| SeparabilityMargin {
+            partner: b,
             margin: margin(a, b),
         });
         others.min_by(|x, y| x.margin.total_cmp(&y.margin))

@@ -2,7 +2,9 @@
 
 use super::covariance::{epoch_sets, one_each};
 use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
-use super::{CovarianceOptions, Covariances, Cut, Epochs, Piece, Recording, Segments, invalid};
+use super::{
+    CovarianceOptions, Covariances, Epochs, Recording, SegmentLength, Segments, Spans, invalid,
+};
 use crate::error::{MemoryRemedy, Setting};
 use crate::linalg;
 use crate::setters::setters;
@@ -12,12 +14,12 @@ use crate::{Error, Memory};
 /// The lags of lagged covariances, and their segments (default: the whole recording).
 ///
 /// ```
-/// use codiag::signals::{Cut, Lags, Segments};
+/// use codiag::signals::{SegmentLength, Lags, Segments};
 /// let lags = Lags::new(1..=100);
 /// assert_eq!(lags.lags.len(), 100);
 /// // One set for each of ten segments, without the first second.
-/// let segments = Segments::default().cut(Cut::Count(10)).exclude(vec![0..600]);
-/// assert_eq!(lags.segments(segments).segments.cut, Cut::Count(10));
+/// let segments = Segments::default().length(SegmentLength::Count(10)).bad_spans(vec![0..600]);
+/// assert_eq!(lags.segments(segments).segments.length, SegmentLength::Count(10));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -43,7 +45,7 @@ impl Lags {
     pub fn new(lags: impl IntoIterator<Item = usize>) -> Self {
         Self {
             lags: lags.into_iter().collect(),
-            segments: Segments::default().cut(Cut::Count(1)),
+            segments: Segments::default().length(SegmentLength::Count(1)),
             orthogonal: true,
         }
     }
@@ -57,10 +59,10 @@ impl Lags {
 /// [`Frobenius`](crate::Criterion::Frobenius). Shrinkage is not supported.
 ///
 /// ```
-/// use codiag::signals::{CovarianceOptions, Lags, View, lagged_covariances};
+/// use codiag::signals::{CovarianceOptions, Lags, RecordingView, lagged_covariances};
 ///
 /// let data = [1.0, 2.0, -1.0, -2.0]; // one channel
-/// let recording = View::new(&data, 1, 4)?;
+/// let recording = RecordingView::new(&data, 1, 4)?;
 /// let lags = Lags::new([0, 1, 2]);
 /// let found = lagged_covariances(&recording, &lags, &CovarianceOptions::default())?;
 /// assert_eq!(found.data, [10.0 / 4.0, 2.0 / 3.0, -5.0 / 2.0]);
@@ -96,7 +98,7 @@ pub fn epoch_lagged_covariances(
 
 fn of_sets(
     recording: &dyn Recording,
-    sets: &[Vec<Piece>],
+    sets: &[Vec<Spans>],
     lags: &[usize],
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
@@ -106,7 +108,7 @@ fn of_sets(
     if let Some(factors) = options.scale.factors(recording.channels(), powers)? {
         centered.reader.coordinates = Coordinates::Scaled(factors);
     }
-    lagged(&centered, lags, options.threads)
+    lagged(&centered, lags, options.n_jobs)
 }
 
 /// The lagged covariances of every set of pieces, in the reader's coordinates.

@@ -6,27 +6,27 @@
 //! cospectra in frequency bands and of lagged covariances; if they are not Gaussian, that of
 //! cumulants. [`Separation`] performs all steps; each step is also a function:
 //!
-//! - [`Recording`] is the trait of recordings; [`View`] and [`Epochs`] are recordings in memory.
+//! - [`Recording`] is the trait of recordings; [`RecordingView`] and [`Epochs`] are recordings in memory.
 //! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (complex),
 //!   [`lagged_covariances`] and [`cumulants`] estimate matrices.
-//! - [`artefacts`] lists which sources look like blinks, heartbeats, line noise or muscles, and
-//!   why; [`Detector`] computes all scores.
-//! - [`Separated::sources`] and [`Separated::remove`] apply the result to any recording.
+//! - [`find_artifacts`] lists which sources look like blinks, heartbeats, line noise or muscles, and
+//!   why; [`ArtifactDetector`] computes all scores.
+//! - [`SeparationResult::sources`] and [`SeparationResult::remove`] apply the result to any recording.
 //!
 //! Recordings are read a few thousand samples at a time and not copied as a whole, unless the
 //! result is a whole recording.
 //!
 //! ```
-//! use codiag::signals::{ArtefactKind, Separation, View, artefacts, simulate};
+//! use codiag::signals::{ArtifactKind, Separation, RecordingView, find_artifacts, simulate};
 //!
 //! let made = simulate::eeg_with_blinks(8, 4, 60.0, 0); // 8 channels, 60 s
-//! let recording = View::new(&made.data, made.channels, made.samples)?;
+//! let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
 //! let found = Separation::default().fit(&recording)?;
 //! let sources = found.sources(&recording)?;
 //! let blinks: Vec<usize> = (0..found.components())
 //!     .filter(|k| {
-//!         let likely = artefacts(sources.row(*k), made.rate, &[]);
-//!         likely.iter().any(|artefact| artefact.kind == ArtefactKind::Blink)
+//!         let likely = find_artifacts(sources.row(*k), made.rate, &[]);
+//!         likely.iter().any(|artifact| artifact.kind == ArtifactKind::Blink)
 //!     })
 //!     .collect();
 //! assert_eq!(blinks.len(), 1);
@@ -34,7 +34,7 @@
 //! # Ok::<(), codiag::Error>(())
 //! ```
 
-mod artefacts;
+mod artifacts;
 mod bands;
 mod basis;
 mod bootstrap;
@@ -55,7 +55,10 @@ pub mod simulate;
 use crate::Error;
 use crate::error::{Expected, Setting};
 
-pub use artefacts::{Artefact, ArtefactKind, Detector, Evidence, Reference, Thresholds, artefacts};
+pub use artifacts::{
+    Artifact, ArtifactDetector, ArtifactKind, Evidence, ReferenceChannel, Thresholds,
+    find_artifacts,
+};
 pub use bands::{Bands, Spectrum, Window, spectrum};
 pub use basis::Components;
 pub use cospectra::{cospectra, cross_spectra};
@@ -63,9 +66,9 @@ pub use covariance::{Covariances, epoch_covariances, segment_covariances};
 pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
 pub use lags::{Lags, epoch_lagged_covariances, lagged_covariances};
 pub use options::{CovarianceOptions, Scale, Shrinkage};
-pub use recording::{Epochs, Recording, View, drift_share};
-pub use segments::{Cut, Piece, Segments};
-pub use separated::{Rival, Separated, Sink, apply, remove};
+pub use recording::{Epochs, Recording, RecordingView, drift_share};
+pub use segments::{SegmentLength, Segments, Spans};
+pub use separated::{SampleSink, SeparabilityMargin, SeparationResult, apply, remove};
 pub use separation::{Contrast, Separation};
 
 /// An error about a setting that must be as described.

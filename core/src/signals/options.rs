@@ -19,7 +19,7 @@ pub struct CovarianceOptions {
     /// Shrinkage of each covariance towards a multiple of the identity.
     pub shrinkage: Shrinkage,
     /// Number of threads; None chooses it by the amount of work. Results do not depend on it.
-    pub threads: Option<usize>,
+    pub n_jobs: Option<usize>,
 }
 
 impl Default for CovarianceOptions {
@@ -28,22 +28,22 @@ impl Default for CovarianceOptions {
             center: true,
             scale: Scale::Unchanged,
             shrinkage: Shrinkage::default(),
-            threads: None,
+            n_jobs: None,
         }
     }
 }
 
-setters!(CovarianceOptions { center: bool, scale: Scale, shrinkage: Shrinkage } optional { threads: usize });
+setters!(CovarianceOptions { center: bool, scale: Scale, shrinkage: Shrinkage } optional { n_jobs: usize });
 
 /// Scaling of the channels for principal components, shrinkage and fractions of variance, where
 /// the channels of a recording have different units.
 ///
 /// ```
-/// use codiag::signals::{CovarianceOptions, Cut, Scale, Segments, View, segment_covariances};
+/// use codiag::signals::{CovarianceOptions, SegmentLength, Scale, Segments, RecordingView, segment_covariances};
 ///
 /// let data = [1.0, -1.0, 1.0, -1.0, 2.0, 2.0, -2.0, -2.0]; // two channels of four samples
-/// let recording = View::new(&data, 2, 4)?;
-/// let whole = Segments::default().cut(Cut::Count(1));
+/// let recording = RecordingView::new(&data, 2, 4)?;
+/// let whole = Segments::default().length(SegmentLength::Count(1));
 /// let options = CovarianceOptions::default().scale(Scale::UnitRms);
 /// let found = segment_covariances(&recording, &whole, &options)?;
 /// assert_eq!(found.data, [1.0, 0.0, 0.0, 1.0]);

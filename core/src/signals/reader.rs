@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Piece, Recording};
+use super::{Recording, Spans};
 use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
     /// one row per coordinate.
     pub fn for_each_span(
         &self,
-        piece: &Piece,
+        piece: &Spans,
         buffers: &mut Buffers,
         mut work: impl FnMut(&mut [f64], usize),
     ) -> Result<(), Error> {
@@ -166,7 +166,7 @@ fn cut(range: Range<usize>, longest: usize) -> impl Iterator<Item = Range<usize>
 }
 
 /// The spans of a piece, in parts that are read at once.
-fn spans_of(piece: &Piece, channels: usize) -> Vec<Range<usize>> {
+fn spans_of(piece: &Spans, channels: usize) -> Vec<Range<usize>> {
     let longest = samples_per_span(channels);
     let parts = piece.iter().flat_map(|span| cut(span.clone(), longest));
     parts.collect()
@@ -287,7 +287,7 @@ pub(super) struct Centered<'a> {
 
 impl<'a> Centered<'a> {
     /// Computes the means of all pieces.
-    pub fn new(reader: Reader<'a>, sets: &[Vec<Piece>]) -> Result<Self, Error> {
+    pub fn new(reader: Reader<'a>, sets: &[Vec<Spans>]) -> Result<Self, Error> {
         let channels = reader.recording.channels();
         let (mut spans, mut means) = (Vec::new(), Vec::new());
         let (mut samples, mut piece) = (Vec::new(), 0);

@@ -13,7 +13,7 @@ use crate::{Error, linalg};
 /// ```
 /// use std::ops::Range;
 /// use codiag::Error;
-/// use codiag::signals::{CovarianceOptions, Cut, Recording, Segments, segment_covariances};
+/// use codiag::signals::{CovarianceOptions, SegmentLength, Recording, Segments, segment_covariances};
 ///
 /// /// A tone of a thousand samples, and its copy a quarter of a period later.
 /// struct Tone;
@@ -31,7 +31,7 @@ use crate::{Error, linalg};
 ///     }
 /// }
 ///
-/// let segments = Segments::default().cut(Cut::Length(100));
+/// let segments = Segments::default().length(SegmentLength::Length(100));
 /// let found = segment_covariances(&Tone, &segments, &CovarianceOptions::default())?;
 /// assert_eq!(found.n, 10);
 /// assert!((found.data[0] - 0.5).abs() < 1e-12 && found.data[1].abs() < 1e-12);
@@ -69,25 +69,25 @@ impl<R: Recording + ?Sized> Recording for &R {
 /// A recording in memory, with any strides.
 ///
 /// ```
-/// use codiag::signals::{Recording, View};
+/// use codiag::signals::{Recording, RecordingView};
 ///
 /// let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // two channels of three samples
-/// let recording = View::new(&data, 2, 3)?;
-/// let by_columns = View::with_strides(&data, 3, 2, (1, 3))?; // the transpose, without a copy
+/// let recording = RecordingView::new(&data, 2, 3)?;
+/// let by_columns = RecordingView::with_strides(&data, 3, 2, (1, 3))?; // the transpose, without a copy
 /// let mut span = [0.0; 3];
 /// by_columns.read(1..2, &mut span)?;
 /// assert_eq!(span, [4.0, 5.0, 6.0]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct RecordingView<'a> {
     data: &'a [f64],
     channels: usize,
     samples: usize,
     strides: (usize, usize),
 }
 
-impl<'a> View<'a> {
+impl<'a> RecordingView<'a> {
     /// A recording whose channels are stored one after the other.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl<'a> View<'a> {
     }
 }
 
-impl Recording for View<'_> {
+impl Recording for RecordingView<'_> {
     fn channels(&self) -> usize {
         self.channels
     }
@@ -245,9 +245,9 @@ impl<'a> Epochs<'a> {
     ///
     /// # Panics
     /// If there is no such epoch.
-    pub fn epoch(&self, e: usize) -> View<'a> {
+    pub fn epoch(&self, e: usize) -> RecordingView<'a> {
         assert!(e < self.len(), "there is no epoch {e}");
-        View {
+        RecordingView {
             data: &self.data[e * self.strides[0]..],
             channels: self.shape[1],
             samples: self.shape[2],
@@ -324,11 +324,11 @@ const MIN_DRIFT_WINDOWS: usize = 4;
 /// it is large before you separate it. 0 if the recording is too short.
 ///
 /// ```
-/// use codiag::signals::{View, drift_share};
+/// use codiag::signals::{RecordingView, drift_share};
 ///
 /// let steady: Vec<f64> = (0..10_000).map(|t| (0.7 * t as f64).sin()).collect();
 /// let drifting: Vec<f64> = steady.iter().enumerate().map(|(t, x)| x + 1e-3 * t as f64).collect();
-/// let share = |data: &[f64]| drift_share(&View::new(data, 1, 10_000)?, 100.0, &[]);
+/// let share = |data: &[f64]| drift_share(&RecordingView::new(data, 1, 10_000)?, 100.0, &[]);
 /// assert!(share(&steady)? < 0.01);
 /// assert!(share(&drifting)? > 0.9);
 /// # Ok::<(), codiag::Error>(())

@@ -1,18 +1,18 @@
 //! The sources of a recording: diagnostics, and application of filters and patterns span by span.
 
 use super::reader::samples_per_span;
-use super::{Piece, Recording, invalid};
+use super::{Recording, Spans, invalid};
 use crate::error::Setting;
 use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 use crate::{Diagonalization, Error};
 
-/// The source from which another one is least separable, see [`Separated::rivals`].
+/// The source from which another one is least separable, see [`SeparationResult::rivals`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Rival {
+pub struct SeparabilityMargin {
     /// The other source.
-    pub source: usize,
+    pub partner: usize,
     /// Zero if the two cannot be separated. For segments and bands Γ_ab Γ_ba − 1, which is zero if
     /// their powers are proportional; for lags and cumulants Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if
     /// their autocorrelations are equal, or both are Gaussian.
@@ -26,13 +26,13 @@ pub struct Rival {
 /// (cumulants).
 ///
 /// ```
-/// use codiag::signals::{Separation, View, simulate};
+/// use codiag::signals::{Separation, RecordingView, simulate};
 ///
 /// let made = simulate::nonstationary(3, 100, 100, 0);
-/// let recording = View::new(&made.data, 3, 10_000)?;
+/// let recording = RecordingView::new(&made.data, 3, 10_000)?;
 /// let found = Separation::default().fit(&recording)?;
 /// assert_eq!((found.components(), found.channels()), (3, 3));
-/// assert!(found.rivals[0].is_some_and(|rival| rival.source != 0 && rival.margin > 0.0));
+/// assert!(found.least_separable[0].is_some_and(|rival| rival.source != 0 && rival.margin > 0.0));
 /// assert_eq!(found.sources(&recording)?.columns(), 10_000);
 /// // The recording without its first source, span by span.
 /// let mut samples = 0;
@@ -46,7 +46,7 @@ pub struct Rival {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Separated {
+pub struct SeparationResult {
     /// The result of the solver. Its `powers` are those of each source in each segment or band
     /// (segment after segment, if there are both), or its autocorrelations, one row per lag,
     /// segment after segment; its `b` and `a` are the filters and patterns in the recording's
@@ -54,7 +54,7 @@ pub struct Separated {
     pub diagonalization: Diagonalization,
     /// The fraction of the recording's variance due to each source, in the units of
     /// [`Scale`](super::Scale). They need not sum to 1, since patterns need not be orthogonal.
-    pub variance_shares: Vec<f64>,
+    pub explained_variance_ratio: Vec<f64>,
     /// Variation of the power of each source over the segments or bands: standard deviation divided
     /// by mean. Segments of L independent Gaussian samples of constant variance have √(2/L). Empty
     /// for lags and cumulants.
@@ -63,20 +63,20 @@ pub struct Separated {
     /// except for cumulants.
     pub kurtosis: Vec<f64>,
     /// For each source the one from which it is least separable; None if there is only one.
-    pub rivals: Vec<Option<Rival>>,
+    pub least_separable: Vec<Option<SeparabilityMargin>>,
     /// The fraction of the recording's variance in the separated components.
-    pub kept_variance: f64,
+    pub explained_variance_ratio_total: f64,
     /// The factor of each channel, by [`Scale`](super::Scale), with which principal components were
     /// computed: in these units the patterns lie in the space of the filters.
     pub scale: Vec<f64>,
     /// The amount of shrinkage of each matrix, from 0 to 1. Empty for lags and cumulants.
     pub shrinkages: Vec<f64>,
     /// The samples of each segment, epoch or class; empty for bands of the whole recording.
-    pub segments: Vec<Piece>,
-    pub(super) threads: Option<usize>,
+    pub segments: Vec<Spans>,
+    pub(super) n_jobs: Option<usize>,
 }
 
-impl Separated {
+impl SeparationResult {
     /// B: one filter per row, components x channels.
     pub fn filters(&self) -> &Matrix {
         &self.diagonalization.b
@@ -88,12 +88,12 @@ impl Separated {
     }
 
     /// The number of sources.
-    pub fn components(&self) -> usize {
+    pub fn n_components(&self) -> usize {
         self.filters().rows()
     }
 
     /// The number of channels.
-    pub fn channels(&self) -> usize {
+    pub fn n_channels(&self) -> usize {
         self.filters().columns()
     }
 
@@ -102,18 +102,22 @@ impl Separated {
     /// # Errors
     /// If the recording has other channels, or cannot be read.
     pub fn sources(&self, recording: &dyn Recording) -> Result<Matrix, Error> {
-        gather(self.components(), recording, |sink| {
+        gather(self.n_components(), recording, |sink| {
             self.sources_with(recording, sink)
         })
     }
 
-    /// Like [`Separated::sources`], span by span and in order: the sink receives the number of the
+    /// Like [`SeparationResult::sources`], span by span and in order: the sink receives the number of the
     /// first sample, and the sources as components x samples of the span.
     ///
     /// # Errors
-    /// Those of [`Separated::sources`] and of the sink.
-    pub fn sources_with(&self, recording: &dyn Recording, sink: Sink<'_>) -> Result<(), Error> {
-        apply(self.filters(), recording, self.threads, sink)
+    /// Those of [`SeparationResult::sources`] and of the sink.
+    pub fn sources_with(
+        &self,
+        recording: &dyn Recording,
+        sink: SampleSink<'_>,
+    ) -> Result<(), Error> {
+        apply(self.filters(), recording, self.n_jobs, sink)
     }
 
     /// The recording without the excluded sources, x − A_e B_e x: channels x samples. Signals
@@ -122,39 +126,39 @@ impl Separated {
     /// # Errors
     /// If there is no such source, the recording has other channels, or cannot be read.
     pub fn remove(&self, recording: &dyn Recording, exclude: &[usize]) -> Result<Matrix, Error> {
-        gather(self.channels(), recording, |sink| {
+        gather(self.n_channels(), recording, |sink| {
             self.remove_with(recording, exclude, sink)
         })
     }
 
-    /// Like [`Separated::remove`], span by span.
+    /// Like [`SeparationResult::remove`], span by span.
     ///
     /// # Errors
-    /// Those of [`Separated::remove`] and of the sink.
+    /// Those of [`SeparationResult::remove`] and of the sink.
     pub fn remove_with(
         &self,
         recording: &dyn Recording,
         exclude: &[usize],
-        sink: Sink<'_>,
+        sink: SampleSink<'_>,
     ) -> Result<(), Error> {
         let (filters, patterns) = (self.filters(), self.patterns());
-        remove(filters, patterns, exclude, recording, self.threads, sink)
+        remove(filters, patterns, exclude, recording, self.n_jobs, sink)
     }
 }
 
 /// A function that receives the number of a span's first sample, and the span: one row per source
 /// or channel. See [`apply`] for an example.
-pub type Sink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
+pub type SampleSink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
 
 /// Passes M x to the sink, span by span and in order, for a matrix M of one column per channel. If
 /// its rows are filters, M x are sources.
 ///
 /// ```
 /// use codiag::Matrix;
-/// use codiag::signals::{View, apply};
+/// use codiag::signals::{RecordingView, apply};
 ///
 /// let data = [1.0, 2.0, 3.0, 4.0]; // two channels of two samples
-/// let recording = View::new(&data, 2, 2)?;
+/// let recording = RecordingView::new(&data, 2, 2)?;
 /// let difference = Matrix::from_rows(1, 2, vec![1.0, -1.0]);
 /// apply(&difference, &recording, None, &mut |first, rows| {
 ///     assert_eq!((first, rows.row(0)), (0, &[-2.0, -2.0][..]));
@@ -168,8 +172,8 @@ pub type Sink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
 pub fn apply(
     matrix: &Matrix,
     recording: &dyn Recording,
-    threads: Option<usize>,
-    sink: Sink<'_>,
+    n_jobs: Option<usize>,
+    sink: SampleSink<'_>,
 ) -> Result<(), Error> {
     let work = matrix.rows() * matrix.columns();
     let compute = |x: Vec<f64>, length: usize| {
@@ -177,7 +181,7 @@ pub fn apply(
         linalg::product_into(matrix, &x, length, image.as_mut_slice());
         image
     };
-    stream(matrix.columns(), work, recording, threads, sink, compute)
+    stream(matrix.columns(), work, recording, n_jobs, sink, compute)
 }
 
 /// Passes x − A_e B_e x to the sink, span by span and in order, for the excluded sources of filters
@@ -191,14 +195,14 @@ pub fn remove(
     patterns: &Matrix,
     exclude: &[usize],
     recording: &dyn Recording,
-    threads: Option<usize>,
-    sink: Sink<'_>,
+    n_jobs: Option<usize>,
+    sink: SampleSink<'_>,
 ) -> Result<(), Error> {
     let (r, p) = (filters.rows(), filters.columns());
     if let Some(beyond) = exclude.iter().find(|e| **e >= r) {
         let value = format!("{beyond} of {r} sources");
         return Err(invalid(
-            Setting::Exclude,
+            Setting::BadSpans,
             "numbers of sources, counted from 0",
             value,
         ));
@@ -215,7 +219,7 @@ pub fn remove(
         linalg::add_product(&negated, &sources, length, rest.as_mut_slice());
         rest
     };
-    stream(p, 2 * p * chosen.len(), recording, threads, sink, compute)
+    stream(p, 2 * p * chosen.len(), recording, n_jobs, sink, compute)
 }
 
 /// Passes the output of `compute` for each span to the sink, in order.
@@ -223,8 +227,8 @@ fn stream(
     channels: usize,
     multiply_adds: usize,
     recording: &dyn Recording,
-    threads: Option<usize>,
-    sink: Sink<'_>,
+    n_jobs: Option<usize>,
+    sink: SampleSink<'_>,
     compute: impl Fn(Vec<f64>, usize) -> Matrix + Sync + Send,
 ) -> Result<(), Error> {
     // Number of spans computed at once, and of their results in memory.
@@ -236,7 +240,7 @@ fn stream(
             actual: p,
         });
     }
-    let workers = Workers::for_work(threads, samples.saturating_mul(multiply_adds));
+    let workers = Workers::for_work(n_jobs, samples.saturating_mul(multiply_adds));
     let step = samples_per_span(p);
     let starts: Vec<usize> = (0..samples).step_by(step).collect();
     for batch in starts.chunks(BATCH) {
@@ -257,7 +261,7 @@ fn stream(
 fn gather(
     rows: usize,
     recording: &dyn Recording,
-    compute: impl FnOnce(Sink<'_>) -> Result<(), Error>,
+    compute: impl FnOnce(SampleSink<'_>) -> Result<(), Error>,
 ) -> Result<Matrix, Error> {
     let mut out = Matrix::zeros(rows, recording.samples());
     compute(&mut |start, some| {

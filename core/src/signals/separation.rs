@@ -4,7 +4,9 @@ use std::ops::{ControlFlow, Range};
 
 use super::covariance::{epoch_pieces, epoch_sets, one_each};
 use super::segments::usable_spans;
-use super::{Bands, Components, Epochs, Lags, Recording, Scale, Segments, Separated, Shrinkage};
+use super::{
+    Bands, Components, Epochs, Lags, Recording, Scale, Segments, SeparationResult, Shrinkage,
+};
 use crate::linalg::Matrix;
 use crate::report::{Observer, Record};
 use crate::setters::setters;
@@ -67,22 +69,22 @@ impl Default for Contrast {
 /// powers change over time).
 ///
 /// ```
-/// use codiag::signals::{Separation, View, simulate};
+/// use codiag::signals::{Separation, RecordingView, simulate};
 /// use codiag::synthetic::amari_distance;
 ///
 /// let made = simulate::nonstationary(5, 100, 200, 0); // 5 channels, 20,000 samples
-/// let recording = View::new(&made.data, 5, 20_000)?;
+/// let recording = RecordingView::new(&made.data, 5, 20_000)?;
 /// let found = Separation::default().fit(&recording)?;
-/// assert!(found.diagonalization.status.converged());
+/// assert!(found.diagonalization.status.is_converged());
 /// assert!(amari_distance(found.filters(), &made.mixing) < 0.05);
 /// let sources = found.sources(&recording)?; // 5 x 20,000
 ///
 /// use codiag::Settings;
-/// use codiag::signals::{Components, Contrast, Cut, Segments};
+/// use codiag::signals::{Components, Contrast, SegmentLength, Segments};
 /// let other = Separation::default()
-///     .components(Components::Number(3)) // the leading principal components
-///     .contrast(Contrast::Segments(Segments::default().cut(Cut::Length(200))))
-///     .solver(Settings::default().tolerance(1e-6));
+///     .n_components(Components::Count(3)) // the leading principal components
+///     .contrast(Contrast::Segments(Segments::default().length(SegmentLength::Length(200))))
+///     .solver(Settings::default().tol(1e-6));
 /// assert_eq!(other.fit(&recording)?.components(), 3);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -90,7 +92,7 @@ impl Default for Contrast {
 #[non_exhaustive]
 pub struct Separation {
     /// Number of components.
-    pub components: Components,
+    pub n_components: Components,
     /// The property by which they are separated.
     pub contrast: Contrast,
     /// Whether the mean of every segment (or window) is subtracted.
@@ -102,7 +104,7 @@ pub struct Separation {
     /// components.
     pub shrinkage: Shrinkage,
     /// Number of threads; None chooses it by the amount of work.
-    pub threads: Option<usize>,
+    pub n_jobs: Option<usize>,
     /// How the matrices are diagonalized. A given start, such as the filters of another recording,
     /// is components x channels, in the recording's units. The bootstrap for
     /// [stability](Settings#structfield.stability) resamples segments, epochs or classes, or blocks
@@ -114,25 +116,25 @@ pub struct Separation {
 impl Default for Separation {
     fn default() -> Self {
         Self {
-            components: Components::All,
+            n_components: Components::All,
             contrast: Contrast::default(),
             center: true,
             scale: Scale::Unchanged,
             shrinkage: Shrinkage::default(),
-            threads: None,
+            n_jobs: None,
             solver: Settings::default(),
         }
     }
 }
 
 setters!(Separation {
-    components: Components,
+    n_components: Components,
     contrast: Contrast,
     center: bool,
     scale: Scale,
     shrinkage: Shrinkage,
     solver: Settings,
-} optional { threads: usize });
+} optional { n_jobs: usize });
 
 impl Separation {
     /// Separates a recording.
@@ -140,7 +142,7 @@ impl Separation {
     /// # Errors
     /// If a segment has fewer samples than components, a sample is not finite, or an option is out
     /// of its range. A solve that does not converge is a [`Status`](crate::Status) instead.
-    pub fn fit(&self, recording: &dyn Recording) -> Result<Separated, Error> {
+    pub fn fit(&self, recording: &dyn Recording) -> Result<SeparationResult, Error> {
         self.fit_with(recording, &mut unobserved)
     }
 
@@ -152,19 +154,19 @@ impl Separation {
         &self,
         recording: &dyn Recording,
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
+    ) -> Result<SeparationResult, Error> {
         self.solver.check(self.contrast.criterion())?;
         match &self.contrast {
             Contrast::Segments(segments) => {
                 self.fit_segments(recording, segments.clone(), observer)
             }
             Contrast::Bands(bands) => {
-                let most = self.components.at_most(recording.channels());
+                let most = self.n_components.at_most(recording.channels());
                 let pieces = bands.pieces(recording.samples(), most)?;
                 self.fit_cospectra(recording, bands, pieces, observer)
             }
             Contrast::Lags(lags) => {
-                let most = self.components.at_most(recording.channels());
+                let most = self.n_components.at_most(recording.channels());
                 let pieces = lags.segments.pieces(recording.samples(), most)?;
                 self.fit_whitened(recording, &one_each(pieces), observer)
             }
@@ -202,7 +204,7 @@ impl Separation {
         epochs: &Epochs<'_>,
         labels: Option<&[usize]>,
         observer: &mut dyn Observer,
-    ) -> Result<Separated, Error> {
+    ) -> Result<SeparationResult, Error> {
         self.solver.check(self.contrast.criterion())?;
         match &self.contrast {
             Contrast::Segments(_) => {
@@ -210,7 +212,7 @@ impl Separation {
                 self.fit_covariances(epochs, &|_| Ok(matrices.clone()), portion, observer)
             }
             Contrast::Bands(bands) => {
-                let sets = match bands.cut {
+                let sets = match bands.segment_length {
                     Some(_) => epoch_pieces(epochs, labels)?.0,
                     None => epoch_sets(epochs, None)?,
                 };

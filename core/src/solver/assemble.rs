@@ -102,7 +102,7 @@ pub(super) fn assemble<T: Scalar>(
             }),
         criterion,
         status,
-        iterations: last.iteration,
+        n_iter: last.iteration,
         loss,
         gradient_norm: point
             .filter(|_| !is_last_point)

@@ -47,7 +47,7 @@ pub(crate) fn solve_starts<T: Scalar>(
     if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
-    let progress = &mut Progress::new(backend.summary(), settings.tolerance, observer);
+    let progress = &mut Progress::new(backend.summary(), settings.tol, observer);
     let begun = stages::start(backend, settings, progress)?;
     let first = solve_from(backend, settings, begun, progress)?;
     let (best, losses, others) = restarts::solve(backend, settings, first, progress)?;
@@ -65,7 +65,7 @@ fn solve_from<T: Scalar>(
         let (mut state, _) = State::begin(backend, settings, beginning, false, progress)?;
         state.stop();
         state.record(Step::START);
-        return Ok(state.end(Status::Stopped));
+        return Ok(state.end(Status::Interrupted));
     }
     solve(backend, settings, beginning, progress)
 }
@@ -118,7 +118,7 @@ fn solve<T: Scalar>(
     let (mut state, step) = State::begin(backend, settings, beginning, joint, progress)?;
     let status = match iterate(&mut state, &mut *method, step) {
         // In the middle of a pass: the last point is still there.
-        Err(Error::Interrupted) if !state.history.is_empty() => Status::Stopped,
+        Err(Error::Interrupted) if !state.history.is_empty() => Status::Interrupted,
         status => status?,
     };
     Ok(state.end(status))
@@ -139,7 +139,7 @@ fn iterate<T: Scalar>(
         }
         step = match method.step(state)? {
             Iteration::Moved(step) => Some(step),
-            Iteration::Stalled => return Ok(state.final_status(Status::NoFurtherDecrease)),
+            Iteration::Stalled => return Ok(state.final_status(Status::Stalled)),
             Iteration::Ended(status) => return Ok(status),
         };
     }

@@ -22,7 +22,7 @@ impl<T: Scalar> State<'_, '_, T> {
             return Ok(());
         }
         self.recompute_if_drifted()?;
-        if self.gradient_norm() <= self.settings.tolerance {
+        if self.gradient_norm() <= self.settings.tol {
             self.verify_convergence()?;
         }
         Ok(())
@@ -47,7 +47,7 @@ impl<T: Scalar> State<'_, '_, T> {
     /// measured, as the difference between two evaluations that are rounded independently. The gradient
     /// norm is then reported as no smaller than that.
     fn verify_convergence(&mut self) -> Result<(), Error> {
-        let negligible = TUNING.tolerance_margin * self.settings.tolerance;
+        let negligible = TUNING.tolerance_margin * self.settings.tol;
         let summary = self.backend.summary();
         let may_be_wrong = summary.criterion == Criterion::Likelihood
             && self.point.gradient_error(summary) > negligible;
@@ -71,7 +71,7 @@ impl<T: Scalar> State<'_, '_, T> {
             if !is_negligible {
                 self.gradient_rounding = self.gradient_rounding.max(noise);
             }
-            if is_negligible || self.gradient_norm() > self.settings.tolerance {
+            if is_negligible || self.gradient_norm() > self.settings.tol {
                 break;
             }
         }
@@ -80,7 +80,7 @@ impl<T: Scalar> State<'_, '_, T> {
     }
 
     fn count_failed_confirmation(&mut self) {
-        if self.gradient_norm() > self.settings.tolerance {
+        if self.gradient_norm() > self.settings.tol {
             self.failed_confirmations += 1;
         }
     }

@@ -11,7 +11,7 @@ use super::progress::{BestSoFar, Progress};
 use super::state::Outcome;
 use super::{solve_from, stages};
 use crate::backend::{Backend, InMemory};
-use crate::choices::{Method, Order};
+use crate::choices::{Method, SortBy};
 use crate::jobs;
 use crate::linalg::{Matrix, Scalar};
 use crate::report::{Record, Status};
@@ -36,15 +36,15 @@ pub(super) fn solve<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<Solved<T>, Error> {
     // Where stability is asked for, all starts are solved to their end.
-    let compared = settings.stability > 0 || settings.order == Order::Stability;
+    let compared = settings.n_resamples > 0 || settings.sort_by == SortBy::Stability;
     let given_up = !compared
         && settings.method == Method::Newton
         && backend.summary().criterion == Criterion::Likelihood
         && !settings.orthogonal;
     let (mut best, mut losses, mut others) = (first, Vec::new(), Vec::new());
     losses.push(best.loss());
-    while best.status != Status::Stopped && losses.len() <= settings.restarts {
-        let starts = losses.len()..(losses.len() + ROUND).min(settings.restarts + 1);
+    while best.status != Status::Interrupted && losses.len() <= settings.n_restarts {
+        let starts = losses.len()..(losses.len() + ROUND).min(settings.n_restarts + 1);
         progress.to_beat = given_up.then(|| BestSoFar {
             loss: best.loss(),
             reach: REACH,
@@ -53,16 +53,16 @@ pub(super) fn solve<T: Scalar>(
         best.point = None;
         let (outcomes, stopped) = match round(backend, settings, &best.b, starts, progress) {
             Err(Error::Interrupted) => {
-                best.status = Status::Stopped;
+                best.status = Status::Interrupted;
                 break;
             }
             // The set is numerically singular: no further start can be computed.
-            Err(Error::NotPositiveDefinite { .. } | Error::Start { .. }) => break,
+            Err(Error::NotPositiveDefinite { .. } | Error::Init { .. }) => break,
             solved => solved?,
         };
         for outcome in outcomes {
             losses.push(outcome.loss());
-            let ended = outcome.status != Status::Stopped;
+            let ended = outcome.status != Status::Interrupted;
             let other = if outcome.is_lower(&best) {
                 std::mem::replace(&mut best, outcome)
             } else {
@@ -74,7 +74,7 @@ pub(super) fn solve<T: Scalar>(
         }
         best.point = None;
         if stopped {
-            best.status = Status::Stopped;
+            best.status = Status::Interrupted;
         }
     }
     progress.to_beat = None;
@@ -100,7 +100,7 @@ fn round<T: Scalar>(
             outcomes.push(solve_start(backend, settings, best, progress)?);
             if outcomes
                 .last()
-                .is_some_and(|outcome| outcome.status == Status::Stopped)
+                .is_some_and(|outcome| outcome.status == Status::Interrupted)
             {
                 return Ok((outcomes, true));
             }

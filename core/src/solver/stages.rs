@@ -15,7 +15,7 @@ use crate::choices::Method;
 use crate::init::{self, SmallSet};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::report::{Stage, Status};
-use crate::settings::{Settings, Start};
+use crate::settings::{Init, Settings};
 use crate::tuning::TUNING;
 use crate::{Criterion, Error};
 
@@ -30,17 +30,17 @@ pub(super) fn start<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<Begun<T>, Error> {
     let criterion = backend.summary().criterion;
-    if settings.start == Start::Spectral && criterion != Criterion::Likelihood {
+    if settings.init == Init::Spectral && criterion != Criterion::Likelihood {
         let k = progress.start as u64;
         let (b, small) = init::principal_start(backend, k, settings.method == Method::Newton)?;
         return improved_on_combinations(backend, small, b, settings, progress);
     }
-    let b = init::start(backend, &settings.start, settings.orthogonal)?;
-    let newton = settings.method == Method::Newton && settings.start == Start::Spectral;
+    let b = init::start(backend, &settings.init, settings.orthogonal)?;
+    let newton = settings.method == Method::Newton && settings.init == Init::Spectral;
     let applies = newton
         && !settings.orthogonal
         && criterion == Criterion::Likelihood
-        && settings.tolerance < TUNING.sample_tolerance;
+        && settings.tol < TUNING.sample_tolerance;
     let (n, p) = (backend.summary().len, backend.summary().dimension());
     let step = n / TUNING.min_sample.max(2 * p);
     if !applies || step < TUNING.min_sample_step {
@@ -86,15 +86,13 @@ fn improved_on_combinations<T: Scalar>(
     progress: &mut Progress<'_, T>,
 ) -> Result<Begun<T>, Error> {
     let tolerance = TUNING.combinations_tolerance;
-    let Some(small) = small.filter(|_| settings.tolerance < tolerance) else {
+    let Some(small) = small.filter(|_| settings.tol < tolerance) else {
         return Ok((Beginning::at(b), false));
     };
     let fraction = small.set.len() as f64 / backend.summary().len as f64;
     let limited = settings.clone().method(Method::Newton);
-    let limit = TUNING
-        .max_combination_iterations
-        .min(settings.max_iterations);
-    let limited = limited.max_iterations(limit);
+    let limit = TUNING.max_combination_iterations.min(settings.max_iter);
+    let limited = limited.max_iter(limit);
     let mut set = InMemory::new(&small.set);
     improved(&mut set, fraction, b, &limited, tolerance, progress)
 }
@@ -108,12 +106,12 @@ fn improved<T: Scalar>(
     tolerance: f64,
     progress: &mut Progress<'_, T>,
 ) -> Result<Begun<T>, Error> {
-    let loose = settings.clone().tolerance(tolerance);
+    let loose = settings.clone().tol(tolerance);
     let sample = &mut progress.for_stage(Stage::Sample, None);
     // The frame of the whole set holds for its sample.
     let outcome = solve(small, &loose, Beginning::at(b), sample)?;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
-    let stopped = outcome.status == Status::Stopped;
+    let stopped = outcome.status == Status::Interrupted;
     let beginning = Beginning {
         passes: fraction * passes,
         ..Beginning::at(outcome.b)
@@ -127,7 +125,7 @@ pub(super) fn in_single_precision<T: Scalar>(
     state: &mut State<'_, '_, T>,
 ) -> Result<Option<Outcome<T>>, Error> {
     let settings = state.settings;
-    let tolerance = TUNING.single_tolerance.max(settings.tolerance);
+    let tolerance = TUNING.single_tolerance.max(settings.tol);
     let newton = settings.method == Method::Newton;
     if !newton || state.is_single() || state.gradient_norm() <= TUNING.single_above.max(tolerance) {
         return Ok(None);
@@ -144,7 +142,7 @@ pub(super) fn in_single_precision<T: Scalar>(
         Stage::Single
     };
     let mut progress = progress.for_stage(stage, Some(&b));
-    let settings = &settings.clone().tolerance(tolerance);
+    let settings = &settings.clone().tol(tolerance);
     let p = b.rows();
     let beginning = Beginning {
         b: Matrix::identity(p),

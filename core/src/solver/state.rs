@@ -57,7 +57,7 @@ pub(super) struct Step {
 
 impl Step {
     /// No step: the point is the start.
-    pub const START: Self = Self::new(StepKind::Start, 0.0);
+    pub const START: Self = Self::new(StepKind::Init, 0.0);
 
     pub const fn new(kind: StepKind, length: f64) -> Self {
         Self {
@@ -211,7 +211,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     /// ends here, if it does.
     pub fn record(&mut self, step: Step) -> Option<Status> {
         if self.gradient_is_not_finite() {
-            return Some(self.final_status(Status::NoFurtherDecrease));
+            return Some(self.final_status(Status::Stalled));
         }
         let criterion = self.backend.summary().criterion;
         self.history.push(Record {
@@ -275,23 +275,23 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         let last = self.history.last().expect("a point is recorded first");
         let is_single = self.is_single();
         let patience = if is_single { 1 } else { TUNING.patience };
-        if last.gradient_norm <= self.settings.tolerance {
+        if last.gradient_norm <= self.settings.tol {
             Some(Status::Converged)
         } else if self.is_stopped {
-            Some(Status::Stopped)
+            Some(Status::Interrupted)
         } else if self.progress.cannot_win(last)
             || self.stalled.max(self.failed_confirmations) >= patience
             || (is_single && self.errors_have_grown())
         {
-            Some(Status::NoFurtherDecrease)
-        } else if last.iteration >= self.settings.max_iterations {
-            Some(Status::IterationLimit)
+            Some(Status::Stalled)
+        } else if last.iteration >= self.settings.max_iter {
+            Some(Status::MaxIter)
         } else if self.cancelled >= TUNING.max_cancelled_iterations
             || (self.is_least_squares() && is_collinear(&self.point.b))
         {
             Some(Status::Collinear)
         } else if has_stalled(&self.history) {
-            Some(Status::NoFurtherDecrease)
+            Some(Status::Stalled)
         } else {
             None
         }
@@ -300,7 +300,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     /// The status in view of where a fit has ended: a degenerate fit is never called converged.
     pub fn final_status(&self, status: Status) -> Status {
         let is_degenerate = self.is_dependent || self.is_cancelled();
-        if self.is_least_squares() && status != Status::Stopped && is_degenerate {
+        if self.is_least_squares() && status != Status::Interrupted && is_degenerate {
             return Status::Collinear;
         }
         status
@@ -387,7 +387,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
 
     /// The stage in single precision has led here: its last record is measured again.
     pub fn resume(&mut self, outcome: Outcome<T>) -> Result<Step, Error> {
-        self.is_stopped = outcome.status == Status::Stopped;
+        self.is_stopped = outcome.status == Status::Interrupted;
         self.point.b = outcome.b;
         self.history = outcome.history;
         self.passes = self.history.last().map_or(0.0, |record| record.passes);

@@ -11,7 +11,7 @@
 mod outputs;
 mod trials;
 
-use crate::choices::Order;
+use crate::choices::SortBy;
 use crate::data::{MatrixSet, Summary};
 use crate::error::{MemoryRemedy, Setting};
 use crate::init::SplitMix;
@@ -40,7 +40,7 @@ pub(crate) fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), E
     };
     let what = || format!("the stability from {resamples} resamples of {n} matrices");
     numbers(resamples).check(what, |available| {
-        MemoryRemedy::largest(Setting::Stability, resamples, available, numbers)
+        MemoryRemedy::largest(Setting::NResamples, resamples, available, numbers)
     })
 }
 
@@ -55,9 +55,9 @@ pub(crate) fn assess<T: Scalar>(
 ) -> Result<(), Error> {
     let near = of_starts(set.summary(), answer, starts);
     answer.stability = Stability::of(&near, near.len());
-    let draws = draws(set.weights(), 1, settings.stability);
+    let draws = draws(set.weights(), 1, settings.n_resamples);
     add_draws(set, settings, answer, &draws, observer)?;
-    if settings.order == Order::Stability {
+    if settings.sort_by == SortBy::Stability {
         answer.order_by_stability();
     }
     Ok(())
@@ -86,7 +86,7 @@ pub(crate) fn add_trials<T: Scalar>(
     observer: &mut dyn Observer<T>,
     solve: impl FnOnce(&Settings, &mut dyn Observer<T>) -> Result<Vec<Resample<T>>, Error>,
 ) -> Result<(), Error> {
-    if count == 0 || answer.status == Status::Stopped {
+    if count == 0 || answer.status == Status::Interrupted {
         return Ok(());
     }
     let before = answer.history.last().map_or(0.0, |record| record.seconds);
@@ -97,10 +97,10 @@ pub(crate) fn add_trials<T: Scalar>(
         record.seconds += before;
         observer.observe(&record, b)
     };
-    let tolerance = settings.tolerance.max(TOLERANCE);
-    let made = solve(&settings.clone().tolerance(tolerance), &mut following)?;
+    let tolerance = settings.tol.max(TOLERANCE);
+    let made = solve(&settings.clone().tol(tolerance), &mut following)?;
     if made.len() < count {
-        answer.status = Status::Stopped;
+        answer.status = Status::Interrupted;
     }
     let known = answer.stability.as_ref();
     let starts = known.map_or(0, |stability| stability.starts);
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn absurd_numbers_of_resamples_are_errors() {
         let set = synthetic::noisy(20, 3, 0.1, 0);
-        let settings = Settings::default().stability(1_000_000_000_000_000);
+        let settings = Settings::default().n_resamples(1_000_000_000_000_000);
         let error = diagonalize(&set, &settings).unwrap_err();
         assert!(matches!(error, Error::Setting { .. }), "{error}");
         let error = check_memory(1_000_000, 1_000_000, 10).unwrap_err();
@@ -209,11 +209,13 @@ mod tests {
             (&likelihood, Criterion::Likelihood, Rank::Full),
             (&likelihood, Criterion::Likelihood, Rank::Exactly(3)),
         ] {
-            let options = SetOptions::default().criterion(criterion).rank(rank);
+            let options = SetOptions::default()
+                .criterion(criterion)
+                .n_components(rank);
             let set = MatrixSet::with_options(data, 60, 5, &options).unwrap();
-            let settings = Settings::default().stability(9).restarts(1);
-            let one = diagonalize(&set.clone().with_threads(1), &settings).unwrap();
-            let many = diagonalize(&set.with_threads(3), &settings).unwrap();
+            let settings = Settings::default().n_resamples(9).n_restarts(1);
+            let one = diagonalize(&set.clone().with_n_jobs(1), &settings).unwrap();
+            let many = diagonalize(&set.with_n_jobs(3), &settings).unwrap();
             assert_eq!(one.stability, many.stability);
             let stability = one.stability.unwrap();
             assert_eq!(stability.resamples(), 9);

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use super::Outputs;
 use crate::backend::InMemory;
-use crate::choices::Order;
+use crate::choices::SortBy;
 use crate::data::{MatrixSet, needs};
 use crate::init;
 use crate::jobs;
 use crate::linalg::{Matrix, Scalar};
 use crate::memory::count_that_fits;
 use crate::report::{Diagonalization, Observer, Record, Status};
-use crate::settings::{Settings, Start};
+use crate::settings::{Init, Settings};
 use crate::solver::solve_starts;
 use crate::threads::Workers;
 use crate::{Error, Memory};
@@ -28,7 +28,7 @@ use crate::{Error, Memory};
 /// let draws = vec![(0..10).map(|i| if i < 5 { 2.0 } else { 0.0 }).collect()];
 /// let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
 /// let resamples = resample(&set, &answer.b, &draws, &Settings::default(), &mut silent)?;
-/// assert!(resamples[0].diagonalization.status.converged());
+/// assert!(resamples[0].diagonalization.status.is_converged());
 /// assert!(resamples[0].matches.iter().all(|x| (0.0..=1.0).contains(x)));
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -96,10 +96,10 @@ pub fn resample<T: Scalar>(
 pub(crate) fn settings_from<T: Scalar>(settings: &Settings, b: &Matrix<T>) -> Settings {
     settings
         .clone()
-        .start(Start::given(b))
-        .restarts(0)
-        .stability(0)
-        .order(Order::Contrast)
+        .init(Init::given(b))
+        .n_restarts(0)
+        .n_resamples(0)
+        .sort_by(SortBy::Contrast)
         .canonical(false)
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn solve_all<T: Scalar>(
     let (solved, _) = jobs::run(count, threads, &job, &mut listen);
     let solved: Result<Vec<Resample<T>>, Error> = solved.into_iter().collect();
     // What was stopped on the way is no resample.
-    let ended = |resample: &Resample<T>| resample.diagonalization.status != Status::Stopped;
+    let ended = |resample: &Resample<T>| resample.diagonalization.status != Status::Interrupted;
     Ok(solved?.into_iter().filter(ended).collect())
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use codiag::synthetic::{Sensors, Synthetic, meg, noisy};
 use codiag::{
-    Criterion, Matrix, MatrixSet, Rank, Record, SetOptions, Settings, Start, Status, StepKind,
+    Criterion, Init, Matrix, MatrixSet, Rank, Record, SetOptions, Settings, Status, StepKind,
     diagonalize, diagonalize_with,
 };
 
@@ -103,7 +103,7 @@ fn the_pair_hardest_to_tell_apart_is_named() {
     }
     let set = MatrixSet::new(&data, 20, p).unwrap();
     let answer = diagonalize(&set, &Settings::default()).unwrap();
-    assert!(answer.status.converged());
+    assert!(answer.status.is_converged());
     let hardest = answer.identifiability.unwrap();
     assert!(hardest.margin.abs() < 1e-9);
     let (a, b) = hardest.pair;
@@ -119,9 +119,9 @@ fn a_warm_start_at_the_answer_returns_it_at_once() {
     for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default().method(method);
         let cold = diagonalize(&set, &settings).unwrap();
-        let warm = settings.start(Start::Given(cold.b.clone())).tolerance(1e-7);
+        let warm = settings.init(Init::Given(cold.b.clone())).tol(1e-7);
         let again = diagonalize(&set, &warm).unwrap();
-        assert_eq!((again.iterations, again.status), (0, Status::Converged));
+        assert_eq!((again.n_iter, again.status), (0, Status::Converged));
         let pairs = cold.b.as_slice().iter().zip(again.b.as_slice());
         assert!(pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f64::max) < 1e-12);
     }
@@ -140,8 +140,8 @@ fn the_observer_sees_every_iteration_and_can_stop() {
         })
         .unwrap();
         assert_eq!(seen, answer.history);
-        assert_eq!(seen.len(), answer.iterations + 1);
-        assert_eq!(seen[0].kind, StepKind::Start);
+        assert_eq!(seen.len(), answer.n_iter + 1);
+        assert_eq!(seen[0].kind, StepKind::Init);
         assert!(
             seen.windows(2)
                 .all(|r| r[0].seconds <= r[1].seconds && r[0].passes < r[1].passes)
@@ -155,7 +155,7 @@ fn the_observer_sees_every_iteration_and_can_stop() {
             }
         })
         .unwrap();
-        assert_eq!((stopped.status, stopped.iterations), (Status::Stopped, 1));
+        assert_eq!((stopped.status, stopped.n_iter), (Status::Interrupted, 1));
     }
 }
 
@@ -163,13 +163,11 @@ fn the_observer_sees_every_iteration_and_can_stop() {
 fn limits_are_kept() {
     let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
     for &method in Criterion::Likelihood.methods() {
-        for max_iterations in [0, 2] {
-            let settings = Settings::default()
-                .method(method)
-                .max_iterations(max_iterations);
+        for max_iter in [0, 2] {
+            let settings = Settings::default().method(method).max_iter(max_iter);
             let answer = diagonalize(&set, &settings).unwrap();
-            assert_eq!(answer.status, Status::IterationLimit);
-            assert_eq!(answer.iterations, max_iterations);
+            assert_eq!(answer.status, Status::MaxIter);
+            assert_eq!(answer.n_iter, max_iter);
         }
     }
 }
@@ -179,10 +177,10 @@ fn rounding_is_told_from_the_iteration_limit() {
     for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default()
             .method(method)
-            .tolerance(1e-300)
-            .max_iterations(100_000);
+            .tol(1e-300)
+            .max_iter(100_000);
         let answer = diagonalize(&noisy(30, 6, 0.3, 3), &settings).unwrap();
-        assert_eq!(answer.status, Status::NoFurtherDecrease, "{method:?}");
+        assert_eq!(answer.status, Status::Stalled, "{method:?}");
         assert!(
             answer.gradient_norm < 1e-12,
             "{method:?}: {:e}",
@@ -195,7 +193,7 @@ fn rounding_is_told_from_the_iteration_limit() {
 fn restarts_keep_the_best_of_all_losses() {
     let set = MatrixSet::new(&meg(Sensors::Magnetometers), 100, 40).unwrap();
     let run = || {
-        let settings = Settings::default().restarts(3).tolerance(1e-6);
+        let settings = Settings::default().n_restarts(3).tol(1e-6);
         diagonalize(&set, &settings).unwrap()
     };
     let answer = run();
@@ -239,7 +237,7 @@ fn sets_are_reduced_to_the_range_of_their_mean() {
     let (data, made) = deficient();
     let inner = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
     for rank in [Rank::Auto, Rank::Exactly(3)] {
-        let options = SetOptions::default().rank(rank);
+        let options = SetOptions::default().n_components(rank);
         let set = MatrixSet::with_options(&data, 25, 5, &options).unwrap();
         assert_eq!((set.dimension(), set.channels()), (3, 5));
         let answer = diagonalize(&set, &Settings::default()).unwrap();
@@ -254,9 +252,9 @@ fn sets_are_reduced_to_the_range_of_their_mean() {
         }
         // A warm start takes what an answer gives, and transform too.
         let warm = Settings::default()
-            .start(Start::Given(answer.b.clone()))
-            .tolerance(1e-7);
-        assert_eq!(diagonalize(&set, &warm).unwrap().iterations, 0);
+            .init(Init::Given(answer.b.clone()))
+            .tol(1e-7);
+        assert_eq!(diagonalize(&set, &warm).unwrap().n_iter, 0);
         assert_eq!(answer.transform(&set).len(), 25 * 9);
     }
 }
@@ -274,19 +272,19 @@ fn shrinkage_lifts_single_singular_matrices() {
         diagonalize(&set, &Settings::default())
             .unwrap()
             .status
-            .converged()
+            .is_converged()
     );
 }
 
 #[test]
 fn one_matrix_and_one_dimension_are_solved_by_the_start() {
     let single = diagonalize(&noisy(1, 6, 0.5, 0), &Settings::default()).unwrap();
-    assert_eq!((single.status, single.iterations), (Status::Converged, 0));
+    assert_eq!((single.status, single.n_iter), (Status::Converged, 0));
     assert!(single.loss.abs() < 1e-12);
     for &method in Criterion::Likelihood.methods() {
         let settings = Settings::default().method(method);
         let scalar = diagonalize(&MatrixSet::new(&[2.0, 3.0], 2, 1).unwrap(), &settings).unwrap();
-        assert!(scalar.status.converged() && scalar.identifiability.is_none());
+        assert!(scalar.status.is_converged() && scalar.identifiability.is_none());
         assert!((scalar.b[(0, 0)] - 1.0 / 2.5_f64.sqrt()).abs() < 1e-14);
     }
 }

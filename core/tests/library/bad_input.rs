@@ -1,9 +1,9 @@
 //! Every kind of bad input has an error of its own, with the numbers in it.
 
-use codiag::error::{Conflict, Remedy, Setting, StartProblem};
+use codiag::error::{Conflict, InitProblem, Remedy, Setting};
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Criterion, Error, Matrix, MatrixSet, Method, Rank, SetOptions, Settings, Start, diagonalize,
+    Criterion, Error, Init, Matrix, MatrixSet, Method, Rank, SetOptions, Settings, diagonalize,
 };
 
 fn options(change: impl FnOnce(&mut SetOptions)) -> SetOptions {
@@ -144,7 +144,8 @@ fn singular_and_indefinite_matrices_are_named_with_what_helps() {
             ..
         }
     ));
-    let reduced = MatrixSet::with_options(&data, 4, 2, &options(|o| o.rank = Rank::Auto)).unwrap();
+    let reduced =
+        MatrixSet::with_options(&data, 4, 2, &options(|o| o.n_components = Rank::Auto)).unwrap();
     assert_eq!(reduced.dimension(), 1);
 
     let zeros = MatrixSet::new(&[0.0; 8], 2, 2).unwrap_err();
@@ -182,7 +183,7 @@ fn weights_ranks_and_shrinkage_are_checked() {
     ));
     assert_eq!(weights(vec![0.0; 4]), Error::WeightsZero);
     for rank in [0, 4] {
-        let error = error(options(|o| o.rank = Rank::Exactly(rank)));
+        let error = error(options(|o| o.n_components = Rank::Exactly(rank)));
         assert!(matches!(
             error,
             Error::Setting {
@@ -205,10 +206,10 @@ fn weights_ranks_and_shrinkage_are_checked() {
 
 #[test]
 fn starts_are_checked() {
-    let start = |b: Matrix| settings_error(|s| s.start = Start::Given(b));
+    let start = |b: Matrix| settings_error(|s| s.init = Init::Given(b));
     assert!(matches!(
         start(Matrix::identity(2)),
-        Error::StartShape {
+        Error::InitShape {
             expected: (3, 3),
             rows: 2,
             columns: 2
@@ -216,46 +217,46 @@ fn starts_are_checked() {
     ));
     assert_eq!(
         start(Matrix::zeros(3, 3)),
-        Error::Start {
-            problem: StartProblem::Singular
+        Error::Init {
+            problem: InitProblem::Singular
         }
     );
     let ones = Matrix::from_fn(3, 3, |_, _| 1.0);
     assert_eq!(
         start(ones),
-        Error::Start {
-            problem: StartProblem::Singular
+        Error::Init {
+            problem: InitProblem::Singular
         }
     );
     let nan = Matrix::from_fn(3, 3, |_, _| f64::NAN);
     assert_eq!(
         start(nan),
-        Error::Start {
-            problem: StartProblem::NotFinite
+        Error::Init {
+            problem: InitProblem::NotFinite
         }
     );
     let skewed = settings_error(|s| {
         s.orthogonal = true;
-        s.start = Start::Given(Matrix::diagonal(&[1.0, 2.0, 3.0]));
+        s.init = Init::Given(Matrix::diagonal(&[1.0, 2.0, 3.0]));
     });
     assert!(skewed.to_string().contains("orthogonal"), "{skewed}");
     // Scale alone is no reason to refuse a start.
-    let tiny = Settings::default().start(Start::Given(Matrix::diagonal(&[1e-12, 1.0, 1e9])));
+    let tiny = Settings::default().init(Init::Given(Matrix::diagonal(&[1e-12, 1.0, 1e9])));
     assert!(
         diagonalize(&noisy(8, 3, 0.3, 0), &tiny)
             .unwrap()
             .status
-            .converged()
+            .is_converged()
     );
     for scale in [1e200, 1e-200, f64::MAX, 5e-324] {
-        let start = Start::Given(Matrix::diagonal(&[scale, 1.0, 1.0 / scale.max(1e-300)]));
-        let all = Start::Given(Matrix::diagonal(&[scale; 3]));
+        let start = Init::Given(Matrix::diagonal(&[scale, 1.0, 1.0 / scale.max(1e-300)]));
+        let all = Init::Given(Matrix::diagonal(&[scale; 3]));
         for start in [start, all] {
             for criterion in [Criterion::Likelihood, Criterion::LeastSquares] {
                 let options = SetOptions::default().criterion(criterion);
                 let made = Synthetic::new(8, 3, 0.3, 0);
                 let set = MatrixSet::with_options(&made.data, 8, 3, &options).unwrap();
-                let solved = diagonalize(&set, &Settings::default().start(start.clone())).unwrap();
+                let solved = diagonalize(&set, &Settings::default().init(start.clone())).unwrap();
                 assert!(solved.loss.is_finite() && solved.b.is_finite());
             }
         }
@@ -280,11 +281,11 @@ fn energy_fractions_are_not_negative() {
 #[test]
 fn settings_are_checked() {
     for tolerance in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let error = settings_error(|s| s.tolerance = tolerance);
+        let error = settings_error(|s| s.tol = tolerance);
         assert!(matches!(
             error,
             Error::Setting {
-                setting: Setting::Tolerance,
+                setting: Setting::Tol,
                 ..
             }
         ));
@@ -297,9 +298,9 @@ fn settings_are_checked() {
         }
     ));
     assert!(matches!(
-        MatrixSet::with_options(&[1.0], 1, 1, &SetOptions::default().threads(0)),
+        MatrixSet::with_options(&[1.0], 1, 1, &SetOptions::default().n_jobs(0)),
         Err(Error::Setting {
-            setting: Setting::Threads,
+            setting: Setting::NJobs,
             ..
         })
     ));
@@ -312,7 +313,7 @@ fn settings_are_checked() {
     }
     let error = "gauss".parse::<Method>().unwrap_err();
     assert!(error.to_string().contains("\"quasi-newton\""), "{error}");
-    assert!("spectre".parse::<Start>().is_err());
+    assert!("spectre".parse::<Init>().is_err());
     assert_eq!("pham".parse::<Method>().unwrap(), Method::Pham);
 }
 
@@ -328,7 +329,7 @@ fn units_beyond_the_range_of_numbers_are_refused() {
         let mut made = Synthetic::new(4, 3, 0.3, 0);
         made.data.iter_mut().for_each(|x| *x *= scale);
         let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
-        assert!(answer.status.converged());
+        assert!(answer.status.is_converged());
     }
 }
 
@@ -357,7 +358,7 @@ fn energies_whose_squares_leave_the_range_of_numbers_are_refused() {
 
 #[test]
 fn no_rank_hides_a_negative_eigenvalue() {
-    let auto = options(|o| o.rank = Rank::Auto);
+    let auto = options(|o| o.n_components = Rank::Auto);
     let one = [1.0, 2.0, 2.0, 1.0];
     let two = [1.0, 0.0, 0.0, 1.0, 5.0, 0.0, 0.0, -3.0];
     for data in [&one[..], &two] {

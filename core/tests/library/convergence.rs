@@ -2,8 +2,8 @@
 
 use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg, noisy};
 use codiag::{
-    Criterion, Diagonalization, Evaluation, Matrix, MatrixSet, Method, Record, SetOptions,
-    Settings, Stage, Start, Status, diagonalize,
+    Criterion, Diagonalization, Evaluation, Init, Matrix, MatrixSet, Method, Record, SetOptions,
+    Settings, Stage, Status, diagonalize,
 };
 
 #[allow(clippy::needless_pass_by_value)] // settings are written where they are passed
@@ -12,7 +12,7 @@ fn solve(set: &MatrixSet, settings: Settings) -> Diagonalization {
 }
 
 fn with(method: Method, tolerance: f64) -> Settings {
-    Settings::default().method(method).tolerance(tolerance)
+    Settings::default().method(method).tol(tolerance)
 }
 
 fn gradients(answer: &Diagonalization) -> Vec<f64> {
@@ -36,7 +36,7 @@ fn exact_sets_give_the_mixing_back() {
 fn methods_converge_quadratically_on_exact_sets() {
     let set = noisy(100, 20, 0.0, 5);
     for method in [Method::Newton, Method::QuasiNewton, Method::Pham] {
-        let settings = with(method, 1e-12).start(Start::Whitener);
+        let settings = with(method, 1e-12).init(Init::Whitener);
         let answer = solve(&set, settings);
         let gradients = gradients(&answer);
         // From where the iteration is near the solution for good.
@@ -45,7 +45,7 @@ fn methods_converge_quadratically_on_exact_sets() {
             .windows(2)
             .map(|pair| (pair[0], pair[1]))
             .collect();
-        assert!(!steps.is_empty() && answer.iterations < 50, "{method:?}");
+        assert!(!steps.is_empty() && answer.n_iter < 50, "{method:?}");
         for (before, after) in steps {
             assert!(
                 after < 100.0 * before * before + 1e-11,
@@ -58,7 +58,7 @@ fn methods_converge_quadratically_on_exact_sets() {
 #[test]
 fn row_wise_steps_never_increase_the_loss_and_reach_the_minimum() {
     for (seed, complex) in [(1, false), (2, false), (3, true)] {
-        let settings = with(Method::RowWise, 1e-6).max_iterations(3000);
+        let settings = with(Method::RowWise, 1e-6).max_iter(3000);
         let (losses, found, expected) = if complex {
             let set = codiag::synthetic::hermitian(60, 5, 0.2, seed);
             let found = diagonalize(&set, &settings).unwrap();
@@ -95,9 +95,9 @@ fn newton_converges_quadratically_on_noisy_sets() {
 
 #[test]
 fn quasi_newton_converges_linearly_on_noisy_sets() {
-    let settings = with(Method::QuasiNewton, 1e-7).start(Start::Whitener);
+    let settings = with(Method::QuasiNewton, 1e-7).init(Init::Whitener);
     let answer = solve(&noisy(100, 20, 0.1, 1), settings);
-    assert!(answer.status.converged());
+    assert!(answer.status.is_converged());
     // Near the minimum every step is a full one, and gains a constant factor on average.
     let last = &answer.history[answer.history.len() - 10..];
     assert!(last.iter().all(|record| record.step == 1.0));
@@ -114,9 +114,9 @@ fn all_methods_reach_the_same_loss() {
         .methods()
         .iter()
         .map(|&method| {
-            let settings = with(method, 1e-8).start(Start::Given(near.b.clone()));
+            let settings = with(method, 1e-8).init(Init::Given(near.b.clone()));
             let answer = solve(&set, settings);
-            assert!(answer.status.converged(), "{method:?}");
+            assert!(answer.status.is_converged(), "{method:?}");
             answer.loss
         })
         .collect();
@@ -132,7 +132,7 @@ fn the_loss_never_increases() {
                 if orthogonal && matches!(method, Method::Pham | Method::RowWise) {
                     continue;
                 }
-                let settings = with(method, 1e-8).orthogonal(orthogonal).max_iterations(30);
+                let settings = with(method, 1e-8).orthogonal(orthogonal).max_iter(30);
                 let answer = solve(set, settings);
                 for pair in answer.history.windows(2) {
                     let single = pair.iter().any(|record| record.stage == Stage::Single);
@@ -163,10 +163,10 @@ fn seeds_of_the_experiments_converge_to_losses_as_low_as_the_paper_s() {
             let set = noisy(100, 40, sigma, seed);
             let newton = solve(&set, with(Method::Newton, 1e-6));
             let paper = with(Method::QuasiNewton, 1e-6)
-                .start(Start::Whitener)
-                .max_iterations(5000);
+                .init(Init::Whitener)
+                .max_iter(5000);
             let quasi_newton = solve(&set, paper);
-            assert!(newton.status.converged() && quasi_newton.status.converged());
+            assert!(newton.status.is_converged() && quasi_newton.status.is_converged());
             ours += newton.loss / 20.0;
             theirs += quasi_newton.loss / 20.0;
         }
@@ -181,7 +181,7 @@ fn a_hessian_that_does_not_fit_is_applied_by_passes() {
     let settings = with(Method::Newton, 1e-10);
     let stored = solve(&set, settings.clone());
     let swept = solve(&set, settings.hessian_memory(0));
-    assert!(stored.status.converged() && swept.status.converged());
+    assert!(stored.status.is_converged() && swept.status.is_converged());
     assert!((stored.loss - swept.loss).abs() < 1e-11);
     let pairs = stored.b.as_slice().iter().zip(swept.b.as_slice());
     assert!(pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f64::max) < 1e-7);
@@ -191,7 +191,7 @@ fn a_hessian_that_does_not_fit_is_applied_by_passes() {
 fn rotations_stay_orthogonal_and_end_where_the_gradient_over_them_vanishes() {
     for method in [Method::QuasiNewton, Method::Newton] {
         let set = noisy(30, 8, 0.5, 4);
-        let settings = with(method, 1e-9).orthogonal(true).max_iterations(3000);
+        let settings = with(method, 1e-9).orthogonal(true).max_iter(3000);
         let answer = solve(&set, settings);
         assert_eq!(answer.status, Status::Converged, "{method:?}");
         for a in 0..8 {
@@ -282,8 +282,8 @@ fn columns_that_become_dependent_end_a_fit_at_a_b_of_numbers() {
     let options = SetOptions::default().criterion(Criterion::LeastSquares);
     let set = MatrixSet::with_options(&data, powers.len(), 3, &options).unwrap();
     for &method in Criterion::LeastSquares.methods() {
-        for start in [Start::Identity, Start::Spectral, Start::Whitener] {
-            let settings = Settings::default().method(method).start(start);
+        for start in [Init::Identity, Init::Spectral, Init::Whitener] {
+            let settings = Settings::default().method(method).init(start);
             let answer = diagonalize(&set, &settings).unwrap();
             assert!(answer.b.is_finite() && answer.a.is_finite(), "{method:?}");
             assert!(answer.loss.is_finite(), "{method:?}");
@@ -300,10 +300,10 @@ fn the_gradient_norm_of_sweeps_is_that_of_the_gauge_after_restarts_too() {
     });
     let settings = Settings::default()
         .method(Method::Pham)
-        .start(Start::Given(far));
+        .init(Init::Given(far));
     let once = diagonalize(&set, &settings).unwrap();
-    let again = diagonalize(&set, &settings.restarts(2)).unwrap();
-    assert!(once.status.converged() && again.status.converged());
+    let again = diagonalize(&set, &settings.n_restarts(2)).unwrap();
+    assert!(once.status.is_converged() && again.status.is_converged());
     assert!(again.gradient_norm <= 1e-8, "{}", again.gradient_norm);
 }
 
@@ -312,6 +312,10 @@ fn rotations_converge_where_rounding_hides_the_change_of_the_loss() {
     for seed in 0..1500 {
         let set = noisy(5, 6, 1.0, seed);
         let answer = diagonalize(&set, &Settings::default().orthogonal(true)).unwrap();
-        assert!(answer.status.converged(), "seed {seed}: {}", answer.status);
+        assert!(
+            answer.status.is_converged(),
+            "seed {seed}: {}",
+            answer.status
+        );
     }
 }

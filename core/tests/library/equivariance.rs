@@ -183,7 +183,7 @@ fn further_starts_do_not_depend_on_the_channels() {
         p: 12,
         data: Synthetic::new(20, 12, 1.0, 3).data,
     };
-    let settings = Settings::default().restarts(3);
+    let settings = Settings::default().n_restarts(3);
     for q in [permutation(12, random), normal(12, random)] {
         assert_same(&set, "mixed", &q, Criterion::Likelihood, &settings);
     }

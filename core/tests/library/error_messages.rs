@@ -5,7 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use codiag::error::{Conflict, Expected, MemoryRemedy, Portion, Remedy, Setting, StartProblem};
+use codiag::error::{Conflict, Expected, InitProblem, MemoryRemedy, Portion, Remedy, Setting};
 use codiag::npy::NpyError;
 use codiag::{Criterion, Error, Memory, Method};
 
@@ -150,8 +150,8 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             ],
         ),
         (
-            Error::Start {
-                problem: StartProblem::NotOrthogonal,
+            Error::Init {
+                problem: InitProblem::NotOrthogonal,
             },
             [
                 "B must be orthogonal (unitary if complex), as Settings::orthogonal(true) and \
@@ -165,7 +165,7 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             ],
         ),
         (
-            setting(Setting::Tolerance, Expected::Positive),
+            setting(Setting::Tol, Expected::Positive),
             [
                 "tolerance must be a positive number, got 9",
                 "--tol must be",
@@ -284,7 +284,7 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
         (
             Error::Conflict(Conflict::OrderUntried),
             [
-                "Order::Stability requires resamples or restarts; use Settings::stability(20) or \
+                "SortBy::Stability requires resamples or restarts; use Settings::stability(20) or \
                  Settings::restarts(20)",
                 "--order stability requires resamples or restarts; use --stability 20 or --restarts 20",
                 "order=\"stability\" requires resamples or restarts; use stability=20 or restarts=20",
@@ -458,7 +458,7 @@ fn without_options() -> Vec<(Error, &'static str)> {
         ),
         (Error::WeightsZero, "all weights are zero"),
         (
-            Error::StartShape {
+            Error::InitShape {
                 expected: (3, 5),
                 rows: 4,
                 columns: 6,
@@ -466,20 +466,20 @@ fn without_options() -> Vec<(Error, &'static str)> {
             "must be 3 x 5, got 4 x 6",
         ),
         (
-            Error::Start {
-                problem: StartProblem::NotFinite,
+            Error::Init {
+                problem: InitProblem::NotFinite,
             },
             "NaN or infinite entries",
         ),
         (
-            Error::Start {
-                problem: StartProblem::Singular,
+            Error::Init {
+                problem: InitProblem::Singular,
             },
             "must be finite and invertible, but it is singular",
         ),
         (
-            Error::Start {
-                problem: StartProblem::Complex,
+            Error::Init {
+                problem: InitProblem::Complex,
             },
             "must be real, as the matrices are, but it is complex",
         ),
@@ -577,8 +577,8 @@ fn indices_begin_where_the_language_counts_from() {
 
 #[test]
 fn a_given_matrix_is_named_as_the_caller_knows_it() {
-    let error = Error::Start {
-        problem: StartProblem::Singular,
+    let error = Error::Init {
+        problem: InitProblem::Singular,
     };
     let point = python::Keywords { given_matrix: "B" };
     assert!(error.render(&point).starts_with("B must be"));

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use codiag::backend::Chunk;
-use codiag::cluster::{ClusterSet, Part};
+use codiag::cluster::{ClusterSet, Worker};
 use codiag::synthetic::{amari_distance, indefinite};
 use codiag::{
-    Criterion, Diagonalization, Error, Evaluation, Hessian, Matrix, MatrixSet, Memory, Method,
-    OnDisk, Record, SetOptions, Settings, Start, diagonalize, diagonalize_with,
+    Criterion, Diagonalization, Error, Evaluation, Hessian, Init, Matrix, MatrixSet, Memory,
+    Method, OnDisk, Record, SetOptions, Settings, diagonalize, diagonalize_with,
 };
 
 use crate::on_disk::Npy;
@@ -94,7 +94,7 @@ fn exact_sets_are_recovered() {
         let (data, q) = indefinite(30, 8, 0.0, 1);
         let set = MatrixSet::with_options(&data, 30, 8, &options()).unwrap();
         let answer = solve(&set, method);
-        assert!(answer.status.converged(), "{method:?}");
+        assert!(answer.status.is_converged(), "{method:?}");
         assert!(answer.loss.abs() < 1e-12 && amari_distance(&answer.b, &q.transpose()) < 1e-10);
         // By energy, in descending order, rows of unit norm.
         let energy = |a: usize| -> f64 { (0..30).map(|i| answer.powers[(i, a)].powi(2)).sum() };
@@ -108,7 +108,7 @@ fn all_methods_reach_one_loss_and_stay_orthogonal() {
         let set = set(60, 12, 0.1, seed);
         let losses = METHODS.map(|method| {
             let answer = solve(&set, method);
-            assert!(answer.status.converged(), "{method:?} {}", answer.status);
+            assert!(answer.status.is_converged(), "{method:?} {}", answer.status);
             let gram = &answer.b * &answer.b.transpose();
             for a in 0..12 {
                 for b in 0..12 {
@@ -130,9 +130,9 @@ fn all_methods_reach_one_loss_and_stay_orthogonal() {
 fn newton_converges_quadratically_on_noisy_sets() {
     // In double precision all the way, as larger matrices are not.
     let set = set(100, 15, 0.6, 4);
-    let settings = Settings::default().tolerance(1e-12);
+    let settings = Settings::default().tol(1e-12);
     let answer = diagonalize(&set, &settings).unwrap();
-    assert!(answer.status.converged());
+    assert!(answer.status.is_converged());
     let norms: Vec<f64> = answer.history.iter().map(|r| r.gradient_norm).collect();
     let last = norms.len() - 1;
     // From below 10⁻³ the exponent at least nearly doubles.
@@ -156,9 +156,9 @@ fn newton_begins_on_the_combinations_that_hold_the_energy() {
             heard.push(record.clone());
             ControlFlow::Continue(())
         };
-        let settings = Settings::default().restarts(1);
+        let settings = Settings::default().n_restarts(1);
         let answer = diagonalize_with(&set, &settings, &mut observer).unwrap();
-        assert!(answer.status.converged());
+        assert!(answer.status.is_converged());
         for start in 0..2 {
             let own = heard.iter().filter(|record| record.start == start);
             let own: Vec<&Record> = own.collect();
@@ -179,9 +179,9 @@ fn newton_begins_on_the_combinations_that_hold_the_energy() {
         // A minimizer of the whole set, for another method too.
         let again = Settings::default()
             .method(Method::QuasiNewton)
-            .start(Start::Given(answer.b.clone()))
-            .tolerance(1e-7);
-        assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+            .init(Init::Given(answer.b.clone()))
+            .tol(1e-7);
+        assert_eq!(diagonalize(&set, &again).unwrap().n_iter, 0);
     }
     // A start that was given is where the solve of all matrices begins.
     let data = correlated(n, p, 0);
@@ -190,7 +190,7 @@ fn newton_begins_on_the_combinations_that_hold_the_energy() {
         assert!(record.stage != codiag::Stage::Sample);
         ControlFlow::Continue(())
     };
-    let settings = Settings::default().start(Start::Identity);
+    let settings = Settings::default().init(Init::Identity);
     diagonalize_with(&set, &settings, &mut observer).unwrap();
 }
 
@@ -204,15 +204,15 @@ fn units_rotations_singular_and_zero_matrices_change_nothing() {
         let scaled: Vec<f64> = data.iter().map(|x| unit * x).collect();
         let set = MatrixSet::with_options(&scaled, n, p, &options()).unwrap();
         let answer = solve(&set, Method::Newton);
-        assert!(answer.status.converged());
+        assert!(answer.status.is_converged());
         assert!((answer.loss - expected.loss).abs() < 1e-11);
     }
     // C ↦ Q C Qᵀ is undone by B Qᵀ.
     let q = exponential(&antisymmetric(p, 9), 0.5);
     let set = MatrixSet::with_options(&plain.transform(&q), n, p, &options()).unwrap();
-    let from = |start| Settings::default().start(start);
-    let straight = diagonalize(&plain, &from(Start::Identity)).unwrap();
-    let turned = diagonalize(&set, &from(Start::Given(q.transpose()))).unwrap();
+    let from = |start| Settings::default().init(start);
+    let straight = diagonalize(&plain, &from(Init::Identity)).unwrap();
+    let turned = diagonalize(&set, &from(Init::Given(q.transpose()))).unwrap();
     assert_eq!(turned.status, straight.status);
     assert!((turned.loss - straight.loss).abs() < 1e-10);
     let mut more = data.clone();
@@ -221,10 +221,10 @@ fn units_rotations_singular_and_zero_matrices_change_nothing() {
     singular[(0, 0)] = 1e-3;
     more.extend_from_slice(singular.as_slice());
     let set = MatrixSet::with_options(&more, n + 2, p, &options()).unwrap();
-    assert!(solve(&set, Method::Newton).status.converged());
+    assert!(solve(&set, Method::Newton).status.is_converged());
     let zeros = MatrixSet::with_options(&[0.0; 18], 2, 3, &options()).unwrap();
     let nothing = solve(&zeros, Method::Newton);
-    assert!(nothing.status.converged() && nothing.loss == 0.0);
+    assert!(nothing.status.is_converged() && nothing.loss == 0.0);
 }
 
 #[test]
@@ -249,10 +249,10 @@ fn as_from_memory(data: &[f64], n: usize, p: usize) {
             let end = if first == 0 { 120 } else { n };
             let own = &data[first * p * p..end * p * p];
             let chunk = Chunk::new(own, end - first, p, first, &options()).unwrap();
-            Part::of_chunks(vec![chunk], None, Some(1)).unwrap()
+            Worker::of_chunks(vec![chunk], None, Some(1)).unwrap()
         });
-        let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
-        let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
+        let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
+        let ask = |question: &[u8]| parts.iter().map(|part| part.respond(question)).collect();
         let mut cluster = ClusterSet::new(&ask, &described, None).unwrap();
         let of_parts =
             codiag::diagonalize_with_backend(&mut cluster, &settings, &mut silent).unwrap();
@@ -276,15 +276,15 @@ fn methods_and_starts_of_the_criterion() {
     assert!(diagonalize(&likelihood, &jacobi).is_err());
     let answer = solve(&set, Method::Newton);
     for start in [
-        Start::Identity,
-        Start::Whitener,
-        Start::Given(answer.b.clone()),
+        Init::Identity,
+        Init::Whitener,
+        Init::Given(answer.b.clone()),
     ] {
-        let again = diagonalize(&set, &Settings::default().start(start)).unwrap();
-        assert!(again.status.converged() && again.loss >= answer.loss - 1e-9);
+        let again = diagonalize(&set, &Settings::default().init(start)).unwrap();
+        assert!(again.status.is_converged() && again.loss >= answer.loss - 1e-9);
     }
-    let skewed = Start::Given(Matrix::diagonal(&[1.0, 2.0, 1.0, 1.0]));
-    assert!(diagonalize(&set, &Settings::default().start(skewed)).is_err());
-    let several = diagonalize(&set, &Settings::default().restarts(2)).unwrap();
+    let skewed = Init::Given(Matrix::diagonal(&[1.0, 2.0, 1.0, 1.0]));
+    assert!(diagonalize(&set, &Settings::default().init(skewed)).is_err());
+    let several = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
     assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
 }

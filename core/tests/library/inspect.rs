@@ -107,7 +107,7 @@ fn remedies_work() {
     let found = agreed(&shared, 4, 3);
     assert_eq!(found.remedy, Some(Remedy::Reduce { rank: 2 }));
     assert_eq!((found.mean_rank, found.smallest_rank), (2, 2));
-    let reduced = SetOptions::default().rank(Rank::Auto);
+    let reduced = SetOptions::default().n_components(Rank::Auto);
     assert!(MatrixSet::with_options(&shared, 4, 3, &reduced).is_ok());
     // One alone is singular.
     let mut single = good(4, 3);

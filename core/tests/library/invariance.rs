@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use codiag::synthetic::{Synthetic, noisy};
 use codiag::{
-    Criterion, Diagonalization, Error, Evaluation, Matrix, MatrixSet, Method, Rank, Record,
-    SetOptions, Settings, Start, Status, diagonalize, diagonalize_with,
+    Criterion, Diagonalization, Error, Evaluation, Init, Matrix, MatrixSet, Method, Rank, Record,
+    SetOptions, Settings, Status, diagonalize, diagonalize_with,
 };
 
 fn solve(set: &MatrixSet) -> Diagonalization {
@@ -85,8 +85,8 @@ fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
         let settings = |start| {
             Settings::default()
                 .method(method)
-                .start(Start::Given(start))
-                .tolerance(1e-10)
+                .init(Init::Given(start))
+                .tol(1e-10)
                 .canonical(false)
         };
         // C → T C Tᵀ with the start B₀ T⁻¹ gives B T⁻¹; here T⁻¹ is given, B₀ = I.
@@ -141,8 +141,8 @@ fn any_number_of_threads_gives_the_same_bits() {
     let set = noisy(700, 20, 0.2, 0);
     for &method in Criterion::Likelihood.methods() {
         let run = |threads| {
-            let settings = Settings::default().method(method).max_iterations(40);
-            let set = set.clone().with_threads(threads);
+            let settings = Settings::default().method(method).max_iter(40);
+            let set = set.clone().with_n_jobs(threads);
             let answer = diagonalize(&set, &settings).unwrap();
             (
                 answer.b,
@@ -164,7 +164,7 @@ fn all_ways_to_make_a_set_make_the_same_one() {
     let slice = solve(&made.set().unwrap());
     let matrices = made.data.chunks_exact(25).map(<[f64]>::to_vec);
     let iterator = solve(&MatrixSet::from_matrices(5, matrices, &options).unwrap());
-    let threaded = SetOptions::default().threads(Some(2));
+    let threaded = SetOptions::default().n_jobs(Some(2));
     let parallel = solve(&MatrixSet::with_options(&made.data, 150, 5, &threaded).unwrap());
     assert_eq!(slice.b, iterator.b);
     assert_eq!(slice.b, parallel.b);
@@ -203,17 +203,17 @@ fn losses_are_those_of_b_however_channels_differ_and_a_start_mixes_them() {
     let mixed = Matrix::from_fn(p, p, |a, c| mixing(a, c) / units[c].sqrt());
     for method in [Method::Newton, Method::QuasiNewton, Method::Pham] {
         for start in [
-            Start::Spectral,
-            Start::Whitener,
-            Start::Identity,
-            Start::Given(mixed.clone()),
+            Init::Spectral,
+            Init::Whitener,
+            Init::Identity,
+            Init::Given(mixed.clone()),
         ] {
-            let settings = Settings::default().method(method).start(start.clone());
+            let settings = Settings::default().method(method).init(start.clone());
             let answer = diagonalize(&set, &settings).unwrap();
             let here = Evaluation::at(&set, &answer.b).unwrap();
             let last = answer.history.last().unwrap().loss;
             let case = format!("{method:?} from {start:?}: {} {last}", answer.loss);
-            assert!(answer.status.converged(), "{case}");
+            assert!(answer.status.is_converged(), "{case}");
             assert!((answer.loss - here.loss).abs() < 1e-10, "{case}");
             assert!((answer.loss - last).abs() < 1e-9, "{case}");
             assert!((answer.loss - reference.loss).abs() < 1e-9, "{case}");
@@ -232,12 +232,12 @@ fn losses_are_those_of_b_after_steps_that_are_all_but_singular() {
         let unit = |a: usize| 10.0_f64.powi(((a * 5 + seed as usize) % 11) as i32 - 5);
         let units: Vec<f64> = (0..p).map(unit).collect();
         let data = transformed(&made, &Matrix::diagonal(&units));
-        let options = SetOptions::default().rank(Rank::Auto);
+        let options = SetOptions::default().n_components(Rank::Auto);
         let set = MatrixSet::with_options(&data, 1, p, &options).unwrap();
         let mixed = Synthetic::new(1, p, 0.0, seed + 1000).mixing;
         let settings = Settings::default()
             .method(Method::Pham)
-            .start(Start::Given(mixed));
+            .init(Init::Given(mixed));
         let mut observer = |record: &Record, b: &Matrix| {
             if record.loss < 0.1 {
                 let exact = Evaluation::at(&set, b).unwrap().loss;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use codiag::backend::InMemory;
 use codiag::synthetic::{Sensors, Synthetic, meg, noisy};
 use codiag::{
-    Diagonalization, Evaluation, Matrix, MatrixSet, OnDisk, Rank, Record, SetOptions, Settings,
-    Start, Status, StepKind, diagonalize, diagonalize_with,
+    Diagonalization, Evaluation, Init, Matrix, MatrixSet, OnDisk, Rank, Record, SetOptions,
+    Settings, Status, StepKind, diagonalize, diagonalize_with,
 };
 
 /// Channel 3 is the sum of channels 0 and 1.
@@ -18,14 +18,20 @@ fn of_rank_3() -> MatrixSet {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
         data.extend((&(&lift * &c) * &lift.transpose()).into_vec());
     }
-    MatrixSet::with_options(&data, 60, 4, &SetOptions::default().rank(Rank::Auto)).unwrap()
+    MatrixSet::with_options(
+        &data,
+        60,
+        4,
+        &SetOptions::default().n_components(Rank::Auto),
+    )
+    .unwrap()
 }
 
 #[test]
 fn an_observed_b_restarts_where_it_was() {
     // Of full rank, where other coordinates would pass unnoticed, and reduced.
     let full = Synthetic::new(60, 4, 0.3, 5);
-    let auto = SetOptions::default().rank(Rank::Auto);
+    let auto = SetOptions::default().n_components(Rank::Auto);
     let full = MatrixSet::with_options(&full.data, 60, 4, &auto).unwrap();
     assert!(full.reduction().is_some() && full.dimension() == 4);
     for set in [full, of_rank_3()] {
@@ -35,12 +41,12 @@ fn an_observed_b_restarts_where_it_was() {
             ControlFlow::Continue(())
         };
         let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
-        assert!(answer.status.converged() && seen.len() > 2);
+        assert!(answer.status.is_converged() && seen.len() > 2);
         for (record, b) in seen {
             assert_eq!((b.rows(), b.columns()), (set.dimension(), 4));
             let here = Evaluation::at(&set, &b).unwrap();
             assert!((here.loss - record.loss).abs() < 1e-10);
-            let again = Settings::default().start(Start::Given(b));
+            let again = Settings::default().init(Init::Given(b));
             let first = &diagonalize(&set, &again).unwrap().history[0];
             assert!((first.loss - record.loss).abs() < 1e-10);
         }
@@ -59,7 +65,7 @@ fn records_say_which_start_they_belong_to() {
         }
         ControlFlow::Continue(())
     };
-    let settings = Settings::default().restarts(2);
+    let settings = Settings::default().n_restarts(2);
     let answer = diagonalize_with(&set, &settings, &mut observer).unwrap();
     assert_eq!(answer.start_losses.len(), 3);
     let zeros: Vec<usize> = starts.iter().filter(|s| s.1 == 0).map(|s| s.0).collect();
@@ -95,23 +101,23 @@ fn followed(set: &MatrixSet, settings: &Settings) -> (Vec<Record>, Diagonalizati
 fn starts_that_are_solved_at_a_time_are_those_solved_one_by_one() {
     // Passes long enough for threads.
     let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
-    let settings = Settings::default().restarts(5);
-    let (heard, answer) = followed(&set.clone().with_threads(1), &settings);
+    let settings = Settings::default().n_restarts(5);
+    let (heard, answer) = followed(&set.clone().with_n_jobs(1), &settings);
     for threads in [2, 3] {
-        let (heard_too, same) = followed(&set.clone().with_threads(threads), &settings);
+        let (heard_too, same) = followed(&set.clone().with_n_jobs(threads), &settings);
         assert!(heard == heard_too, "{threads} threads");
         assert_eq!((&same.b, same.loss), (&answer.b, answer.loss));
         assert_eq!(same.start_losses, answer.start_losses);
         assert_eq!(same.history, answer.history);
     }
-    assert!(answer.status.converged() && answer.gradient_norm <= 1e-8);
+    assert!(answer.status.is_converged() && answer.gradient_norm <= 1e-8);
     let alone = diagonalize(&set, &Settings::default()).unwrap();
     assert!(answer.loss <= alone.loss + 1e-9);
     // The history of the best is one, though it was left for others in between.
     let own = answer.history[0].start;
     for (k, record) in answer.history.iter().enumerate() {
         assert_eq!((record.start, record.iteration), (own, k));
-        assert_eq!(record.kind == StepKind::Start, k == 0);
+        assert_eq!(record.kind == StepKind::Init, k == 0);
     }
     assert!(answer.history.is_sorted_by(|x, y| x.passes < y.passes));
     // Starts come one after the other; of these some are then solved to the tolerance.
@@ -127,7 +133,7 @@ fn starts_that_are_solved_at_a_time_are_those_solved_one_by_one() {
 #[test]
 fn further_starts_can_be_stopped_and_leave_the_best_so_far() {
     let set = MatrixSet::new(&meg(Sensors::Gradiometers), 100, 40).unwrap();
-    let settings = Settings::default().restarts(8);
+    let settings = Settings::default().n_restarts(8);
     for threads in [1, 2] {
         let mut first = f64::INFINITY;
         let mut deadline = |record: &Record, _: &Matrix| {
@@ -141,9 +147,9 @@ fn further_starts_can_be_stopped_and_leave_the_best_so_far() {
                 ControlFlow::Break(())
             }
         };
-        let set = set.clone().with_threads(threads);
+        let set = set.clone().with_n_jobs(threads);
         let answer = diagonalize_with(&set, &settings, &mut deadline).unwrap();
-        assert_eq!(answer.status, Status::Stopped);
+        assert_eq!(answer.status, Status::Interrupted);
         assert!(answer.loss <= first + 1e-5);
     }
 }
@@ -179,7 +185,7 @@ fn the_stage_on_a_sample_is_heard_and_can_be_stopped() {
     let stopped = diagonalize_with(&set, &Settings::default(), &mut deadline).unwrap();
     assert_eq!(
         (stopped.status, stopped.history.len()),
-        (Status::Stopped, 1)
+        (Status::Interrupted, 1)
     );
     assert!(stopped.loss > answer.loss && stopped.b.is_finite());
 }
@@ -195,7 +201,7 @@ fn sets_can_be_sent_to_other_threads() {
         let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
         codiag::diagonalize_with_backend(&mut working, &Settings::default(), &mut silent)
     });
-    assert!(solved.join().unwrap().unwrap().status.converged());
+    assert!(solved.join().unwrap().unwrap().status.is_converged());
 }
 
 #[test]
@@ -209,7 +215,7 @@ fn further_starts_never_end_higher_than_the_first() {
     ] {
         let set = noisy(n, p, 1.0, seed);
         let alone = diagonalize(&set, &Settings::default()).unwrap();
-        let best = diagonalize(&set, &Settings::default().restarts(restarts)).unwrap();
+        let best = diagonalize(&set, &Settings::default().n_restarts(restarts)).unwrap();
         assert!(best.loss <= alone.loss + 1e-10, "{n} x {p}, seed {seed}");
         assert_eq!(best.start_losses.len(), restarts + 1);
         assert!((best.start_losses[0] - alone.loss).abs() <= 1e-10);

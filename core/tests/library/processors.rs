@@ -25,7 +25,7 @@ fn solve_all(folder: &Path) {
     for (name, n, p, data) in sets() {
         let set = MatrixSet::new(&data, n, p).unwrap();
         let found = diagonalize(&set, &Settings::default()).unwrap();
-        assert!(found.status.converged(), "{name}");
+        assert!(found.status.is_converged(), "{name}");
         let numbers = found.b.as_slice().iter().chain([&found.loss]);
         let bytes: Vec<u8> = numbers.flat_map(|x| x.to_le_bytes()).collect();
         std::fs::write(folder.join(name), bytes).unwrap();

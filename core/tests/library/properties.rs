@@ -58,7 +58,7 @@ proptest! {
         let options = SetOptions::default().weights(Some(weights));
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         for method in [Method::QuasiNewton, Method::Pham] {
-            let settings = Settings::default().method(method).max_iterations(5);
+            let settings = Settings::default().method(method).max_iter(5);
             let answer = diagonalize(&set, &settings).unwrap();
             for pair in answer.history.windows(2) {
                 prop_assert!(pair[1].loss <= pair[0].loss + 1e-9);
@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn orthogonal_answers_are_orthogonal((n, p, data, _) in sets()) {
         let set = MatrixSet::new(&data, n, p).unwrap();
-        let settings = Settings::default().orthogonal(true).max_iterations(20);
+        let settings = Settings::default().orthogonal(true).max_iter(20);
         let b = diagonalize(&set, &settings).unwrap().b;
         let gram = &b * &b.transpose();
         for x in 0..p {

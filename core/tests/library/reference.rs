@@ -6,11 +6,11 @@
 use std::ops::ControlFlow;
 
 use codiag::backend::Chunk;
-use codiag::cluster::{ClusterSet, Part};
+use codiag::cluster::{ClusterSet, Worker};
 use codiag::synthetic::{Sensors, Synthetic, meg};
 use codiag::{
-    Diagonalization, Evaluation, Matrix, MatrixSet, Memory, Method, OnDisk, Record, SetOptions,
-    Settings, Start, diagonalize,
+    Diagonalization, Evaluation, Init, Matrix, MatrixSet, Memory, Method, OnDisk, Record,
+    SetOptions, Settings, diagonalize,
 };
 
 use crate::on_disk::Npy;
@@ -53,8 +53,8 @@ fn cases() -> Vec<Case> {
 fn settings(orthogonal: bool) -> Settings {
     Settings::default()
         .orthogonal(orthogonal)
-        .tolerance(1e-6)
-        .max_iterations(200)
+        .tol(1e-6)
+        .max_iter(200)
 }
 
 fn from_memory(data: &[f64], settings: &Settings) -> Diagonalization {
@@ -72,11 +72,11 @@ fn from_disk(data: &[f64], settings: &Settings) -> Diagonalization {
 fn from_two_parts(data: &[f64], settings: &Settings) -> Diagonalization {
     let parts = [0, N / 2].map(|first| {
         let own = &data[first * P * P..][..N / 2 * P * P];
-        let chunk = Chunk::new(own, N / 2, P, first, &SetOptions::default().threads(1));
-        Part::of_chunks(vec![chunk.unwrap()], None, Some(1)).unwrap()
+        let chunk = Chunk::new(own, N / 2, P, first, &SetOptions::default().n_jobs(1));
+        Worker::of_chunks(vec![chunk.unwrap()], None, Some(1)).unwrap()
     });
-    let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
-    let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
+    let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
+    let ask = |question: &[u8]| parts.iter().map(|part| part.respond(question)).collect();
     let mut set = ClusterSet::new(&ask, &described, None).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
@@ -97,7 +97,7 @@ fn newton_reaches_the_known_losses_wherever_the_matrices_are() {
             for (way, solve) in WAYS {
                 let name = format!("{} from {way}, orthogonal: {orthogonal}", case.name);
                 let found = solve(&case.data, &settings(orthogonal));
-                assert!(found.status.converged(), "{name}");
+                assert!(found.status.is_converged(), "{name}");
                 let off = (found.loss - expected).abs();
                 assert!(
                     off <= LOSS_TOLERANCE * expected + 1e-12,
@@ -123,8 +123,8 @@ fn a_few_steps_agree_wherever_the_matrices_are() {
     for case in cases() {
         let settings = settings(false)
             .method(Method::QuasiNewton)
-            .start(Start::Identity)
-            .max_iterations(3);
+            .init(Init::Identity)
+            .max_iter(3);
         let expected = from_memory(&case.data, &settings);
         for (way, solve) in &WAYS[1..] {
             let found = solve(&case.data, &settings);

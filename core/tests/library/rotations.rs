@@ -3,10 +3,11 @@
 
 use codiag::signals::simulate::{Simulation, nonstationary};
 use codiag::signals::{
-    Components, Contrast, Cut, Epochs, Lags, Segments, Separated, Separation, View,
+    Components, Contrast, Epochs, Lags, RecordingView, SegmentLength, Segments, Separation,
+    SeparationResult,
 };
 use codiag::synthetic::amari_distance;
-use codiag::{Error, Matrix, Record, Start};
+use codiag::{Error, Init, Matrix, Record};
 use std::ops::ControlFlow;
 
 const SAMPLES: usize = 20_000;
@@ -69,8 +70,8 @@ fn error_function(x: f64) -> f64 {
     1.0 - sum * (-x * x).exp()
 }
 
-fn view(made: &Simulation) -> View<'_> {
-    View::new(&made.data, made.channels, made.samples).unwrap()
+fn view(made: &Simulation) -> RecordingView<'_> {
+    RecordingView::new(&made.data, made.channels, made.samples).unwrap()
 }
 
 fn lags(lags: impl IntoIterator<Item = usize>) -> Separation {
@@ -83,9 +84,9 @@ fn cumulants() -> Separation {
     })
 }
 
-fn fit(made: &Simulation, separation: &Separation) -> Separated {
+fn fit(made: &Simulation, separation: &Separation) -> SeparationResult {
     let found = separation.fit(&view(made)).unwrap();
-    assert!(found.diagonalization.status.converged());
+    assert!(found.diagonalization.status.is_converged());
     found
 }
 
@@ -197,12 +198,12 @@ fn amuse_fails_where_poles_meet_and_sobi_does_not() {
         let made = meeting(seed);
         let amuse = lags([1]).fit(&view(&made)).unwrap();
         let sobi = fit(&made, &lags(1..=10));
-        let distance = |found: &Separated| amari_distance(found.filters(), &made.mixing);
+        let distance = |found: &SeparationResult| amari_distance(found.filters(), &made.mixing);
         assert!(distance(&sobi) < 0.02, "{}", distance(&sobi));
         // At another lag they differ, and one lag is enough.
         assert!(distance(&fit(&made, &lags([2]))) < 0.05);
         // The rivals say so: their autocorrelations at lag 1 hardly differ.
-        let margin = |found: &Separated| found.rivals[0].unwrap().margin;
+        let margin = |found: &SeparationResult| found.least_separable[0].unwrap().margin;
         assert!(margin(&amuse) < 1e-2 && margin(&sobi) > 0.1);
         by_chance += distance(&amuse) / 6.0;
     }
@@ -249,10 +250,10 @@ fn jade_finds_uniform_and_laplace_sources() {
 #[test]
 fn fewer_components_and_segments() {
     let made = coloured(2);
-    let three = fit(&made, &lags(1..=20).components(Components::Number(3)));
-    assert_eq!((three.components(), three.channels()), (3, 5));
-    assert!(three.kept_variance < 1.0);
-    let segments = Segments::default().cut(Cut::Count(4));
+    let three = fit(&made, &lags(1..=20).n_components(Components::Count(3)));
+    assert_eq!((three.n_components(), three.n_channels()), (3, 5));
+    assert!(three.explained_variance_ratio_total < 1.0);
+    let segments = Segments::default().length(SegmentLength::Count(4));
     let contrast = Contrast::Lags(Lags::new(0..=10).segments(segments));
     let found = fit(&made, &Separation::default().contrast(contrast));
     assert_eq!(found.diagonalization.powers.rows(), 4 * 11);
@@ -286,13 +287,13 @@ fn a_start_is_brought_to_the_nearest_rotation() {
     later.data = (&first.mixing * &second.sources).into_vec();
     let yesterday = fit(&first, &cumulants());
     let mut today = cumulants();
-    today.solver.start = Start::Given(yesterday.filters().clone());
+    today.solver.init = Init::Given(yesterday.filters().clone());
     let (warm, cold) = (fit(&later, &today), fit(&later, &cumulants()));
     assert!((warm.diagonalization.loss - cold.diagonalization.loss).abs() < 1e-10);
     assert!(amari_distance(warm.filters(), &first.mixing) < 0.05);
-    today.solver.start = Start::Given(Matrix::zeros(6, 6));
-    assert!(matches!(today.fit(&view(&later)), Err(Error::Start { .. })));
-    today.solver.start = Start::Given(Matrix::identity(5));
+    today.solver.init = Init::Given(Matrix::zeros(6, 6));
+    assert!(matches!(today.fit(&view(&later)), Err(Error::Init { .. })));
+    today.solver.init = Init::Given(Matrix::identity(5));
     let refused = today.fit(&view(&later));
-    assert!(matches!(refused, Err(Error::StartShape { .. })));
+    assert!(matches!(refused, Err(Error::InitShape { .. })));
 }

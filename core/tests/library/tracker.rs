@@ -106,7 +106,7 @@ fn an_update_costs_the_same_however_many_came_before() {
     assert!(
         answers
             .iter()
-            .all(|a| a.status.converged() && a.powers.rows() <= 120)
+            .all(|a| a.status.is_converged() && a.powers.rows() <= 120)
     );
     // In transforms of the window: one to begin with, and 5/3 per iteration.
     assert!(mean(&answers[120..]) < 1.0 + 5.0 * 5.0 / 3.0);
@@ -144,7 +144,7 @@ fn components_are_not_exchanged_where_they_can_hardly_be_told_apart() {
     let mut before = tracker.push(&data[..40 * p * p]).unwrap().b;
     for c in data[40 * p * p..].chunks_exact(p * p) {
         let answer = tracker.push(c).unwrap();
-        assert!(answer.status.converged());
+        assert!(answer.status.is_converged());
         let options = SetOptions::default().weights(Some(tracker.decayed_weights()));
         let set = MatrixSet::with_options(&tracker.matrices(), tracker.len(), p, &options).unwrap();
         let half = product(&answer.b, set.mean());
@@ -226,9 +226,9 @@ fn groups_of_matrices_lead_to_the_same_b() {
     let inverse = {
         let set = MatrixSet::new(&made.data, 90, p).unwrap();
         let settings = Settings::default()
-            .start(codiag::Start::Given(one_by_one.b().unwrap().clone()))
+            .init(codiag::Init::Given(one_by_one.b().unwrap().clone()))
             .canonical(false)
-            .max_iterations(0)
+            .max_iter(0)
             .rescale(false);
         diagonalize(&set, &settings).unwrap().a
     };
@@ -290,7 +290,7 @@ fn rank_and_rotations_are_those_of_the_first_matrices() {
         })
         .collect();
     let settings = TrackerSettings {
-        rank: Rank::Auto,
+        n_components: Rank::Auto,
         ..remembering(20, 0.95)
     };
     let mut tracker = Tracker::new(7, settings).unwrap();
@@ -330,15 +330,15 @@ fn an_observer_stops_an_update_and_the_next_one_goes_on() {
         .push_with(&made.data[..59 * 36], None, &mut stop)
         .unwrap();
     assert_eq!(
-        (stopped.status, stopped.iterations, tracker.len()),
-        (Status::Stopped, 0, 59)
+        (stopped.status, stopped.n_iter, tracker.len()),
+        (Status::Interrupted, 0, 59)
     );
     assert!(
         tracker
             .push(&made.data[59 * 36..])
             .unwrap()
             .status
-            .converged()
+            .is_converged()
     );
 }
 
@@ -410,13 +410,13 @@ fn settings_out_of_their_ranges_are_named() {
     for forgetting in [0.0, -0.5, 1.01, f64::NAN] {
         assert_eq!(named(remembering(10, forgetting)), Setting::Forgetting);
     }
-    let solve = Settings::default().tolerance(0.0);
+    let solve = Settings::default().tol(0.0);
     assert_eq!(
         named(TrackerSettings {
             solve,
             ..remembering(10, 0.9)
         }),
-        Setting::Tolerance
+        Setting::Tol
     );
     let settings = TrackerSettings {
         shrinkage: 2.0,

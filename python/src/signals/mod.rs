@@ -5,8 +5,9 @@ mod options;
 use std::ops::Range;
 
 use codiag::signals::{
-    self, Artefact, ArtefactKind, Bands, CovarianceOptions, Covariances, Cut, Detector, Epochs,
-    Evidence, Lags, Recording, Reference, Separated, Thresholds, View,
+    self, Artifact, ArtifactDetector, ArtifactKind, Bands, CovarianceOptions, Covariances, Epochs,
+    Evidence, Lags, Recording, RecordingView, ReferenceChannel, SegmentLength, SeparationResult,
+    Thresholds,
 };
 use codiag::{Error, Scalar, c64};
 use numpy::ndarray::{ArrayView2, ArrayViewMut2, s};
@@ -68,7 +69,7 @@ pub enum Signals<'py> {
 fn channels<'a>(x: &'a PyReadonlyArray2<'_, f64>) -> PyResult<Channels<'a>> {
     // The library's own check: no recording is empty.
     if x.shape().contains(&0) {
-        View::new(&[], x.shape()[0], x.shape()[1]).map_err(bad_input)?;
+        RecordingView::new(&[], x.shape()[0], x.shape()[1]).map_err(bad_input)?;
     }
     Ok(Channels(x.as_array()))
 }
@@ -154,8 +155,8 @@ fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)>
     let Some(bands) = bands(&keywords)? else {
         return Err(PyValueError::new_err("bands must be pairs of frequencies"));
     };
-    let cut = segments(&keywords)?.cut;
-    let bands = bands.cut(Some(cut).filter(|cut| *cut != Cut::Auto));
+    let cut = segments(&keywords)?.length;
+    let bands = bands.segment_length(Some(cut).filter(|cut| *cut != SegmentLength::Auto));
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
     Ok((bands, estimate))
@@ -284,21 +285,24 @@ fn bad_recording(error: Error, names: Option<Vec<String>>) -> PyErr {
     }
 }
 
-fn fields(py: Python<'_>, separated: Separated) -> PyResult<Bound<'_, PyDict>> {
+fn fields(py: Python<'_>, separated: SeparationResult) -> PyResult<Bound<'_, PyDict>> {
     let fields = results(py, separated.diagonalization)?;
-    fields.set_item("variance_share", separated.variance_shares.into_pyarray(py))?;
+    fields.set_item(
+        "variance_share",
+        separated.explained_variance_ratio.into_pyarray(py),
+    )?;
     fields.set_item(
         "nonstationarity",
         separated.nonstationarity.into_pyarray(py),
     )?;
     fields.set_item("kurtosis", separated.kurtosis.into_pyarray(py))?;
     let rivals: Vec<_> = separated
-        .rivals
+        .least_separable
         .iter()
-        .map(|rival| rival.map(|rival| (rival.source, rival.margin)))
+        .map(|rival| rival.map(|rival| (rival.partner, rival.margin)))
         .collect();
     fields.set_item("rivals", rivals)?;
-    fields.set_item("kept_variance", separated.kept_variance)?;
+    fields.set_item("kept_variance", separated.explained_variance_ratio_total)?;
     fields.set_item("scale", separated.scale.into_pyarray(py))?;
     fields.set_item("shrinkages", separated.shrinkages.into_pyarray(py))?;
     let spans = |piece: &Vec<Range<usize>>| -> Vec<_> {
@@ -373,17 +377,17 @@ type Likeness = (
     Option<&'static str>,
 );
 
-fn likeness(artefact: &Artefact) -> Likeness {
-    let measure = match artefact.evidence {
+fn likeness(artifact: &Artifact) -> Likeness {
+    let measure = match artifact.evidence {
         Evidence::Correlation(_) => Some("correlation"),
         Evidence::Phase(_) => Some("phase"),
         _ => None,
     };
     (
-        artefact.kind.name(),
-        artefact.score,
-        artefact.reason.clone(),
-        artefact.evidence.reference().map(str::to_owned),
+        artifact.kind.name(),
+        artifact.score,
+        artifact.reason.clone(),
+        artifact.evidence.reference().map(str::to_owned),
         measure,
     )
 }
@@ -392,28 +396,28 @@ fn likeness(artefact: &Artefact) -> Likeness {
 /// first.
 type Scored = (Vec<(Likeness, f64)>, Vec<Likeness>);
 
-/// For each source how much it looks like an artefact of every kind, and of which it does.
+/// For each source how much it looks like an artifact of every kind, and of which it does.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
-pub fn artefacts(
+pub fn find_artifacts(
     py: Python<'_>,
     sources: PyReadonlyArray2<'_, f64>,
     rate: f64,
     references: Vec<Shown<'_>>,
     thresholds: &Bound<'_, PyDict>,
 ) -> PyResult<Vec<Scored>> {
-    let references: PyResult<Vec<Reference<'_>>> = references
+    let references: PyResult<Vec<ReferenceChannel<'_>>> = references
         .iter()
         .map(|(name, kind, signal)| {
-            let (kind, signal) = (artefact_kind(kind)?, signal.as_slice()?);
-            Ok(Reference::new(name, kind, signal))
+            let (kind, signal) = (artifact_kind(kind)?, signal.as_slice()?);
+            Ok(ReferenceChannel::new(name, kind, signal))
         })
         .collect();
     let (references, samples) = (references?, sources.shape()[1]);
     let thresholds = chosen_thresholds(thresholds)?;
     let sources = sources.as_slice()?;
     Ok(py.detach(|| {
-        let detector = Detector::new(rate, &references);
+        let detector = ArtifactDetector::new(rate, &references);
         let one = |source| {
             let scores = detector.scores(source);
             let flagged = thresholds.flagged(&scores);
@@ -452,8 +456,8 @@ fn chosen_thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
     Ok(thresholds)
 }
 
-fn artefact_kind(name: &str) -> PyResult<ArtefactKind> {
-    let kinds = ArtefactKind::ALL;
+fn artifact_kind(name: &str) -> PyResult<ArtifactKind> {
+    let kinds = ArtifactKind::ALL;
     let found = kinds.into_iter().find(|kind| kind.name() == name);
     found.ok_or_else(|| {
         let names = kinds.map(|kind| format!("{:?}", kind.name())).join(", ");

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use codiag::signals::{
-    Bands, Components, Contrast, CovarianceOptions, Cut, Lags, Scale, Segments, Separation,
-    Shrinkage,
+    Bands, Components, Contrast, CovarianceOptions, Lags, Scale, SegmentLength, Segments,
+    Separation, Shrinkage,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -26,25 +26,25 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
     // For errors.
     keywords.any("names");
     let mut separation = Separation::default();
-    separation.components = components(&keywords)?;
+    separation.n_components = components(&keywords)?;
     keywords.finish()?;
     separation.contrast = match (bands, lags) {
         // Bands of segments, if those were asked for.
-        (Some(bands), _) => {
-            Contrast::Bands(bands.cut(Some(segments.cut).filter(|cut| *cut != Cut::Auto)))
-        }
+        (Some(bands), _) => Contrast::Bands(
+            bands.segment_length(Some(segments.length).filter(|cut| *cut != SegmentLength::Auto)),
+        ),
         (None, Some(lags)) => {
             Contrast::Lags(Lags::new(lags).segments(segments).orthogonal(orthogonal))
         }
         (None, None) if cumulants => Contrast::Cumulants {
-            exclude: segments.exclude,
+            exclude: segments.bad_spans,
         },
         (None, None) => Contrast::Segments(segments),
     };
     separation.center = estimate.center;
     separation.scale = estimate.scale;
     separation.shrinkage = estimate.shrinkage;
-    separation.threads = estimate.threads;
+    separation.n_jobs = estimate.n_jobs;
     separation.solver = solver.settings;
     Ok(separation)
 }
@@ -52,14 +52,14 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
 /// A whole number of components, or a share of the variance.
 pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
     if let Ok(number) = keywords.count("n_components") {
-        return Ok(number.map_or(Components::All, Components::Number));
+        return Ok(number.map_or(Components::All, Components::Count));
     }
     match keywords.get::<f64>("n_components")? {
         // A number that is negative.
         Some(share) if share.fract() == 0.0 => Err(PyValueError::new_err(format!(
             "n_components must be a number of components, or a share between 0 and 1, got {share}"
         ))),
-        Some(share) => Ok(Components::Share(share)),
+        Some(share) => Ok(Components::VarianceFraction(share)),
         None => Ok(Components::All),
     }
 }
@@ -68,24 +68,24 @@ pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
 pub fn segments(keywords: &Keywords<'_>) -> PyResult<Segments> {
     let mut segments = Segments::default();
     let (count, length) = (keywords.count("segments")?, segment_length(keywords)?);
-    segments.cut = match (count, length) {
+    segments.length = match (count, length) {
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err(
                 "segments and segment_length are two ways to say the same: pass one of them",
             ));
         }
-        (Some(count), None) => Cut::Count(count),
+        (Some(count), None) => SegmentLength::Count(count),
         (None, Some(length)) => length,
-        (None, None) => Cut::Auto,
+        (None, None) => SegmentLength::Auto,
     };
-    segments.rate = keywords.get("rate")?;
+    segments.sfreq = keywords.get("rate")?;
     segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
-    segments.exclude = exclude(keywords)?;
+    segments.bad_spans = exclude(keywords)?;
     Ok(segments)
 }
 
 /// A whole number of samples, or a time such as "0.25s".
-fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<Cut>> {
+fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
     let Some(value) = keywords.any("segment_length") else {
         return Ok(None);
     };
@@ -105,7 +105,7 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<Cut>> {
             value.repr()?
         )));
     }
-    Ok(keywords.count("segment_length")?.map(Cut::Length))
+    Ok(keywords.count("segment_length")?.map(SegmentLength::Length))
 }
 
 /// None if there are no bands.
@@ -130,7 +130,7 @@ pub fn bands(keywords: &Keywords<'_>) -> PyResult<Option<Bands>> {
         bands.window = name.parse().map_err(bad_input)?;
     }
     bands.overlap = overlap.unwrap_or(bands.overlap);
-    bands.exclude = exclude;
+    bands.bad_spans = exclude;
     Ok(Some(bands))
 }
 
@@ -145,7 +145,7 @@ pub fn estimate(keywords: &Keywords<'_>) -> PyResult<CovarianceOptions> {
     estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
     estimate.scale = scale(keywords)?;
     estimate.shrinkage = shrinkage(keywords)?;
-    estimate.threads = keywords.count("threads")?;
+    estimate.n_jobs = keywords.count("threads")?;
     Ok(estimate)
 }
 

@@ -1,6 +1,6 @@
 //! What speaks against some sources.
 
-use codiag::signals::{Contrast, Separated, drift_share};
+use codiag::signals::{Contrast, SeparationResult, drift_share};
 
 use super::super::answer::{ill_conditioned, warnings};
 use super::NAMES;
@@ -8,7 +8,7 @@ use super::input::Input;
 use crate::words::small;
 
 /// What the user of a separation of a recording of so many samples should know.
-pub fn doubts(contrast: &Contrast, found: &Separated, samples: usize) -> Vec<String> {
+pub fn doubts(contrast: &Contrast, found: &SeparationResult, samples: usize) -> Vec<String> {
     let answer = &found.diagonalization;
     let doubt = match contrast {
         Contrast::Lags(_) => alike(found, samples),
@@ -45,14 +45,14 @@ const CHOSEN: f64 = 5.0;
 
 /// Two sources of the same autocorrelations: those of white noise differ by as much by chance. An
 /// autocorrelation of independent samples has the variance 1/T, and a difference of two twice that.
-fn alike(found: &Separated, samples: usize) -> Option<String> {
+fn alike(found: &SeparationResult, samples: usize) -> Option<String> {
     let by_chance = 2.0 * found.diagonalization.powers.rows() as f64 / samples as f64;
-    let rivals = found.rivals.iter().enumerate();
+    let rivals = found.least_separable.iter().enumerate();
     let (source, rival) = rivals
         .filter_map(|(source, rival)| Some((source, (*rival)?)))
         .min_by(|x, y| x.1.margin.total_cmp(&y.1.margin))?;
     (rival.margin < CHOSEN * by_chance).then(|| {
-        let other = rival.source;
+        let other = rival.partner;
         format!(
             "sources {} and {} are nearly unidentifiable (margin {}, where chance alone shows {}): their \
              autocorrelations are the same, so any mixture of the two fits as well; only the subspace they span is determined",
@@ -65,9 +65,9 @@ fn alike(found: &Separated, samples: usize) -> Option<String> {
 }
 
 /// Several sources without kurtosis: that of T independent Gaussian samples has the variance 24/T.
-fn gaussian(found: &Separated, samples: usize) -> Option<String> {
+fn gaussian(found: &SeparationResult, samples: usize) -> Option<String> {
     let by_chance = (CHOSEN * 24.0 / samples as f64).sqrt();
-    let near: Vec<String> = (0..found.components())
+    let near: Vec<String> = (0..found.n_components())
         .filter(|k| found.kurtosis[*k].abs() < by_chance)
         .map(|k| k.to_string())
         .collect();

@@ -1,7 +1,7 @@
 //! The recording of `codiag separate`, and what is known of it.
 
 use anyhow::{Context, Result, ensure};
-use codiag::signals::{ArtefactKind, Recording};
+use codiag::signals::{ArtifactKind, Recording};
 
 use crate::args::Separate;
 use crate::input::filter::FilteredRecording;
@@ -53,8 +53,8 @@ impl Input {
             }
         }
         for (option, names, kind) in [
-            ("--eog", &args.eog, ArtefactKind::Blink),
-            ("--ecg", &args.ecg, ArtefactKind::Heartbeat),
+            ("--eog", &args.eog, ArtifactKind::Blink),
+            ("--ecg", &args.ecg, ArtifactKind::Heartbeat),
         ] {
             for name in names {
                 let c = find(option, name, &info.names, count)?;
@@ -74,7 +74,7 @@ impl Input {
             !channels.is_empty(),
             "{file}: no channels are left to separate"
         );
-        if let Some(rate) = args.rate {
+        if let Some(rate) = args.sfreq {
             ensure!(
                 rate.is_finite() && rate > 0.0,
                 "--rate must be a positive number of samples per second, got {rate}"
@@ -89,7 +89,7 @@ impl Input {
             recording: &stored,
             channels: channels.clone(),
         };
-        let filtered = match args.rate {
+        let filtered = match args.sfreq {
             Some(rate) if args.highpass.is_some() || args.lowpass.is_some() => Some(
                 FilteredRecording::new(&picked, rate, args.highpass, args.lowpass)?,
             ),
@@ -102,7 +102,7 @@ impl Input {
             info,
             channels,
             references,
-            rate: args.rate,
+            rate: args.sfreq,
         })
     }
 

@@ -1,7 +1,9 @@
 //! What was done, in words for a paper, and whom to cite.
 
 use codiag::Criterion;
-use codiag::signals::{Components, Contrast, Recording, Scale, Separated, Separation, Shrinkage};
+use codiag::signals::{
+    Components, Contrast, Recording, Scale, Separation, SeparationResult, Shrinkage,
+};
 
 use super::Input;
 use crate::args::Separate;
@@ -39,7 +41,7 @@ pub fn paragraph(
     input: &Input,
     args: &Separate,
     separation: &Separation,
-    found: &Separated,
+    found: &SeparationResult,
 ) -> Methods {
     let (contrast, mut references) = contrast(separation, found, input.rate);
     let mut sentences = vec![recording(input, args, found), components(separation, found)];
@@ -72,9 +74,9 @@ pub fn paragraph(
         env!("CARGO_PKG_VERSION"),
         answer.status,
         answer.gradient_norm,
-        words::count(answer.iterations, "iteration", "iterations"),
-        separation.solver.tolerance,
-        match separation.solver.restarts {
+        words::count(answer.n_iter, "iteration", "iterations"),
+        separation.solver.tol,
+        match separation.solver.n_restarts {
             0 => String::new(),
             n => format!(", the best of {} starts", n + 1),
         }
@@ -115,10 +117,10 @@ pub fn paragraph(
     }
 }
 
-fn recording(input: &Input, args: &Separate, found: &Separated) -> String {
+fn recording(input: &Input, args: &Separate, found: &SeparationResult) -> String {
     let mut text = format!(
         "The recording ({}{}, {} samples{})",
-        words::count(found.channels(), "channel", "channels"),
+        words::count(found.n_channels(), "channel", "channels"),
         by_type(&input.types()),
         input.stored.samples(),
         input.rate.map_or(String::new(), |rate| format!(
@@ -165,22 +167,22 @@ fn by_type(types: &[String]) -> String {
     }
 }
 
-fn components(separation: &Separation, found: &Separated) -> String {
+fn components(separation: &Separation, found: &SeparationResult) -> String {
     let units = match &separation.scale {
         Scale::Groups(_) => ", each type of channels divided by its root mean square,",
         Scale::UnitRms => ", each channel divided by its root mean square,",
         _ => "",
     };
-    let kept = 100.0 * found.kept_variance;
-    match separation.components {
+    let kept = 100.0 * found.explained_variance_ratio_total;
+    match separation.n_components {
         Components::All => format!(
             "All its {} dimensions were separated{}.",
-            found.components(),
+            found.n_components(),
             units.trim_end_matches(',')
         ),
         _ => format!(
             "Its first {} principal components{units} with {kept:.1} % of the variance were separated.",
-            found.components()
+            found.n_components()
         ),
     }
 }
@@ -188,7 +190,7 @@ fn components(separation: &Separation, found: &Separated) -> String {
 /// What tells sources apart, and whose idea it was.
 fn contrast(
     separation: &Separation,
-    found: &Separated,
+    found: &SeparationResult,
     rate: Option<f64>,
 ) -> (String, Vec<&'static str>) {
     let rows = found.diagonalization.powers.rows();

@@ -12,8 +12,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use codiag::error::{Expected, Setting};
 use codiag::signals::{
-    Bands, Components, Contrast, Cut, Detector, Lags, Recording, Reference, Scale, Segments,
-    Separated, Separation, remove,
+    ArtifactDetector, Bands, Components, Contrast, Lags, Recording, ReferenceChannel, Scale,
+    SegmentLength, Segments, Separation, SeparationResult, remove,
 };
 use codiag::{Matrix, Settings};
 
@@ -40,7 +40,7 @@ const NAMES: Names = Names {
 /// Reads, separates, reports and writes.
 pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
     let settings = args.solver.settings()?;
-    let tolerance = settings.tolerance;
+    let tolerance = settings.tol;
     let mut folder = args.output.as_deref().map(Folder::create).transpose()?;
     let input = Input::open(args)?;
     let separation = separation(args, settings, &input)?;
@@ -50,13 +50,13 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
     let seconds = clock.elapsed().as_secs_f64();
     for source in &args.exclude {
         ensure!(
-            *source < found.components(),
+            *source < found.n_components(),
             "--exclude names source {source}, but there are {}, counted from 0",
-            found.components()
+            found.n_components()
         );
     }
 
-    let shape = (found.components(), input.stored.samples());
+    let shape = (found.n_components(), input.stored.samples());
     let judge = judge(args, &input);
     let write = |rows: &mut npy::Rows<'_>| write_sources(&found, &input, judge.as_ref(), rows);
     let views = if let Some(folder) = &mut folder {
@@ -74,7 +74,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         names: &NAMES,
         answer: &found.diagonalization,
         seconds,
-        tolerance,
+        tol: tolerance,
         warnings: &warnings,
         output: args.output.as_deref(),
     };
@@ -94,10 +94,10 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
             thresholds: &args.thresholds.unwrap_or_default(),
             cleaned: input.info.cleaned.as_deref().unwrap_or("cleaned.npy"),
             contrast: &separation.contrast,
-            order: separation.solver.order,
+            order: separation.solver.sort_by,
             found: &found,
             views: &views,
-            tolerance,
+            tol: tolerance,
             seconds,
             warnings: &warnings,
             excluded: &args.exclude,
@@ -118,7 +118,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
 }
 
 /// 102 channels of 36000 samples (60.00 s), 40 sources
-fn size(input: &Input, found: &Separated) -> String {
+fn size(input: &Input, found: &SeparationResult) -> String {
     let samples = input.stored.samples();
     let duration = match input.rate {
         Some(rate) => format!(" ({})", words::seconds(samples as f64 / rate)),
@@ -126,16 +126,16 @@ fn size(input: &Input, found: &Separated) -> String {
     };
     format!(
         "{} of {samples} samples{duration}, {}",
-        words::count(found.channels(), "channel", "channels"),
-        words::count(found.components(), "source", "sources"),
+        words::count(found.n_channels(), "channel", "channels"),
+        words::count(found.n_components(), "source", "sources"),
     )
 }
 
-/// The sources that look like artefacts, and why.
+/// The sources that look like artifacts, and why.
 fn suspicions(views: &[SourceView]) -> Vec<(String, String)> {
     let suspicion = |(k, view): (usize, &SourceView)| {
-        let artefact = view.artefacts.first()?;
-        let (what, why) = (looks_like(artefact), &artefact.reason);
+        let artifact = view.artifacts.first()?;
+        let (what, why) = (looks_like(artifact), &artifact.reason);
         Some((format!("source {k}"), format!("looks like {what}: {why}")))
     };
     views.iter().enumerate().filter_map(suspicion).collect()
@@ -157,18 +157,18 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
             BandChoice::Count(count) => Bands::try_even(1.0, 0.5 * rate, *count, rate)?,
         };
         let overlap = args.overlap.unwrap_or(bands.overlap);
-        let cut = cut(args).filter(|cut| *cut != Cut::Auto);
-        let bands = bands.window_length(args.window_length).cut(cut);
-        Contrast::Bands(bands.overlap(overlap).exclude(exclude))
+        let cut = cut(args).filter(|cut| *cut != SegmentLength::Auto);
+        let bands = bands.window_length(args.window_length).segment_length(cut);
+        Contrast::Bands(bands.overlap(overlap).bad_spans(exclude))
     } else if args.jade {
         Contrast::Cumulants { exclude }
     } else if args.sobi || args.amuse {
         let lags = lags(args, input.stored.samples())?;
-        let whole = Cut::Count(1);
+        let whole = SegmentLength::Count(1);
         Contrast::Lags(Lags::new(lags).segments(segments(args, whole, input, exclude)))
     } else {
         ensure!(args.lags.is_none(), "--lags is for --sobi and --amuse");
-        Contrast::Segments(segments(args, Cut::Auto, input, exclude))
+        Contrast::Segments(segments(args, SegmentLength::Auto, input, exclude))
     };
     let scale = match args.scale.as_str() {
         "rms" => Scale::UnitRms,
@@ -182,41 +182,51 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         _ => Scale::Unchanged,
     };
     Ok(Separation::default()
-        .components(args.components.unwrap_or(Components::All))
+        .n_components(args.n_components.unwrap_or(Components::All))
         .contrast(contrast)
         .scale(scale)
         .shrinkage(args.shrinkage.parse()?)
         .solver(solver)
-        .threads(args.solver.threads))
+        .n_jobs(args.solver.n_jobs))
 }
 
 /// The segments that were asked for.
-fn cut(args: &Separate) -> Option<Cut> {
-    args.segment_length.or(args.segments.map(Cut::Count))
+fn cut(args: &Separate) -> Option<SegmentLength> {
+    args.segment_length
+        .or(args.n_segments.map(SegmentLength::Count))
 }
 
-fn segments(args: &Separate, usual: Cut, input: &Input, exclude: Vec<Range<usize>>) -> Segments {
+fn segments(
+    args: &Separate,
+    usual: SegmentLength,
+    input: &Input,
+    exclude: Vec<Range<usize>>,
+) -> Segments {
     Segments::default()
-        .cut(cut(args).unwrap_or(usual))
-        .rate(input.rate)
+        .length(cut(args).unwrap_or(usual))
+        .sfreq(input.rate)
         .overlap(args.overlap.unwrap_or(0.0))
-        .exclude(exclude)
+        .bad_spans(exclude)
 }
 
 /// What sources are scored by, if the rate is known.
 fn judge(args: &Separate, input: &Input) -> Option<Judge> {
     let good = Good::new(&input.info.bad, input.stored.samples());
     let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
-    let references: Vec<Reference<'_>> = input
+    let references: Vec<ReferenceChannel<'_>> = input
         .references
         .iter()
         .zip(&signals)
         .filter_map(|((channel, _), signal)| {
-            Some(Reference::new(&channel.name, channel.artefact()?, signal))
+            Some(ReferenceChannel::new(
+                &channel.name,
+                channel.artifact()?,
+                signal,
+            ))
         })
         .collect();
     Some(Judge {
-        detector: Detector::new(input.rate?, &references),
+        detector: ArtifactDetector::new(input.rate?, &references),
         thresholds: args.thresholds.unwrap_or_default(),
     })
 }
@@ -278,14 +288,14 @@ fn fit(
     separation: &Separation,
     input: &Input,
     session: &mut Session<'_>,
-) -> Result<Separated> {
+) -> Result<SeparationResult> {
     let interrupted = session.interruption();
     let watched = Watched {
         recording: &input.picked(),
         interrupted,
     };
     let display = Display::new(session);
-    let mut follower = Follower::new(&display, separation.solver.tolerance, None);
+    let mut follower = Follower::new(&display, separation.solver.tol, None);
     let found = separation.fit_with(&watched, &mut follower);
     found.map_err(|error| {
         if interrupted.load(Ordering::SeqCst) {
@@ -313,7 +323,7 @@ fn fit(
 
 /// Writes the sources some samples at a time, and reads them again one at a time.
 fn write_sources(
-    found: &Separated,
+    found: &SeparationResult,
     input: &Input,
     judge: Option<&Judge>,
     rows: &mut npy::Rows<'_>,
@@ -321,7 +331,7 @@ fn write_sources(
     let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
     found.sources_with(&input.picked(), sink)?;
     let good = Good::new(&input.info.bad, input.stored.samples());
-    (0..found.components())
+    (0..found.n_components())
         .map(|k| {
             let source = rows.row(k).context("the sources cannot be read again")?;
             Ok(SourceView::new(&source, &good, input.rate, judge))
@@ -330,8 +340,13 @@ fn write_sources(
 }
 
 /// The recording without the excluded sources; channels that were not separated stay as they are.
-fn clean(args: &Separate, input: &Input, found: &Separated, folder: &mut Folder) -> Result<()> {
-    let (all, r) = (input.stored.channels(), found.components());
+fn clean(
+    args: &Separate,
+    input: &Input,
+    found: &SeparationResult,
+    folder: &mut Folder,
+) -> Result<()> {
+    let (all, r) = (input.stored.channels(), found.n_components());
     let mut filters = Matrix::zeros(r, all);
     let mut patterns = Matrix::zeros(all, r);
     for (k, c) in input.channels.iter().enumerate() {
@@ -342,7 +357,7 @@ fn clean(args: &Separate, input: &Input, found: &Separated, folder: &mut Folder)
     }
     let shape = (all, input.stored.samples());
     folder.add_rows("cleaned.npy", shape, |rows| {
-        let threads = args.solver.threads;
+        let threads = args.solver.n_jobs;
         let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
         remove(
             &filters,

@@ -1,7 +1,8 @@
 //! report.json: what `codiag separate` adds to the fields of an answer.
 
 use codiag::signals::{
-    Artefact, Components, Contrast, Cut, Evidence, Recording, Scale, Separated, Separation,
+    Artifact, Components, Contrast, Evidence, Recording, Scale, SegmentLength, Separation,
+    SeparationResult,
 };
 use serde_json::{Map, Value, json};
 
@@ -17,7 +18,7 @@ pub fn fields(
     args: &Separate,
     input: &Input,
     separation: &Separation,
-    found: &Separated,
+    found: &SeparationResult,
     views: &[SourceView],
     methods: &Methods,
 ) -> Map<String, Value> {
@@ -26,24 +27,24 @@ pub fn fields(
         .iter()
         .enumerate()
         .map(|(k, view)| {
-            let artefacts: Vec<Value> = view.artefacts.iter().map(artefact).collect();
+            let artifacts: Vec<Value> = view.artifacts.iter().map(artifact).collect();
             let scores = view.scores.iter().map(|score| {
-                let mut fields = artefact(score);
+                let mut fields = artifact(score);
                 fields["threshold"] = json!(thresholds.of(score));
                 fields
             });
             let scores: Vec<Value> = scores.collect();
             json!({
                 "source": k,
-                "variance_share": found.variance_shares[k],
+                "variance_share": found.explained_variance_ratio[k],
                 "nonstationarity": found.nonstationarity.get(k),
                 "kurtosis": found.kurtosis.get(k),
                 "stability": stability::of(&found.diagonalization, k),
-                "rival": found.rivals[k].map(|rival| json!({
-                    "source": rival.source,
+                "rival": found.least_separable[k].map(|rival| json!({
+                    "source": rival.partner,
                     "margin": rival.margin,
                 })),
-                "artefacts": artefacts,
+                "artifacts": artifacts,
                 "scores": scores,
             })
         })
@@ -59,7 +60,7 @@ pub fn fields(
             json!({
                 "name": input.name,
                 "files": [text(&args.input)],
-                "channels": found.channels(),
+                "channels": found.n_channels(),
                 "samples": input.stored.samples(),
                 "rate": input.rate,
                 "names": input.channel_names(),
@@ -72,7 +73,7 @@ pub fn fields(
         ("methods", json!(methods.text)),
         ("references", json!(methods.references)),
         ("settings", settings(args, separation)),
-        ("kept_variance", json!(found.kept_variance)),
+        ("kept_variance", json!(found.explained_variance_ratio_total)),
         ("sources", json!(sources)),
         ("shrinkages", json!(found.shrinkages)),
         ("segments", json!(segments)),
@@ -84,26 +85,26 @@ pub fn fields(
 }
 
 /// What a source looks like.
-fn artefact(artefact: &Artefact) -> Value {
+fn artifact(artifact: &Artifact) -> Value {
     json!({
-        "kind": artefact.kind.name(),
-        "score": artefact.score,
-        "by": match &artefact.evidence {
+        "kind": artifact.kind.name(),
+        "score": artifact.score,
+        "by": match &artifact.evidence {
             Evidence::Correlation(_) => "correlation",
             Evidence::Phase(_) => "phase",
             _ => "form",
         },
-        "reference": artefact.evidence.reference(),
-        "reason": artefact.reason,
+        "reference": artifact.evidence.reference(),
+        "reason": artifact.reason,
     })
 }
 
 /// How the recording was cut: what was asked for, in samples.
-fn cut(separation: &Separation) -> Option<Cut> {
+fn cut(separation: &Separation) -> Option<SegmentLength> {
     match &separation.contrast {
-        Contrast::Segments(segments) => Some(segments.cut),
-        Contrast::Bands(bands) => bands.cut,
-        Contrast::Lags(lags) => Some(lags.segments.cut),
+        Contrast::Segments(segments) => Some(segments.length),
+        Contrast::Bands(bands) => bands.segment_length,
+        Contrast::Lags(lags) => Some(lags.segments.length),
         _ => None,
     }
 }
@@ -123,9 +124,9 @@ fn thresholds(args: &Separate) -> Value {
 fn settings(args: &Separate, separation: &Separation) -> Value {
     let solver = &separation.solver;
     json!({
-        "components": match separation.components {
-            Components::Number(r) => json!(r),
-            Components::Share(share) => json!(share),
+        "components": match separation.n_components {
+            Components::Count(r) => json!(r),
+            Components::VarianceFraction(share) => json!(share),
             _ => json!("all"),
         },
         "by": match &separation.contrast {
@@ -135,13 +136,13 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
             _ => "segments",
         },
         "segments": match cut(separation) {
-            Some(Cut::Count(count)) => json!(count),
-            Some(Cut::Auto) => json!("auto"),
+            Some(SegmentLength::Count(count)) => json!(count),
+            Some(SegmentLength::Auto) => json!("auto"),
             _ => Value::Null,
         },
         "segment_length": match cut(separation) {
-            Some(Cut::Length(samples)) => json!(samples),
-            Some(Cut::Seconds(seconds)) => json!(format!("{seconds}s")),
+            Some(SegmentLength::Length(samples)) => json!(samples),
+            Some(SegmentLength::Seconds(seconds)) => json!(format!("{seconds}s")),
             _ => Value::Null,
         },
         "picks": args.picks,
@@ -173,12 +174,12 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
         "shrinkage": args.shrinkage,
         "exclude": args.exclude,
         "method": solver.method.name(),
-        "start": text(&args.solver.start),
-        "tol": solver.tolerance,
-        "max_iter": solver.max_iterations,
-        "restarts": solver.restarts,
-        "stability": solver.stability,
-        "order": solver.order.name(),
-        "threads": args.solver.threads,
+        "start": text(&args.solver.init),
+        "tol": solver.tol,
+        "max_iter": solver.max_iter,
+        "restarts": solver.n_restarts,
+        "stability": solver.n_resamples,
+        "order": solver.sort_by.name(),
+        "threads": args.solver.n_jobs,
     })
 }

@@ -102,7 +102,7 @@ fn a_recording_is_picked_filtered_and_compared() {
     assert!(
         !report
             .to_string()
-            .contains("\"artefacts\":[{\"by\":\"form\",\"kind\":\"blink\"")
+            .contains("\"artifacts\":[{\"by\":\"form\",\"kind\":\"blink\"")
     );
     run("--bands 1-8,8-20,20-60 --segment-length 15s");
     assert_eq!(place.array("r/diagonals.npy").shape, [12, 6]);
@@ -134,7 +134,7 @@ fn flagged_sources_are_shown_wherever_they_stand() {
     let sources = report["sources"].as_array().unwrap();
     let hum = sources
         .iter()
-        .position(|source| source["artefacts"][0]["kind"] == "line noise")
+        .position(|source| source["artifacts"][0]["kind"] == "line noise")
         .unwrap();
     assert!(hum > 24, "{hum}");
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();

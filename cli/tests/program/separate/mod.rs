@@ -74,7 +74,7 @@ fn writes_everything_and_it_fits_together() {
     assert_eq!(report["sources"].as_array().unwrap().len(), 5);
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
     for heading in [
-        "artefact",
+        "artifact",
         "All sources",
         "One by one",
         "Convergence",
@@ -151,7 +151,7 @@ fn blinks_are_named_with_a_reason_and_taken_out() {
         .as_array()
         .unwrap()
         .iter()
-        .position(|source| source["artefacts"][0]["kind"] == "blink")
+        .position(|source| source["artifacts"][0]["kind"] == "blink")
         .unwrap();
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
     assert!(page.contains(&format!("--exclude {blink}")));

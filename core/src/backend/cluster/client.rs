@@ -16,20 +16,20 @@ const MAX_POWERS: usize = 25_000_000;
 ///
 /// ```
 /// use codiag::Error;
-/// use codiag::cluster::{Ask, Part};
+/// use codiag::cluster::{SendRequests, Worker};
 ///
 /// /// Parts that are all in this process, but would be behind sockets elsewhere.
-/// struct Here(Vec<Part>);
+/// struct Here(Vec<Worker>);
 ///
-/// impl Ask for Here {
+/// impl SendRequests for Here {
 ///     fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
 ///         self.0.iter().map(|part| part.answer(question)).collect()
 ///     }
 /// }
 /// assert_eq!(Here(Vec::new()).ask(b"is anybody there?"), Ok(Vec::new()));
 /// ```
-pub trait Ask {
-    /// The answers of all parts ([`Part::answer`](super::Part::answer)) to one question, in the
+pub trait SendRequests {
+    /// The answers of all parts ([`Worker::answer`](super::Worker::answer)) to one question, in the
     /// order of the parts.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ pub trait Ask {
     fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
-impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
+impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> SendRequests for F {
     fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         self(question)
     }
@@ -49,7 +49,7 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
 /// powers.
 ///
 /// ```
-/// use codiag::cluster::{ClusterSet, Part};
+/// use codiag::cluster::{ClusterSet, Worker};
 /// use codiag::backend::Chunk;
 /// use codiag::{Matrix, Record, SetOptions, Settings, diagonalize_with_backend, synthetic};
 /// use std::ops::ControlFlow;
@@ -59,20 +59,20 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> Ask for F {
 /// let part = |first: usize, n: usize| {
 ///     let data = &made.data[first * 16..(first + n) * 16];
 ///     let chunk = Chunk::new(data, n, 4, first, &SetOptions::default())?;
-///     Part::of_chunks(vec![chunk], None, Some(1))
+///     Worker::of_chunks(vec![chunk], None, Some(1))
 /// };
 /// let parts = [part(0, 25)?, part(25, 35)?];
 ///
 /// let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
-/// let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
+/// let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
 /// let mut set = ClusterSet::new(&ask, &described, None)?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
 /// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
-/// assert!(answer.status.converged());
+/// assert!(answer.status.is_converged());
 /// assert_eq!(answer.powers.rows(), 60);
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct ClusterSet<'a, A: Ask + ?Sized, T = f64> {
+pub struct ClusterSet<'a, A: SendRequests + ?Sized, T = f64> {
     ask: &'a A,
     summary: Summary<T>,
     shares: Vec<f64>,
@@ -80,11 +80,11 @@ pub struct ClusterSet<'a, A: Ask + ?Sized, T = f64> {
     runs: Vec<Vec<(usize, usize)>>,
     /// For a sample: it has the matrices whose numbers are multiples of this.
     step: Option<usize>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 }
 
-impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
-    /// The set of the parts that [`Part::describe`](super::Part::describe) themselves, in the order
+impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A> {
+    /// The set of the parts that [`Worker::describe`](super::Worker::describe) themselves, in the order
     /// in which `ask` brings their answers. `reduction` is that of the whole set, the filters of
     /// which the parts were made with, if it was reduced.
     ///
@@ -100,7 +100,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A> {
     }
 }
 
-impl<'a, A: Ask + ?Sized> ClusterSet<'a, A, c64> {
+impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A, c64> {
     /// As [`ClusterSet::new`], for parts of complex matrices, which are Hermitian.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl<'a, A: Ask + ?Sized> ClusterSet<'a, A, c64> {
     }
 }
 
-impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
+impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
     pub(super) fn of_described(
         ask: &'a A,
         parts: &[impl AsRef<[u8]>],
@@ -162,15 +162,15 @@ impl<'a, A: Ask + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
             summary: Summary::of_parts(&weighed, reduction),
             runs,
             step: None,
-            threads: None,
+            n_jobs: None,
         })
     }
 
     /// The same set; at most that many threads work here, on a sample that improves the start, instead of
     /// as many as pay.
     #[must_use]
-    pub fn with_threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
+    pub fn with_n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
+        self.n_jobs = n_jobs.into();
         self
     }
 
@@ -227,7 +227,7 @@ fn split<const N: usize>(numbers: &[f64], lengths: [usize; N]) -> [Vec<f64>; N] 
     })
 }
 
-impl<A: Ask + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
+impl<A: SendRequests + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
     fn summary(&self) -> &Summary<T> {
         &self.summary
     }

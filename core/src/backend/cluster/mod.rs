@@ -1,6 +1,6 @@
 //! A set whose matrices are held by several processes or machines.
 //!
-//! Each holds a [`Part`], made of [`Chunk`](crate::backend::Chunk)s. The solver runs in one place,
+//! Each holds a [`Worker`], made of [`Chunk`](crate::backend::Chunk)s. The solver runs in one place,
 //! on a [`ClusterSet`], which sends every request to all parts and adds up their sums in the order of the
 //! parts, each multiplied by its fraction of the weight: the same bits, whichever part answers first.
 //!
@@ -11,7 +11,7 @@
 //!
 //! # Messages
 //!
-//! Requests, sums and descriptions are bytes, which [`Ask`] transports. All numbers are little-endian.
+//! Requests, sums and descriptions are bytes, which [`SendRequests`] transports. All numbers are little-endian.
 //! A message begins with sixteen bytes:
 //!
 //! | bytes | content |
@@ -34,19 +34,19 @@ mod received;
 mod tests;
 mod wire;
 
-pub use client::{Ask, ClusterSet};
-pub use part::Part;
+pub use client::{ClusterSet, SendRequests};
+pub use part::Worker;
 
 /// Whether a message is about complex matrices: which set to make of a description.
 ///
 /// ```
-/// use codiag::cluster::{Part, is_complex};
+/// use codiag::cluster::{Worker, is_complex};
 /// use codiag::backend::Chunk;
 /// use codiag::{SetOptions, synthetic};
 ///
 /// let made = synthetic::Synthetic::complex(10, 3, 0.1, 0);
 /// let chunk = Chunk::new(&made.data, 10, 3, 0, &SetOptions::default())?;
-/// assert!(is_complex(&Part::of_chunks(vec![chunk], None, None)?.describe()));
+/// assert!(is_complex(&Worker::of_chunks(vec![chunk], None, None)?.describe()));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn is_complex(message: &[u8]) -> bool {

@@ -17,27 +17,27 @@ pub(super) const DESCRIPTION: u8 = 255;
 ///
 /// ```
 /// use codiag::{SetOptions, synthetic};
-/// use codiag::cluster::Part;
+/// use codiag::cluster::Worker;
 /// use codiag::backend::Chunk;
 ///
 /// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
 /// // Matrices 20 to 59 of the set.
 /// let chunk = Chunk::new(&made.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
-/// let part = Part::of_chunks(vec![chunk], None, Some(1))?;
+/// let part = Worker::of_chunks(vec![chunk], None, Some(1))?;
 /// assert_eq!((part.len(), part.dimension()), (40, 4));
 /// assert_eq!(part.answer(b"gibberish"), Err(codiag::Error::Question));
 /// # Ok::<(), codiag::Error>(())
 /// ```
-pub struct Part<T: Scalar = f64> {
+pub struct Worker<T: Scalar = f64> {
     /// The first numbers and lengths of the chunks.
     runs: Vec<(usize, usize)>,
     weight: f64,
     summary: Summary<T>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
     sets: Mutex<Sets<T>>,
 }
 
-impl<T: Scalar> Part<T> {
+impl<T: Scalar> Worker<T> {
     /// The part that some chunks make, in the dimensions that the filters of the whole set's
     /// [`Reduction`](crate::Reduction) find, if there is one; at most that many threads work.
     ///
@@ -59,7 +59,7 @@ impl<T: Scalar> Part<T> {
             runs,
             weight,
             summary: set.summary().clone(),
-            threads,
+            n_jobs: threads,
             sets: Mutex::new(Sets {
                 all: InMemory::new(&set),
                 sample: None,
@@ -80,8 +80,8 @@ impl<T: Scalar> Part<T> {
     }
 
     /// How many threads work at most, as it was said when the part was made.
-    pub fn threads(&self) -> Option<usize> {
-        self.threads
+    pub fn n_jobs(&self) -> Option<usize> {
+        self.n_jobs
     }
 
     /// What a [`ClusterSet`](super::ClusterSet) has to know of the part.
@@ -117,9 +117,9 @@ impl<T: Scalar> Part<T> {
     /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
     /// these numbers.
     #[inline(never)] // compiled in this crate: see compiled.rs
-    pub fn answer(&self, question: &[u8]) -> Result<Vec<u8>, Error> {
+    pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
-        let (message, step) = Message::<T>::from_bytes(question, p)?;
+        let (message, step) = Message::<T>::from_bytes(request, p)?;
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = match (step, &message) {
             (None, Message::Request(request)) => sets.answer(request)?,
@@ -154,7 +154,7 @@ impl<T: Scalar> Part<T> {
             let options = SetOptions::default()
                 .criterion(self.summary.criterion)
                 .weights(own.to_vec())
-                .threads(self.threads);
+                .n_jobs(self.n_jobs);
             Chunk::new(matrices, len, p, first, &options)
         };
         self.runs.iter().map(chunk).collect()

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 use super::message::Message;
-use super::{Ask, ClusterSet, Part};
+use super::{ClusterSet, SendRequests, Worker};
 use crate::backend::{Backend, Chunk, InMemory, Request, Sums, Update};
 use crate::linalg::{Scalar, Triangle, c64, reals};
 use crate::report::{Diagonalization, Record};
@@ -30,7 +30,7 @@ fn weights() -> Vec<f64> {
 }
 
 fn whole<T: Scalar>(data: &[T]) -> MatrixSet<T> {
-    let options = SetOptions::default().weights(weights()).threads(1);
+    let options = SetOptions::default().weights(weights()).n_jobs(1);
     MatrixSet::with_options(data, N, P, &options).unwrap()
 }
 
@@ -42,29 +42,29 @@ fn chunk<T: Scalar>(data: &[T], from: usize, to: usize) -> Chunk<T> {
 }
 
 /// Two parts, the second of which has the first matrices of the set, and some from its end.
-fn parts<T: Scalar>(data: &[T]) -> Vec<Part<T>> {
+fn parts<T: Scalar>(data: &[T]) -> Vec<Worker<T>> {
     let chunk = |from, to| chunk(data, from, to);
     let parts = [
         vec![chunk(40, 130), chunk(130, 200)],
         vec![chunk(0, 40), chunk(200, N)],
     ];
-    let part = |chunks| Part::of_chunks(chunks, None, Some(1)).unwrap();
+    let part = |chunks| Worker::of_chunks(chunks, None, Some(1)).unwrap();
     parts.into_iter().map(part).collect()
 }
 
-fn described<T: Scalar>(parts: &[Part<T>]) -> Vec<Vec<u8>> {
-    parts.iter().map(Part::describe).collect()
+fn described<T: Scalar>(parts: &[Worker<T>]) -> Vec<Vec<u8>> {
+    parts.iter().map(Worker::describe).collect()
 }
 
 /// Asks parts, and replaces one of them after every `lifetime` messages.
 struct Replacing<T: Scalar> {
-    parts: RefCell<Vec<Part<T>>>,
+    parts: RefCell<Vec<Worker<T>>>,
     asked: Cell<usize>,
     lifetime: usize,
 }
 
 impl<T: Scalar> Replacing<T> {
-    fn new(parts: Vec<Part<T>>, lifetime: usize) -> Self {
+    fn new(parts: Vec<Worker<T>>, lifetime: usize) -> Self {
         Self {
             parts: RefCell::new(parts),
             asked: Cell::new(0),
@@ -73,15 +73,15 @@ impl<T: Scalar> Replacing<T> {
     }
 }
 
-impl<T: Scalar> Ask for Replacing<T> {
+impl<T: Scalar> SendRequests for Replacing<T> {
     fn ask(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let mut parts = self.parts.borrow_mut();
         self.asked.set(self.asked.get() + 1);
         if self.asked.get().is_multiple_of(self.lifetime) {
             let lost = self.asked.get() % parts.len();
-            parts[lost] = Part::of_chunks(parts[lost].chunks()?, None, Some(1))?;
+            parts[lost] = Worker::of_chunks(parts[lost].chunks()?, None, Some(1))?;
         }
-        parts.iter().map(|part| part.answer(message)).collect()
+        parts.iter().map(|part| part.respond(message)).collect()
     }
 }
 
@@ -197,7 +197,7 @@ fn parts_give_the_sums_of_the_set_and_replaced_parts_too() {
 #[test]
 fn sample_has_every_seventh_matrix_of_the_set() {
     let parts = parts(&made());
-    let ask = |message: &[u8]| parts.iter().map(|part| part.answer(message)).collect();
+    let ask = |message: &[u8]| parts.iter().map(|part| part.respond(message)).collect();
     let mut set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
     let mut in_memory = InMemory::new(&whole(&made()));
     let (mut sample, mut expected) = (set.sample(7).unwrap(), in_memory.sample(7).unwrap());
@@ -229,7 +229,7 @@ fn sample_has_every_seventh_matrix_of_the_set() {
 }
 
 fn solved<T: Scalar>(
-    ask: &dyn Ask,
+    ask: &dyn SendRequests,
     described: &[Vec<u8>],
     reduction: Option<Reduction<T>>,
     settings: &Settings,
@@ -257,7 +257,9 @@ fn assert_solves_agree<T: Scalar>(data: &[T], settings: &Settings) {
 fn solves_agree_with_those_in_memory() {
     for settings in [
         Settings::default(),
-        Settings::default().method(Method::QuasiNewton).restarts(1),
+        Settings::default()
+            .method(Method::QuasiNewton)
+            .n_restarts(1),
         Settings::default().method(Method::RowWise),
         Settings::default().orthogonal(true),
         Settings::default().hessian_memory(0),
@@ -270,16 +272,16 @@ fn solves_agree_with_those_in_memory() {
 #[test]
 fn reduced_set_is_solved_in_the_channels() {
     let (data, rank) = (made(), Rank::Exactly(3));
-    let options = SetOptions::default().weights(weights()).rank(rank);
+    let options = SetOptions::default().weights(weights()).n_components(rank);
     let expected = MatrixSet::with_options(&data, N, P, &options).unwrap();
     let expected = diagonalize(&expected, &Settings::default()).unwrap();
     let reduction = Reduction::of_mean(whole(&data).mean(), rank).unwrap();
     let part = |from, to| {
         let filters = Some(reduction.filters());
-        Part::of_chunks(vec![chunk(&data, from, to)], filters, Some(1)).unwrap()
+        Worker::of_chunks(vec![chunk(&data, from, to)], filters, Some(1)).unwrap()
     };
     let parts = [part(0, 100), part(100, N)];
-    let ask = |message: &[u8]| parts.iter().map(|part| part.answer(message)).collect();
+    let ask = |message: &[u8]| parts.iter().map(|part| part.respond(message)).collect();
     let found = solved(
         &ask,
         &described(&parts),
@@ -300,7 +302,7 @@ fn pairwise_methods_are_not_supported() {
     assert!(matches!(error, Err(Error::Conflict(_))));
 }
 
-fn evaluated<A: Ask + ?Sized>(set: &mut ClusterSet<'_, A>) -> Result<(), Error> {
+fn evaluated<A: SendRequests + ?Sized>(set: &mut ClusterSet<'_, A>) -> Result<(), Error> {
     let b = Matrix::identity(P);
     set.evaluate(&Request::Hessian { b }, &mut Sums::default())
 }
@@ -323,7 +325,7 @@ fn damaged_answers_are_errors() {
     ];
     for damage in damages {
         let ask = |message: &[u8]| {
-            let answers = parts.iter().map(|part| part.answer(message));
+            let answers = parts.iter().map(|part| part.respond(message));
             let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
             damage(&mut answers);
             Ok(answers)
@@ -337,7 +339,7 @@ fn damaged_answers_are_errors() {
 #[test]
 fn damaged_descriptions_are_errors() {
     let parts = parts(&made());
-    let ask = |message: &[u8]| parts.iter().map(|part| part.answer(message)).collect();
+    let ask = |message: &[u8]| parts.iter().map(|part| part.respond(message)).collect();
     let good = described(&parts);
     for length in 0..good[0].len() {
         let damaged = [good[0][..length].to_vec(), good[1].clone()];
@@ -364,24 +366,24 @@ fn unknown_messages_are_errors() {
     let part = &parts(&made())[0];
     let request = requests::<f64>().swap_remove(10);
     let good = Message::Request(request).to_bytes(P, None);
-    assert!(part.answer(&good).is_ok());
+    assert!(part.respond(&good).is_ok());
     let changed = |at: usize, to: u8| {
         let mut bytes = good.clone();
         bytes[at] = to;
-        part.answer(&bytes)
+        part.respond(&bytes)
     };
     // No message, another version, an unknown kind, another kind, another dimension.
     for (at, to) in [(0, b'x'), (2, 1), (3, 99), (3, 10), (4, 6)] {
         assert_eq!(changed(at, to), Err(Error::Question), "byte {at}");
     }
     for length in 0..good.len() {
-        assert_eq!(part.answer(&good[..length]), Err(Error::Question));
+        assert_eq!(part.respond(&good[..length]), Err(Error::Question));
     }
     // A sample has a step, and a real part does not understand complex matrices.
     let sample = Message::<f64>::Sample.to_bytes(P, None);
-    assert_eq!(part.answer(&sample), Err(Error::Question));
+    assert_eq!(part.respond(&sample), Err(Error::Question));
     let complex = Message::Request(requests::<c64>().swap_remove(4)).to_bytes(P, None);
-    assert_eq!(part.answer(&complex), Err(Error::Question));
+    assert_eq!(part.respond(&complex), Err(Error::Question));
 }
 
 #[test]

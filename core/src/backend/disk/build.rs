@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::blocks::{Blocks, Recipe};
-use super::pass::{Reading, Summation, Watcher, pass};
+use super::pass::{ReadObserver, ReadProgress, Summation, pass};
 use super::{MatrixFile, OnDisk};
 use crate::data::build::{
     Indefinite, block_constants, block_energy, check_constant, check_range, trace,
@@ -61,7 +61,7 @@ impl<'w> OnDisk<'w, c64> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl Watcher + Send + Sync + 'w,
+        watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<Self, Error> {
         Self::build(file, memory, options, Arc::new(watcher))
     }
@@ -77,13 +77,13 @@ impl<'w> OnDisk<'w> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl Watcher + Send + Sync + 'w,
+        watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<Self, Error> {
         Self::build(file, memory, options, Arc::new(watcher))
     }
 }
 
-fn unwatched(_: &Reading) -> ControlFlow<()> {
+fn unwatched(_: &ReadProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -93,7 +93,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: Arc<dyn Watcher + Send + Sync + 'w>,
+        watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
     ) -> Result<Self, Error> {
         let file = Arc::new(file);
         Self::unnamed(&file, memory, options, watcher).map_err(|e| file.named(e))
@@ -104,11 +104,11 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         file: &Arc<MatrixFile>,
         memory: Memory,
         options: &SetOptions,
-        watcher: Arc<dyn Watcher + Send + Sync + 'w>,
+        watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
-        let threads = Workers::new(options.threads, n * T::PLANES.pow(2), p).count();
+        let threads = Workers::new(options.n_jobs, n * T::PLANES.pow(2), p).count();
         let weights = options.weights.as_ref();
         let recipe = Recipe {
             file: Arc::clone(file),
@@ -123,7 +123,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             capacity: Block::<T>::capacity(p),
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
-        let whole = options.rank == Rank::Full;
+        let whole = options.n_components == Rank::Full;
         let mut first = first_pass(&blocks, &*watcher, whole)?;
         let mut mean = linalg::unpacked(p, &first.mean);
         check_range(&mean)?;
@@ -131,13 +131,13 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         if !whole {
             let mut recipe = blocks.recipe.clone();
             let found = if options.criterion.requires_definite() {
-                let found = Reduction::of_mean(&mean, options.rank)?;
+                let found = Reduction::of_mean(&mean, options.n_components)?;
                 recipe.semidefinite = Some(Arc::new(mean));
                 found
             } else {
                 let energy = energy(&blocks, &*watcher)?;
                 check_constant(options.criterion, trace(&energy))?;
-                Reduction::of_energy(&energy, options.rank)?
+                Reduction::of_energy(&energy, options.n_components)?
             };
             recipe.filters = Some(Arc::new(found.filters().clone()));
             drop(blocks);
@@ -166,7 +166,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         summary: Summary<T>,
         memory: Memory,
         threads: usize,
-        watcher: Arc<dyn Watcher + Send + Sync + 'w>,
+        watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
     ) -> Self {
         Self {
             blocks,
@@ -223,7 +223,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
 /// Sums the mean; and, if they are to be diagonalized as they are, factorizes the matrices.
 fn first_pass<T: Scalar>(
     blocks: &Blocks<T>,
-    watcher: &dyn Watcher,
+    watcher: &dyn ReadObserver,
     factorize: bool,
 ) -> Result<First, Error> {
     let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
@@ -253,7 +253,7 @@ fn first_pass<T: Scalar>(
 }
 
 /// Σ_i w_i (Cⁱ)².
-fn energy<T: Scalar>(blocks: &Blocks<T>, watcher: &dyn Watcher) -> Result<Matrix<T>, Error> {
+fn energy<T: Scalar>(blocks: &Blocks<T>, watcher: &dyn ReadObserver) -> Result<Matrix<T>, Error> {
     let p = blocks.recipe.dimension();
     let sums = Summation {
         zero: || Matrix::zeros(p, p),

@@ -16,7 +16,7 @@ mod pass;
 mod plan;
 
 pub use file::MatrixFile;
-pub use pass::{Reading, Watcher};
+pub use pass::{ReadObserver, ReadProgress};
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -48,7 +48,7 @@ use pass::{Summation, pass};
 /// let mut set = OnDisk::new(file, "1MB".parse()?, &SetOptions::default())?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
 /// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
-/// assert!(answer.status.converged());
+/// assert!(answer.status.is_converged());
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -62,7 +62,7 @@ pub struct OnDisk<'w, T = f64> {
     summary: Summary<T>,
     memory: Memory,
     threads: usize,
-    watcher: Arc<dyn Watcher + Send + Sync + 'w>,
+    watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
     /// The diagonals along the direction asked for last.
     line: Option<LineTables<T>>,
 }
@@ -78,10 +78,10 @@ struct LineTables<T> {
 impl<T> OnDisk<'_, T> {
     /// Adds a watcher to the set, which is called about twenty times a second while the file is read,
     /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
-    /// with [`Status::Stopped`](crate::Status::Stopped) at the last point, or, before the first,
+    /// with [`Status::Interrupted`](crate::Status::Interrupted) at the last point, or, before the first,
     /// with [`Error::Interrupted`]. A result that had been reached is kept.
     #[must_use]
-    pub fn watched<'v>(self, watcher: impl Watcher + Send + Sync + 'v) -> OnDisk<'v, T> {
+    pub fn watched<'v>(self, watcher: impl ReadObserver + Send + Sync + 'v) -> OnDisk<'v, T> {
         OnDisk {
             blocks: self.blocks,
             summary: self.summary,

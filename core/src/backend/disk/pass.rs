@@ -25,14 +25,14 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// How far one pass over a file has come.
 ///
 /// ```
-/// use codiag::Reading;
-/// let reading = Reading { bytes: 300_000_000, total: 1_200_000_000, seconds: 0.5 };
+/// use codiag::ReadProgress;
+/// let reading = ReadProgress { bytes: 300_000_000, total: 1_200_000_000, seconds: 0.5 };
 /// let share = reading.bytes as f64 / reading.total as f64;
 /// let words = format!("{:.0} %, {:.0} s to go", 100.0 * share, reading.seconds * (1.0 / share - 1.0));
 /// assert_eq!(words, "25 %, 2 s to go");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reading {
+pub struct ReadProgress {
     /// The bytes read in this pass so far.
     pub bytes: u64,
     /// The bytes this pass reads: those of the file, but for what is kept in memory.
@@ -47,7 +47,7 @@ pub struct Reading {
 /// use std::ops::ControlFlow;
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use codiag::diagonalize_with_backend;
-/// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, Reading, Record, SetOptions, Settings, npy, synthetic};
+/// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, ReadProgress, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-watcher-{}.f64", std::process::id()));
 /// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
 /// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
@@ -56,7 +56,7 @@ pub struct Reading {
 ///
 /// // Set elsewhere, for instance by a signal.
 /// let interrupted = AtomicBool::new(true);
-/// let watcher = |_: &Reading| match interrupted.load(Ordering::Relaxed) {
+/// let watcher = |_: &ReadProgress| match interrupted.load(Ordering::Relaxed) {
 ///     true => ControlFlow::Break(()),
 ///     false => ControlFlow::Continue(()),
 /// };
@@ -67,14 +67,14 @@ pub struct Reading {
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Watcher {
+pub trait ReadObserver {
     /// Called on the thread of the caller at the beginning of a pass, and some twenty times a second
     /// while it is under way; `Break` ends it.
-    fn watch(&self, reading: &Reading) -> ControlFlow<()>;
+    fn watch(&self, reading: &ReadProgress) -> ControlFlow<()>;
 }
 
-impl<F: Fn(&Reading) -> ControlFlow<()>> Watcher for F {
-    fn watch(&self, reading: &Reading) -> ControlFlow<()> {
+impl<F: Fn(&ReadProgress) -> ControlFlow<()>> ReadObserver for F {
+    fn watch(&self, reading: &ReadProgress) -> ControlFlow<()> {
         self(reading)
     }
 }
@@ -107,7 +107,7 @@ const ONE_KIND: &str = "a pass has sums of one kind";
 
 enum Message<T> {
     Group(usize),
-    Piece(Vec<T>),
+    Spans(Vec<T>),
     Failed(Error),
 }
 
@@ -125,7 +125,7 @@ struct Shared<'a, T> {
 /// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
 pub fn pass<T: Scalar, R: Send + 'static>(
     blocks: &Blocks<T>,
-    watcher: &dyn Watcher,
+    watcher: &dyn ReadObserver,
     needed: impl Fn(usize) -> bool,
     sums: &Summation<
         '_,
@@ -151,7 +151,7 @@ pub fn pass<T: Scalar, R: Send + 'static>(
 
 fn pass_any<T: Scalar>(
     blocks: &Blocks<T>,
-    watcher: &dyn Watcher,
+    watcher: &dyn ReadObserver,
     needed: Vec<bool>,
     sums: &AnySums<'_, T>,
 ) -> Result<Part, Error> {
@@ -197,7 +197,7 @@ fn pass_any<T: Scalar>(
         drop(running);
         // At the beginning, and then every so often.
         loop {
-            let reading = Reading {
+            let reading = ReadProgress {
                 bytes: shared.bytes.load(Ordering::Relaxed),
                 total: total as u64,
                 seconds: began.elapsed().as_secs_f64(),
@@ -246,7 +246,7 @@ impl<T: Scalar> Shared<'_, T> {
                     let message = match answer {
                         Ok(count) => {
                             self.bytes.fetch_add(count as u64, Ordering::Relaxed);
-                            Message::Piece(rows)
+                            Message::Spans(rows)
                         }
                         Err(error) => Message::Failed(error),
                     };
@@ -316,7 +316,7 @@ impl<T: Scalar> Shared<'_, T> {
         let mut at = 0;
         for _ in self.blocks.pieces(k) {
             let rows = match pieces.recv() {
-                Ok(Message::Piece(rows)) => rows,
+                Ok(Message::Spans(rows)) => rows,
                 Ok(Message::Failed(error)) => return Err(error),
                 _ => return Err(Error::Interrupted),
             };

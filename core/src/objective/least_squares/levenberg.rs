@@ -104,7 +104,7 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
     fn cg_limits(&self, _: &Context<'_, T>, gradient_norm: f64) -> CgLimits {
         CgLimits {
             forcing_term: gradient_norm.min(TUNING.max_forcing_term),
-            max_iterations: TUNING.max_fit_cg_iterations,
+            max_iter: TUNING.max_fit_cg_iterations,
         }
     }
 

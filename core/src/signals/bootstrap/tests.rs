@@ -3,19 +3,19 @@
 use super::*;
 use crate::signals::reader::{Coordinates, Reader};
 use crate::signals::{
-    Bands, CovarianceOptions, Piece, Recording, View, cospectra, cumulants, lags, simulate,
+    Bands, CovarianceOptions, Recording, RecordingView, Spans, cospectra, cumulants, lags, simulate,
 };
 
 /// Three channels that are neither white nor Gaussian.
-fn recording(data: &mut Vec<f64>) -> View<'_> {
+fn recording(data: &mut Vec<f64>) -> RecordingView<'_> {
     let made = simulate::nonstationary(3, 20, 50, 5);
     let later = made.data.iter().skip(1).chain(&[0.0]);
     let pairs = made.data.iter().zip(later);
     *data = pairs.map(|(x, y)| x + 0.7 * y).collect();
-    View::new(data, 3, 1000).unwrap()
+    RecordingView::new(data, 3, 1000).unwrap()
 }
 
-fn centered<'a>(recording: &'a dyn Recording, sets: &[Vec<Piece>]) -> Centered<'a> {
+fn centered<'a>(recording: &'a dyn Recording, sets: &[Vec<Spans>]) -> Centered<'a> {
     Centered::new(Reader::new(recording, true), sets).unwrap()
 }
 

@@ -38,8 +38,8 @@ pub(super) fn minimize(
     let mut squared_norm = rz;
     // The value of the model at x.
     let mut value = 0.0;
-    let (mut iterations, mut max_iterations) = (0, limits.max_iterations);
-    while iterations < max_iterations && rz > goal {
+    let (mut iterations, mut max_iter) = (0, limits.max_iter);
+    while iterations < max_iter && rz > goal {
         iterations += 1;
         model.product(&q, &mut hq)?;
         let curvature = dot(&q, &hq);
@@ -60,7 +60,7 @@ pub(super) fn minimize(
             if !bounds.as_mut().is_some_and(|bounds| bounds.activate(&x)) {
                 break;
             }
-            max_iterations = limits.max_iterations / TUNING.cg_limit_divisor_after_restart;
+            max_iter = limits.max_iter / TUNING.cg_limit_divisor_after_restart;
         }
         add_multiple(&mut residual, -step, &hq);
         if let Some(bounds) = &bounds {
@@ -143,7 +143,7 @@ mod tests {
 
     const ACCURATE: CgLimits = CgLimits {
         forcing_term: 1e-12,
-        max_iterations: 200,
+        max_iter: 200,
     };
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
             let mut model = Dense::random(3, shift, seed, true);
             let limits = CgLimits {
                 forcing_term: 0.1,
-                max_iterations: 20,
+                max_iter: 20,
             };
             let found = minimize(&mut model, limits).unwrap();
             let mut product = vec![0.0; 9];

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use codiag::synthetic::{Synthetic, amari_distance, hermitian, indefinite_complex, noisy};
 use codiag::{
-    Checkpoint, Criterion, Diagonalization, Evaluation, Matrix, MatrixSet, Method, Rank, Record,
-    SetOptions, Settings, Start, Status, c64, diagonalize, diagonalize_with,
+    Checkpoint, Criterion, Diagonalization, Evaluation, Init, Matrix, MatrixSet, Method, Rank,
+    Record, SetOptions, Settings, Status, c64, diagonalize, diagonalize_with,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -15,7 +15,7 @@ use super::{distance, near_identity, number, transformed};
 const METHODS: [Method; 3] = [Method::Newton, Method::QuasiNewton, Method::Pham];
 
 fn solve(set: &MatrixSet<c64>, method: Method) -> Diagonalization<c64> {
-    diagonalize(set, &Settings::default().method(method).tolerance(1e-9)).unwrap()
+    diagonalize(set, &Settings::default().method(method).tol(1e-9)).unwrap()
 }
 
 fn complex(data: &[f64]) -> Vec<c64> {
@@ -37,7 +37,7 @@ fn a_real_set_given_as_complex_has_the_same_answer() {
     assert!((here.loss - there.loss).abs() < 1e-12);
     assert!((here.gradient.norm() - there.gradient.norm()).abs() < 1e-12 * here.gradient.norm());
     for method in METHODS {
-        let settings = Settings::default().method(method).tolerance(1e-12);
+        let settings = Settings::default().method(method).tol(1e-12);
         let expected = diagonalize(&real, &settings).unwrap();
         let answer = diagonalize(&set, &settings).unwrap();
         assert!((answer.loss - expected.loss).abs() < 1e-11, "{method:?}");
@@ -51,7 +51,7 @@ fn a_real_set_given_as_complex_has_the_same_answer() {
             "{method:?}"
         );
     }
-    let rotations = Settings::default().orthogonal(true).tolerance(1e-11);
+    let rotations = Settings::default().orthogonal(true).tol(1e-11);
     let expected = diagonalize(&real, &rotations).unwrap();
     let answer = diagonalize(&set, &rotations).unwrap();
     assert!((answer.loss - expected.loss).abs() < 1e-11);
@@ -63,7 +63,7 @@ fn exact_sets_are_recovered_by_every_method() {
         let made = Synthetic::complex(n, p, 0.0, 2);
         let set = made.set().unwrap();
         for method in METHODS {
-            let settings = Settings::default().method(method).tolerance(1e-13);
+            let settings = Settings::default().method(method).tol(1e-13);
             let answer = diagonalize(&set, &settings).unwrap();
             let distance = amari_distance(&answer.b, &made.mixing);
             assert!(distance < 1e-10, "{method:?} p {p}: {distance:e}");
@@ -78,7 +78,7 @@ fn all_methods_reach_one_loss_on_noisy_sets() {
     let newton = solve(&set, Method::Newton);
     for method in METHODS {
         let answer = solve(&set, method);
-        assert!(answer.status.converged(), "{method:?}");
+        assert!(answer.status.is_converged(), "{method:?}");
         assert!((answer.loss - newton.loss).abs() < 1e-10, "{method:?}");
         assert!(
             distance(&answer.b, &newton.b) < 1e-6 * newton.b.norm(),
@@ -86,7 +86,7 @@ fn all_methods_reach_one_loss_on_noisy_sets() {
         );
     }
     // Dividing by ω instead of ω − 1 takes many times the sweeps.
-    let sweeps = solve(&hermitian(100, 5, 0.1, 0), Method::Pham).iterations;
+    let sweeps = solve(&hermitian(100, 5, 0.1, 0), Method::Pham).n_iter;
     assert!(sweeps < 40, "{sweeps}");
 }
 
@@ -94,7 +94,7 @@ fn all_methods_reach_one_loss_on_noisy_sets() {
 fn newton_converges_quadratically_on_noisy_sets() {
     for seed in 0..5 {
         let set = hermitian(60, 10, 0.1, seed);
-        let settings = Settings::default().tolerance(1e-13);
+        let settings = Settings::default().tol(1e-13);
         let history = diagonalize(&set, &settings).unwrap().history;
         let norms: Vec<f64> = history.iter().map(|record| record.gradient_norm).collect();
         // Once it is small, each ĝ is about the square of the one before it, until rounding.
@@ -147,9 +147,9 @@ fn phases_and_scales_of_a_start_change_nothing() {
     let set = hermitian(40, 5, 0.2, 3);
     let expected = solve(&set, Method::Newton);
     let b = Matrix::from_fn(5, 5, |a, c| number(a + 1) * expected.b[(a, c)]);
-    let settings = Settings::default().start(Start::given(&b));
+    let settings = Settings::default().init(Init::given(&b));
     let answer = diagonalize(&set, &settings).unwrap();
-    assert_eq!(answer.iterations, 0);
+    assert_eq!(answer.n_iter, 0);
     assert!(distance(&answer.b, &expected.b) < 1e-12 * expected.b.norm());
 }
 
@@ -160,7 +160,7 @@ fn unitary_answers_stay_unitary() {
     for method in [Method::Newton, Method::QuasiNewton] {
         let settings = Settings::default().method(method).orthogonal(true);
         let answer = diagonalize(&set, &settings).unwrap();
-        assert!(answer.status.converged(), "{method:?}");
+        assert!(answer.status.is_converged(), "{method:?}");
         let gram = &answer.b * &answer.b.adjoint();
         assert!(distance(&gram, &Matrix::identity(7)) < 1e-12);
         losses.push(answer.loss);
@@ -177,7 +177,7 @@ fn frobenius_methods_agree_and_recover_exact_sets() {
         let mut losses = Vec::new();
         for method in [Method::Newton, Method::QuasiNewton, Method::Jacobi] {
             let answer = diagonalize(&set, &Settings::default().method(method)).unwrap();
-            assert!(answer.status.converged(), "{method:?}");
+            assert!(answer.status.is_converged(), "{method:?}");
             let gram = &answer.b * &answer.b.adjoint();
             assert!(distance(&gram, &Matrix::identity(p)) < 1e-12);
             if sigma == 0.0 {
@@ -194,18 +194,18 @@ fn every_start_reaches_the_answer() {
     let set = hermitian(60, 6, 0.1, 8);
     let expected = solve(&set, Method::Newton).loss;
     for start in [
-        Start::Whitener,
-        Start::Identity,
-        Start::Given(Matrix::identity(6)),
-        Start::GivenComplex(near_identity(6, 0.2)),
+        Init::Whitener,
+        Init::Identity,
+        Init::Given(Matrix::identity(6)),
+        Init::GivenComplex(near_identity(6, 0.2)),
     ] {
-        let answer = diagonalize(&set, &Settings::default().start(start.clone())).unwrap();
-        assert!(answer.status.converged(), "{start:?}");
+        let answer = diagonalize(&set, &Settings::default().init(start.clone())).unwrap();
+        assert!(answer.status.is_converged(), "{start:?}");
         assert!((answer.loss - expected).abs() < 1e-9, "{start:?}");
     }
-    let answer = diagonalize(&set, &Settings::default().restarts(2)).unwrap();
+    let answer = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
     assert_eq!(answer.start_losses.len(), 3);
-    let rotations = Settings::default().orthogonal(true).restarts(1);
+    let rotations = Settings::default().orthogonal(true).n_restarts(1);
     assert_eq!(diagonalize(&set, &rotations).unwrap().start_losses.len(), 2);
 }
 
@@ -224,7 +224,7 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
     let weights: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i % 3)).collect();
     let plain = SetOptions::default().weights(weights);
     assert!(MatrixSet::with_options(&data, 40, 4, &plain).is_err());
-    let reduced = plain.clone().rank(Rank::Auto);
+    let reduced = plain.clone().n_components(Rank::Auto);
     let set = MatrixSet::with_options(&data, 40, 4, &reduced).unwrap();
     assert_eq!((set.channels(), set.dimension()), (4, 3));
     let answer = solve(&set, Method::Newton);
@@ -235,8 +235,8 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
     assert!((answer.loss - expected.loss).abs() < 1e-10);
     assert!(amari_distance(&answer.b, &(&lift * &expected.a)) < 1e-7);
     // Its own answer is a start in the channels of the input.
-    let again = Settings::default().start(Start::given(&answer.b));
-    assert_eq!(diagonalize(&set, &again).unwrap().iterations, 0);
+    let again = Settings::default().init(Init::given(&answer.b));
+    assert_eq!(diagonalize(&set, &again).unwrap().n_iter, 0);
     let shrunk = MatrixSet::with_options(&data, 40, 4, &plain.shrinkage(0.1)).unwrap();
     let c = shrunk.matrix(3);
     let trace: f64 = (0..4).map(|a| data[3 * 16 + a * 5].re).sum();
@@ -249,7 +249,7 @@ fn threads_change_no_bit_and_samples_lead_to_the_same_loss() {
     // Large enough for several groups of blocks and for a stage on a sample.
     let made = Synthetic::complex(2400, 8, 0.3, 1);
     let solve = |threads: usize| {
-        let set = made.set().unwrap().with_threads(threads);
+        let set = made.set().unwrap().with_n_jobs(threads);
         let mut samples = 0;
         let mut observer = |record: &Record, _: &Matrix<c64>| {
             samples += usize::from(record.stage == codiag::Stage::Sample);
@@ -260,7 +260,7 @@ fn threads_change_no_bit_and_samples_lead_to_the_same_loss() {
     };
     let (one, samples) = solve(1);
     let (many, _) = solve(3);
-    assert!(samples > 0 && one.status.converged());
+    assert!(samples > 0 && one.status.is_converged());
     assert_eq!(one.b, many.b);
     assert_eq!(one.loss.to_bits(), many.loss.to_bits());
 }
@@ -278,17 +278,17 @@ fn observers_see_complex_matrices_and_can_stop() {
         }
     };
     let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
-    assert_eq!(answer.status, Status::Stopped);
+    assert_eq!(answer.status, Status::Interrupted);
     let last = checkpoint.last().unwrap();
-    let again = Settings::default().start(Start::given(&last));
-    assert!(diagonalize(&set, &again).unwrap().status.converged());
+    let again = Settings::default().init(Init::given(&last));
+    assert!(diagonalize(&set, &again).unwrap().status.is_converged());
 }
 
 #[test]
 fn without_room_for_the_hessian_passes_lead_to_the_same_answer() {
     let set = hermitian(40, 6, 0.1, 2);
     let expected = solve(&set, Method::Newton);
-    let settings = Settings::default().hessian_memory(0).tolerance(1e-9);
+    let settings = Settings::default().hessian_memory(0).tol(1e-9);
     let answer = diagonalize(&set, &settings).unwrap();
     assert!((answer.loss - expected.loss).abs() < 1e-11);
     assert!(distance(&answer.b, &expected.b) < 1e-7 * expected.b.norm());
@@ -296,8 +296,8 @@ fn without_room_for_the_hessian_passes_lead_to_the_same_answer() {
 
 #[test]
 fn a_real_start_serves_a_complex_set_but_not_the_reverse() {
-    let start = Start::given(&near_identity(3, 0.1));
-    let settings = Settings::default().start(start);
+    let start = Init::given(&near_identity(3, 0.1));
+    let settings = Settings::default().init(start);
     let error = diagonalize(&noisy(20, 3, 0.1, 0), &settings).unwrap_err();
     let words = "B must be real, as the matrices are, but it is complex";
     assert_eq!(error.to_string(), words);
@@ -324,7 +324,7 @@ proptest! {
     fn the_other_methods_decrease_the_loss(n in 1_usize..40, p in 1_usize..20, seed in any::<u64>()) {
         let set = hermitian(n, p, 1.0, seed);
         for method in [Method::QuasiNewton, Method::Pham] {
-            let settings = Settings::default().method(method).max_iterations(5);
+            let settings = Settings::default().method(method).max_iter(5);
             let answer = diagonalize(&set, &settings).unwrap();
             for pair in answer.history.windows(2) {
                 prop_assert!(pair[1].loss <= pair[0].loss + 1e-9);

@@ -2,7 +2,7 @@
 
 use codiag::synthetic::{Synthetic, amari_distance};
 use codiag::{
-    Error, Matrix, MatrixSet, SetOptions, Settings, Start, Tracker, TrackerSettings, c64,
+    Error, Init, Matrix, MatrixSet, SetOptions, Settings, Tracker, TrackerSettings, c64,
     diagonalize,
 };
 
@@ -14,7 +14,7 @@ fn settings(window: usize, forgetting: f64) -> TrackerSettings {
     TrackerSettings {
         window,
         forgetting,
-        solve: Settings::default().tolerance(1e-10),
+        solve: Settings::default().tol(1e-10),
         ..TrackerSettings::default()
     }
 }
@@ -39,7 +39,7 @@ fn each_update_is_the_solve_of_the_window() {
     let made = Synthetic::complex(60, P, 0.2, 1);
     let mut tracker = Tracker::new(P, settings(30, 0.9)).unwrap();
     for matrix in made.data.chunks_exact(P * P) {
-        assert!(tracker.push(matrix).unwrap().status.converged());
+        assert!(tracker.push(matrix).unwrap().status.is_converged());
     }
     assert_eq!(tracker.len(), 30);
     let window = &made.data[30 * P * P..];
@@ -47,8 +47,8 @@ fn each_update_is_the_solve_of_the_window() {
     let options = SetOptions::default().weights(tracker.decayed_weights());
     let set = MatrixSet::with_options(window, 30, P, &options).unwrap();
     let b = tracker.b().unwrap();
-    let start = Settings::default().start(Start::given(b)).tolerance(1e-9);
-    assert_eq!(diagonalize(&set, &start).unwrap().iterations, 0);
+    let start = Settings::default().init(Init::given(b)).tol(1e-9);
+    assert_eq!(diagonalize(&set, &start).unwrap().n_iter, 0);
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn a_given_start_orders_the_components_and_must_be_real_for_real_matrices() {
     let turned = |a: usize| c64::from_polar(1.0, 0.3 + a as f64);
     let b = Matrix::from_fn(P, P, |a, c| turned(a) * answer.b[((a + 1) % P, c)]);
     let mut given = settings(40, 1.0);
-    given.solve.start = Start::given(&b);
+    given.solve.init = Init::given(&b);
     let found = Tracker::new(P, given).unwrap().push(&made.data).unwrap();
     assert!(distance(&found.b, &b) < 1e-6 * b.norm());
 
     let mut complex = settings(40, 1.0);
-    complex.solve.start = Start::given(&near_identity(P, 0.1));
+    complex.solve.init = Init::given(&near_identity(P, 0.1));
     let real = Synthetic::new(40, P, 0.05, 3).data;
     let refused = Tracker::new(P, complex).unwrap().push(&real);
-    assert!(matches!(refused, Err(Error::Start { .. })));
+    assert!(matches!(refused, Err(Error::Init { .. })));
 }

@@ -11,7 +11,7 @@ mod scales;
 use std::ops::ControlFlow;
 
 use codiag::backend::{Backend, Request, Sums};
-use codiag::cluster::{ClusterSet, Part};
+use codiag::cluster::{ClusterSet, Worker};
 use codiag::synthetic::{mixed, mixed_complex};
 use codiag::{
     Criterion, Diagonalization, Matrix, MatrixSet, Memory, Method, OnDisk, Record, Reduction,
@@ -46,7 +46,7 @@ trait Number: Scalar {
     fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self>;
     /// The answer from parts of a set, which was reduced or not.
     fn from_parts_of_a_set(
-        parts: &[Part<Self>],
+        parts: &[Worker<Self>],
         reduction: Option<Reduction<Self>>,
         settings: &Settings,
     ) -> Diagonalization<Self>;
@@ -78,12 +78,12 @@ macro_rules! number {
             }
 
             fn from_parts_of_a_set(
-                parts: &[Part<Self>],
+                parts: &[Worker<Self>],
                 reduction: Option<Reduction<Self>>,
                 settings: &Settings,
             ) -> Diagonalization<Self> {
-                let described: Vec<Vec<u8>> = parts.iter().map(Part::describe).collect();
-                let ask = |question: &[u8]| parts.iter().map(|p| p.answer(question)).collect();
+                let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
+                let ask = |question: &[u8]| parts.iter().map(|p| p.respond(question)).collect();
                 let mut cluster = ClusterSet::$set(&ask, &described, reduction).unwrap();
                 codiag::diagonalize_with_backend(&mut cluster, settings, &mut silent).unwrap()
             }

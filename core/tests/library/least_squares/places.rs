@@ -1,9 +1,9 @@
 //! The same answers wherever the matrices are, and what is asked that has none.
 
 use codiag::backend::{Chunk, InMemory};
-use codiag::cluster::Part;
+use codiag::cluster::Worker;
 use codiag::error::Conflict;
-use codiag::{Error, Hessian, Matrix, MatrixSet, Method, Settings, Start, diagonalize};
+use codiag::{Error, Hessian, Init, Matrix, MatrixSet, Method, Settings, diagonalize};
 
 use super::{
     METHODS, Number, distance, near_identity, number, options, real_and_complex, set, set_of, solve,
@@ -21,9 +21,9 @@ fn the_same_bits_on_any_number_of_threads<T: Number>() {
     let (data, _) = T::mixed(n, p, 0.5, 7);
     for method in METHODS {
         let bits = |threads: usize| {
-            let set = MatrixSet::with_options(&data, n, p, &options().threads(threads)).unwrap();
+            let set = MatrixSet::with_options(&data, n, p, &options().n_jobs(threads)).unwrap();
             let answer = solve(&set, method);
-            (answer.b.into_vec(), answer.loss, answer.iterations)
+            (answer.b.into_vec(), answer.loss, answer.n_iter)
         };
         assert_eq!(bits(1), bits(3), "{method:?}");
     }
@@ -37,15 +37,15 @@ fn from_disk_and_from_two_parts_as_from_memory<T: Number>() {
         let (data, _) = T::mixed(n, p, sigma, 5);
         let set = set_of(&data, p);
         // From a point in the basin of one minimum.
-        let near = Settings::default().tolerance(1e-2);
-        let start = Start::given(&diagonalize(&set, &near).unwrap().b);
-        let settings = Settings::default().method(method).start(start);
+        let near = Settings::default().tol(1e-2);
+        let start = Init::given(&diagonalize(&set, &near).unwrap().b);
+        let settings = Settings::default().method(method).init(start);
         let expected = diagonalize(&set, &settings).unwrap();
-        assert!(expected.status.converged(), "{method:?}");
+        assert!(expected.status.is_converged(), "{method:?}");
         let parts = [(0, 120), (120, n)].map(|(first, end)| {
             let own = &data[first * p * p..end * p * p];
             let chunk = Chunk::new(own, end - first, p, first, &options()).unwrap();
-            Part::of_chunks(vec![chunk], None, Some(1)).unwrap()
+            Worker::of_chunks(vec![chunk], None, Some(1)).unwrap()
         });
         let from_disk = T::from_disk(&T::file(&data, n, p), &options(), &settings);
         for answer in [from_disk, T::from_parts_of_a_set(&parts, None, &settings)] {
@@ -85,14 +85,14 @@ fn methods_starts_and_what_is_refused<T: Number>() {
     let refused = Hessian::at(&set, &near_identity(4, 4)).unwrap_err();
     assert_eq!(refused, Error::Conflict(Conflict::LeastSquaresHessian));
     let answer = solve(&set, Method::Newton);
-    for start in [Start::Identity, Start::Whitener, Start::given(&answer.b)] {
-        let again = diagonalize(&set, &Settings::default().start(start)).unwrap();
-        assert!(again.status.converged() && again.loss >= answer.loss - 1e-9);
+    for start in [Init::Identity, Init::Whitener, Init::given(&answer.b)] {
+        let again = diagonalize(&set, &Settings::default().init(start)).unwrap();
+        assert!(again.status.is_converged() && again.loss >= answer.loss - 1e-9);
     }
-    let again = Settings::default().start(Start::given(&answer.b));
-    let again = diagonalize(&set, &again.tolerance(1e-7)).unwrap();
-    assert_eq!(again.iterations, 0);
-    let several = diagonalize(&set, &Settings::default().restarts(2)).unwrap();
+    let again = Settings::default().init(Init::given(&answer.b));
+    let again = diagonalize(&set, &again.tol(1e-7)).unwrap();
+    assert_eq!(again.n_iter, 0);
+    let several = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
     assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
     let margin = answer.identifiability.unwrap().margin;
     assert!((0.0..=1.0).contains(&margin));

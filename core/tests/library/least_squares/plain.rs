@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use codiag::synthetic::amari_distance;
 use codiag::{
-    Evaluation, Matrix, MatrixSet, Method, Record, Scalar, Settings, Start, StepKind, diagonalize,
+    Evaluation, Init, Matrix, MatrixSet, Method, Record, Scalar, Settings, StepKind, diagonalize,
     diagonalize_with,
 };
 
@@ -94,8 +94,8 @@ fn points<T: Scalar>(
 ) -> Vec<(Matrix<T>, Record)> {
     let settings = Settings::default()
         .method(method)
-        .start(Start::given(start))
-        .max_iterations(most);
+        .init(Init::given(start))
+        .max_iter(most);
     let mut seen = Vec::new();
     let mut observer = |record: &Record, b: &Matrix<T>| {
         seen.push((b.clone(), record.clone()));
@@ -226,9 +226,9 @@ fn uwedge_and_ffdiag_are_those_of_a_plain_implementation<T: Number>() {
         }
         // Where they stop, their equation holds, and the loss is little more than at the nearest minimum.
         let answer = solve(&set, method);
-        let from_there = Settings::default().start(Start::given(&answer.b));
+        let from_there = Settings::default().init(Init::given(&answer.b));
         let newton = diagonalize(&set, &from_there).unwrap();
-        assert!(answer.status.converged() && newton.status.converged());
+        assert!(answer.status.is_converged() && newton.status.is_converged());
         let (y, z) = wedge_sums(&all, &answer.b);
         for k in 0..p {
             let others = (0..p).filter(|l| *l != k);

@@ -1,10 +1,10 @@
 //! Fewer sources than channels.
 
 use codiag::backend::Chunk;
-use codiag::cluster::Part;
+use codiag::cluster::Worker;
 use codiag::synthetic::amari_distance;
 use codiag::{
-    Criterion, Matrix, MatrixSet, Method, Rank, Reduction, Scalar, SetOptions, Settings, Start,
+    Criterion, Init, Matrix, MatrixSet, Method, Rank, Reduction, Scalar, SetOptions, Settings,
     diagonalize,
 };
 
@@ -31,16 +31,18 @@ fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
     let (data, mixing) = T::mixed(n, 3, 0.0, 2);
     let (data, lift) = lifted(&data);
     for criterion in [Criterion::LeastSquares, Criterion::Frobenius] {
-        let options = SetOptions::default().criterion(criterion).rank(Rank::Auto);
+        let options = SetOptions::default()
+            .criterion(criterion)
+            .n_components(Rank::Auto);
         let set = MatrixSet::with_options(&data, n, 5, &options).unwrap();
         assert_eq!((set.channels(), set.dimension()), (5, 3));
         let answer = diagonalize(&set, &Settings::default()).unwrap();
-        assert!(answer.status.converged());
+        assert!(answer.status.is_converged());
         assert_eq!((answer.b.rows(), answer.b.columns()), (3, 5));
         // Its own answer is a start in the channels of the input.
-        let again = Settings::default().start(Start::given(&answer.b));
-        let again = diagonalize(&set, &again.tolerance(1e-7)).unwrap();
-        assert_eq!(again.iterations, 0);
+        let again = Settings::default().init(Init::given(&answer.b));
+        let again = diagonalize(&set, &again.tol(1e-7)).unwrap();
+        assert_eq!(again.n_iter, 0);
         let identity = Matrix::<T>::identity(3);
         assert!(distance(&(&answer.b * &answer.a), &identity) < 1e-11);
         if criterion == Criterion::Frobenius {
@@ -71,25 +73,25 @@ fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
 fn a_rank_is_that_of_the_matrices_and_not_of_their_mean<T: Number>() {
     // Their mean is zero.
     let data = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0].map(T::from_real);
-    let set = |rank| MatrixSet::with_options(&data, 2, 2, &options().rank(rank));
+    let set = |rank| MatrixSet::with_options(&data, 2, 2, &options().n_components(rank));
     assert_eq!(set(Rank::Auto).unwrap().dimension(), 1);
     let error = set(Rank::Exactly(2)).unwrap_err().to_string();
     assert!(error.contains("2 for a set of rank 1"), "{error}");
     // The leading dimensions of noisy matrices, which have all.
     let (noisy, _) = T::mixed(20, 6, 0.3, 3);
-    let reduced = options().rank(Rank::Exactly(4));
+    let reduced = options().n_components(Rank::Exactly(4));
     let set = MatrixSet::with_options(&noisy, 20, 6, &reduced).unwrap();
     let answer = solve(&set, Method::Newton);
-    assert!(answer.status.converged() && answer.b.rows() == 4);
+    assert!(answer.status.is_converged() && answer.b.rows() == 4);
     // Matrices of nothing are left as they are.
-    let zeros = MatrixSet::with_options(&[T::ZERO; 18], 2, 3, &options().rank(Rank::Auto));
+    let zeros = MatrixSet::with_options(&[T::ZERO; 18], 2, 3, &options().n_components(Rank::Auto));
     assert_eq!(zeros.unwrap().dimension(), 3);
 }
 
 fn parts_share_the_reduction_of_the_whole<T: Number>() {
     let n = 40;
     let (data, _) = lifted(&T::mixed(n, 3, 0.2, 7).0);
-    let options = options().rank(Rank::Auto);
+    let options = options().n_components(Rank::Auto);
     let whole = MatrixSet::with_options(&data, n, 5, &options).unwrap();
     let expected = solve(&whole, Method::Newton);
     let chunks = [(0, 15), (15, n)].map(|(first, end)| {
@@ -105,7 +107,7 @@ fn parts_share_the_reduction_of_the_whole<T: Number>() {
     // A product need not be symmetric to the last bit.
     let sum = Matrix::from_fn(5, 5, |a, b| (sum[(a, b)] + sum[(b, a)].conj()) * 0.5);
     let reduction = Reduction::of_sum(Criterion::LeastSquares, &sum, Rank::Auto).unwrap();
-    let part = |chunk| Part::of_chunks(vec![chunk], Some(reduction.filters()), Some(1)).unwrap();
+    let part = |chunk| Worker::of_chunks(vec![chunk], Some(reduction.filters()), Some(1)).unwrap();
     let parts = chunks.map(part);
     let settings = Settings::default();
     let answer = T::from_parts_of_a_set(&parts, Some(reduction.clone()), &settings);

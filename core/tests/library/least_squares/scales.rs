@@ -1,6 +1,6 @@
 //! The scale of the matrices changes nothing but the scale of the powers.
 
-use codiag::{Criterion, MatrixSet, SetOptions, Settings, Start, diagonalize};
+use codiag::{Criterion, Init, MatrixSet, SetOptions, Settings, diagonalize};
 
 use super::{Number, distance, real_and_complex};
 
@@ -15,9 +15,9 @@ fn the_scale_of_the_matrices_changes_neither_iterations_nor_result<T: Number>() 
     let (data, _) = T::mixed(n, p, 1.0, 3);
     for criterion in [Criterion::LeastSquares, Criterion::Frobenius] {
         let options = SetOptions::default().criterion(criterion);
-        let mut settings = Settings::default().tolerance(1e-6);
+        let mut settings = Settings::default().tol(1e-6);
         if criterion == Criterion::Frobenius {
-            settings = settings.start(Start::Identity).max_iterations(5);
+            settings = settings.init(Init::Identity).max_iter(5);
         }
         let scaled = |exponent: i32| {
             let scale = 2.0_f64.powi(exponent);
@@ -37,7 +37,7 @@ fn the_scale_of_the_matrices_changes_neither_iterations_nor_result<T: Number>() 
             for (result, expected) in results {
                 let what = format!("{criterion:?}, 2^{exponent}");
                 assert_eq!(result.status, expected.status, "{what}");
-                assert_eq!(result.iterations, expected.iterations, "{what}");
+                assert_eq!(result.n_iter, expected.n_iter, "{what}");
                 assert!((result.loss - expected.loss).abs() < 1e-12, "{what}");
                 assert!(distance(&result.b, &expected.b) < 1e-8, "{what}");
                 // Square roots of odd powers of two are rounded.
@@ -73,6 +73,10 @@ fn channels_of_very_different_units_leave_no_negative_loss<T: Number>() {
         // The set is exact.
         assert!(result.loss.abs() < 1e-8, "seed {seed}: {:e}", result.loss);
         assert!(result.loss > -1e-13, "seed {seed}: {:e}", result.loss);
-        assert!(result.status.converged(), "seed {seed}: {}", result.status);
+        assert!(
+            result.status.is_converged(),
+            "seed {seed}: {}",
+            result.status
+        );
     }
 }

@@ -9,7 +9,7 @@ fn every_method_and_option_answers_as_in_memory() {
     let npy = Npy::double(&made.data, n, p);
     let weights: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
     let plain = SetOptions::default();
-    let settings = Settings::default().tolerance(TOLERANCE);
+    let settings = Settings::default().tol(TOLERANCE);
     let cases = [
         ("newton", plain.clone(), settings.clone()),
         (
@@ -18,7 +18,7 @@ fn every_method_and_option_answers_as_in_memory() {
             settings
                 .clone()
                 .method(Method::QuasiNewton)
-                .start(Start::Whitener),
+                .init(Init::Whitener),
         ),
         (
             "orthogonal",
@@ -32,7 +32,7 @@ fn every_method_and_option_answers_as_in_memory() {
                 .clone()
                 .orthogonal(true)
                 .method(Method::QuasiNewton)
-                .max_iterations(30),
+                .max_iter(30),
         ),
         (
             "weights",
@@ -42,10 +42,10 @@ fn every_method_and_option_answers_as_in_memory() {
         ("shrinkage", plain.clone().shrinkage(0.01), settings.clone()),
         (
             "rank",
-            plain.clone().rank(Rank::Exactly(7)),
+            plain.clone().n_components(Rank::Exactly(7)),
             settings.clone(),
         ),
-        ("restarts", plain, settings.clone().restarts(2)),
+        ("restarts", plain, settings.clone().n_restarts(2)),
     ];
     for (what, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
@@ -94,9 +94,9 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
         "{error}"
     );
     assert!(error.contains("Rank::Exactly(6)"), "{error}");
-    let options = SetOptions::default().rank(Rank::Auto);
+    let options = SetOptions::default().n_components(Rank::Auto);
     let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
-    let settings = Settings::default().tolerance(TOLERANCE);
+    let settings = Settings::default().tol(TOLERANCE);
     let expected = diagonalize(&set, &settings).unwrap();
     for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
         let found = solve(&npy, memory, &options, &settings);
@@ -120,7 +120,7 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         let made = Synthetic::new(n, p, 0.1, 11);
         let npy = Npy::double(&made.data, n, p);
         let options = SetOptions::default();
-        let settings = Settings::default().tolerance(TOLERANCE);
+        let settings = Settings::default().tol(TOLERANCE);
         for settings in [settings.clone(), swept(&settings)] {
             // In memory, stored Hessians of larger matrices are first computed in single precision.
             let single = p >= 20 && settings.hessian_memory > 0;
@@ -145,7 +145,7 @@ fn the_bits_depend_neither_on_threads_nor_on_the_budget() {
     let made = Synthetic::new(n, p, 0.1, 2);
     let npy = Npy::double(&made.data, n, p);
     let with = |threads: usize, memory: Memory| {
-        let options = SetOptions::default().threads(Some(threads));
+        let options = SetOptions::default().n_jobs(Some(threads));
         solve(&npy, memory, &options, &Settings::default())
     };
     let one = with(1, Memory(1 << 30));
@@ -169,7 +169,7 @@ fn numbers_of_other_types_are_read() {
     let single: Vec<f32> = made.data.iter().map(|x| *x as f32).collect();
     let data: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
     let set = MatrixSet::new(&data, n, p).unwrap();
-    let settings = Settings::default().tolerance(TOLERANCE);
+    let settings = Settings::default().tol(TOLERANCE);
     let expected = diagonalize(&set, &settings).unwrap();
     let files = [
         Npy::new(
@@ -225,7 +225,7 @@ fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
         ("<c8", singles(&|x| x.to_le_bytes()), &rounded),
         (">c8", singles(&|x| x.to_be_bytes()), &rounded),
     ];
-    let settings = Settings::default().tolerance(TOLERANCE);
+    let settings = Settings::default().tol(TOLERANCE);
     let mut observer = |_: &Record, _: &Matrix<c64>| ControlFlow::Continue(());
     for (descr, bytes, data) in cases {
         let npy = Npy::new(descr, (n, p), &bytes);
@@ -240,7 +240,7 @@ fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
         assert_eq!(diagonalize(&whole, &settings).unwrap().b, expected.b);
         let mut last: Option<Matrix<c64>> = None;
         for (memory, threads) in [(3_000_000, 1), (4_000_000, 2), (1 << 30, 1)] {
-            let options = options.clone().threads(threads);
+            let options = options.clone().n_jobs(threads);
             let mut set = OnDisk::complex(npy.open(), Memory(memory), &options).unwrap();
             let answer =
                 codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use codiag::synthetic::{self, Synthetic};
 use codiag::{
-    Diagonalization, Error, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank, Reading,
-    Record, SetOptions, Settings, Start, Status, c64, diagonalize,
+    Diagonalization, Error, Init, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank,
+    ReadProgress, Record, SetOptions, Settings, Status, c64, diagonalize,
 };
 
 /// A .npy that goes away with the test.

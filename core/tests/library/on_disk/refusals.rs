@@ -120,7 +120,7 @@ fn a_watcher_sees_bytes_and_may_stop() {
     let file_bytes = (n * p * p * 8) as u64;
     let seen = std::sync::Mutex::new(Vec::new());
     let stop = AtomicUsize::new(0);
-    let watcher = |reading: &Reading| {
+    let watcher = |reading: &ReadProgress| {
         seen.lock().unwrap().push(*reading);
         if stop.load(Ordering::Relaxed) > 0 {
             ControlFlow::Break(())
@@ -128,11 +128,11 @@ fn a_watcher_sees_bytes_and_may_stop() {
             ControlFlow::Continue(())
         }
     };
-    let options = SetOptions::default().threads(Some(1));
+    let options = SetOptions::default().n_jobs(Some(1));
     let memory = smallest(npy.open(), &options);
     let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
     // Passes enough for the watcher to be called.
-    let settings = Settings::default().hessian_memory(0).tolerance(1e-14);
+    let settings = Settings::default().hessian_memory(0).tol(1e-14);
     let mut observer = |record: &Record, _: &Matrix| {
         if record.iteration == 1 && record.stage != codiag::Stage::Sample {
             stop.store(1, Ordering::Relaxed);
@@ -146,7 +146,7 @@ fn a_watcher_sees_bytes_and_may_stop() {
         seen.iter()
             .all(|r| r.bytes <= r.total && r.total <= file_bytes)
     );
-    assert_eq!((answer.status, answer.iterations), (Status::Stopped, 1));
+    assert_eq!((answer.status, answer.n_iter), (Status::Interrupted, 1));
     assert!(answer.b.is_finite());
     let record = answer.history.last().unwrap();
     assert!((answer.loss - record.loss).abs() < 1e-12);
@@ -157,7 +157,7 @@ fn a_watcher_that_breaks_after_convergence_keeps_the_answer() {
     let made = Synthetic::new(500, 6, 0.2, 3);
     let npy = Npy::double(&made.data, 500, 6);
     let converged = AtomicUsize::new(0);
-    let watcher = |_: &Reading| {
+    let watcher = |_: &ReadProgress| {
         if converged.load(Ordering::Relaxed) == 1 {
             ControlFlow::Break(())
         } else {
@@ -168,7 +168,7 @@ fn a_watcher_that_breaks_after_convergence_keeps_the_answer() {
     let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
     let settings = Settings::default();
     let mut observer = |record: &Record, _: &Matrix| {
-        if record.gradient_norm <= settings.tolerance {
+        if record.gradient_norm <= settings.tol {
             converged.store(1, Ordering::Relaxed);
         }
         ControlFlow::Continue(())
@@ -183,7 +183,7 @@ fn a_watcher_that_breaks_after_convergence_keeps_the_answer() {
 
 #[test]
 fn no_rank_hides_a_negative_eigenvalue_of_a_file() {
-    let auto = SetOptions::default().rank(Rank::Auto);
+    let auto = SetOptions::default().n_components(Rank::Auto);
     let mut data = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0].repeat(40);
     let npy = Npy::double(&data, 80, 2);
     let error = OnDisk::new(npy.open(), Memory(8_000_000), &auto)

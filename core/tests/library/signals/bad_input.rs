@@ -1,8 +1,8 @@
 //! Errors, and the remedies they suggest.
 
 use codiag::signals::{
-    Bands, Components, Contrast, CovarianceOptions, Cut, Lags, Segments, Separation, Shrinkage,
-    View, cospectra, cumulants, lagged_covariances, segment_covariances,
+    Bands, Components, Contrast, CovarianceOptions, Lags, RecordingView, SegmentLength, Segments,
+    Separation, Shrinkage, cospectra, cumulants, lagged_covariances, segment_covariances,
 };
 use codiag::{Error, SetOptions, Settings};
 
@@ -11,8 +11,8 @@ use super::recording;
 #[test]
 fn too_few_samples_are_an_error_with_the_number_needed() {
     let data = recording(10, 100);
-    let view = View::new(&data, 10, 100).unwrap();
-    let segments = Segments::default().cut(Cut::Count(10));
+    let view = RecordingView::new(&data, 10, 100).unwrap();
+    let segments = Segments::default().length(SegmentLength::Count(10));
     let options = CovarianceOptions::default();
     let error = segment_covariances(&view, &segments, &options).unwrap_err();
     assert_eq!(
@@ -25,9 +25,9 @@ fn too_few_samples_are_an_error_with_the_number_needed() {
     let covariances = segment_covariances(&view, &segments, &shrunk).unwrap();
     assert!(covariances.set(&SetOptions::default()).is_ok());
     let fewer = Separation::default()
-        .components(Components::Number(9))
+        .n_components(Components::Count(9))
         .contrast(Contrast::Segments(segments));
-    assert_eq!(fewer.fit(&view).unwrap().components(), 9);
+    assert_eq!(fewer.fit(&view).unwrap().n_components(), 9);
     let bands = Bands::new(vec![(10.0, 14.0)], 100.0)
         .window_length(50)
         .overlap(0.0);
@@ -49,8 +49,8 @@ fn too_few_samples_are_an_error_with_the_number_needed() {
 fn non_finite_samples_are_located_and_can_be_excluded() {
     let mut data = recording(3, 600);
     data[600 + 123] = f64::NAN;
-    let view = View::new(&data, 3, 600).unwrap();
-    let segments = Segments::default().cut(Cut::Count(10));
+    let view = RecordingView::new(&data, 3, 600).unwrap();
+    let segments = Segments::default().length(SegmentLength::Count(10));
     let options = CovarianceOptions::default();
     let error = segment_covariances(&view, &segments, &options).unwrap_err();
     assert!(matches!(
@@ -61,20 +61,20 @@ fn non_finite_samples_are_located_and_can_be_excluded() {
             ..
         }
     ));
-    let without = segments.exclude(vec![120..130]);
+    let without = segments.bad_spans(vec![120..130]);
     assert!(segment_covariances(&view, &without, &options).is_ok());
     let large: Vec<f64> = data
         .iter()
         .map(|x| if x.is_nan() { 1e200 } else { *x })
         .collect();
-    let view = View::new(&large, 3, 600).unwrap();
+    let view = RecordingView::new(&large, 3, 600).unwrap();
     assert!(segment_covariances(&view, &without, &options).is_ok());
 }
 
 #[test]
 fn bands_without_frequencies_are_errors() {
     let data = recording(2, 500);
-    let view = View::new(&data, 2, 500).unwrap();
+    let view = RecordingView::new(&data, 2, 500).unwrap();
     for (bands, rate, window_length, overlap) in [
         (vec![], 100.0, None, 0.5),
         (vec![(10.0, 8.0)], 100.0, None, 0.5),
@@ -98,11 +98,11 @@ fn bands_without_frequencies_are_errors() {
 #[test]
 fn huge_sizes_are_errors_before_anything_is_allocated() {
     let data = recording(2, 500);
-    let view = View::new(&data, 2, 500).unwrap();
+    let view = RecordingView::new(&data, 2, 500).unwrap();
     let options = CovarianceOptions::default();
     for length in [501, 1_000_000_000_000, 1 << 62, usize::MAX] {
         let bands = Bands::new(vec![(10.0, 20.0)], 100.0).window_length(length);
-        for bands in [bands.clone(), bands.cut(Cut::Auto)] {
+        for bands in [bands.clone(), bands.segment_length(SegmentLength::Auto)] {
             let error = cospectra(&view, &bands, &options).unwrap_err();
             assert!(matches!(error, Error::Setting { .. }), "{error}");
         }
@@ -112,7 +112,7 @@ fn huge_sizes_are_errors_before_anything_is_allocated() {
         assert!(matches!(error, Error::Setting { .. }), "{error}");
     }
     assert!(Bands::try_even(1.0, 50.0, 1_000_000_000, 100.0).is_err());
-    let solver = Settings::default().stability(1_000_000_000_000);
+    let solver = Settings::default().n_resamples(1_000_000_000_000);
     let error = Separation::default().solver(solver).fit(&view).unwrap_err();
     assert!(
         error
@@ -128,7 +128,7 @@ fn an_overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
     assert!(pieces.len() <= 500);
     assert_eq!(pieces[pieces.len() - 1][0].end, 500);
     for count in [501, 1 << 40, usize::MAX] {
-        let segments = segments.clone().cut(Cut::Count(count));
+        let segments = segments.clone().length(SegmentLength::Count(count));
         assert!(segments.pieces(500, 2).is_err(), "{count}");
     }
 }
@@ -137,7 +137,7 @@ fn an_overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
 #[test]
 fn cumulants_of_too_many_components_suggest_a_number() {
     let data = recording(700, 720);
-    let view = View::new(&data, 700, 720).unwrap();
+    let view = RecordingView::new(&data, 700, 720).unwrap();
     let found = cumulants(&view, Components::All, &[], &CovarianceOptions::default());
     let jade = Contrast::Cumulants {
         exclude: Vec::new(),

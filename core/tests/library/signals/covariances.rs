@@ -1,8 +1,8 @@
 //! Covariances of segments and epochs.
 
 use codiag::signals::{
-    Bands, Components, CovarianceOptions, Covariances, Cut, Epochs, Scale, Segments, Separation,
-    Shrinkage, View, cospectra, epoch_covariances, segment_covariances,
+    Bands, Components, CovarianceOptions, Covariances, Epochs, RecordingView, Scale, SegmentLength,
+    Segments, Separation, Shrinkage, cospectra, epoch_covariances, segment_covariances,
 };
 
 use super::{assert_close, naive, recording};
@@ -11,12 +11,12 @@ use super::{assert_close, naive, recording};
 fn covariances_are_the_sums_that_define_them() {
     let (p, samples) = (5, 90);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     for center in [true, false] {
         let segments = Segments::default()
-            .cut(Cut::Count(4))
+            .length(SegmentLength::Count(4))
             .overlap(0.5)
-            .exclude(vec![30..37]);
+            .bad_spans(vec![30..37]);
         let options = CovarianceOptions::default().center(center);
         let found = segment_covariances(&view, &segments, &options).unwrap();
         let pieces = segments.pieces(samples, 3).unwrap();
@@ -31,8 +31,8 @@ fn covariances_are_the_sums_that_define_them() {
 fn segments_of_several_spans_give_the_sum() {
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
-    let whole = Segments::default().cut(Cut::Count(1));
+    let view = RecordingView::new(&data, p, samples).unwrap();
+    let whole = Segments::default().length(SegmentLength::Count(1));
     let found = segment_covariances(&view, &whole, &CovarianceOptions::default()).unwrap();
     let chosen: Vec<usize> = (0..samples).collect();
     assert_close(&found.data, &naive(&data, samples, &chosen, true), 1e-12);
@@ -42,17 +42,17 @@ fn segments_of_several_spans_give_the_sum() {
 fn threads_change_no_bit() {
     let (p, samples) = (30, 20_000);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let on = |threads| {
         let options = CovarianceOptions::default()
             .shrinkage(Shrinkage::LedoitWolf)
-            .threads(threads);
+            .n_jobs(threads);
         let segments = segment_covariances(&view, &Segments::default(), &options).unwrap();
         let bands = Bands::even(1.0, 50.0, 7, 100.0);
         let cospectra = cospectra(&view, &bands, &options).unwrap();
         let separation = Separation::default()
-            .components(Components::Number(6))
-            .threads(threads);
+            .n_components(Components::Count(6))
+            .n_jobs(threads);
         let separated = separation.fit(&view).unwrap();
         let sources = separated.sources(&view).unwrap();
         (segments.data, cospectra.data, sources)
@@ -94,10 +94,10 @@ fn classes_are_the_means_of_their_epochs() {
 fn scales_normalize_the_mean_diagonal() {
     let (p, samples) = (4, 400);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let scaled = |scale| {
         let options = CovarianceOptions::default().scale(scale);
-        let segments = Segments::default().cut(Cut::Count(5));
+        let segments = Segments::default().length(SegmentLength::Count(5));
         segment_covariances(&view, &segments, &options).unwrap()
     };
     let mean_diagonal = |c: &Covariances, a: usize| -> f64 {
@@ -134,10 +134,10 @@ fn automatic_shrinkage_agrees_with_scikit_learn() {
                 }
             }
         }
-        let view = View::new(&data, p, samples).unwrap();
+        let view = RecordingView::new(&data, p, samples).unwrap();
         for (shrinkage, expected) in [(Shrinkage::LedoitWolf, ledoit_wolf), (Shrinkage::Oas, oas)] {
             let options = CovarianceOptions::default().shrinkage(shrinkage);
-            let whole = Segments::default().cut(Cut::Count(1));
+            let whole = Segments::default().length(SegmentLength::Count(1));
             let found = segment_covariances(&view, &whole, &options).unwrap();
             assert!(
                 (found.shrinkages[0] - expected).abs() < 1e-12,

@@ -2,7 +2,7 @@
 
 use codiag::Matrix;
 use codiag::signals::{
-    Components, CovarianceOptions, Epochs, Lags, View, cumulants, epoch_cumulants,
+    Components, CovarianceOptions, Epochs, Lags, RecordingView, cumulants, epoch_cumulants,
     lagged_covariances,
 };
 
@@ -47,7 +47,7 @@ fn centered(data: &[f64], samples: usize, excluded: &std::ops::Range<usize>) -> 
 fn cumulants_are_the_sums_that_define_them() {
     for (p, samples) in [(1, 50), (4, 700), (7, 300)] {
         let data = recording(p, samples);
-        let view = View::new(&data, p, samples).unwrap();
+        let view = RecordingView::new(&data, p, samples).unwrap();
         let excluded = 20..31;
         let options = CovarianceOptions::default();
         let spans = std::slice::from_ref(&excluded);
@@ -76,7 +76,7 @@ fn each_epoch_is_centered() {
     let data = recording(n, p * samples);
     let epochs = Epochs::new(&data, n, p, samples).unwrap();
     let options = CovarianceOptions::default();
-    let found = epoch_cumulants(&epochs, Components::Number(2), &options).unwrap();
+    let found = epoch_cumulants(&epochs, Components::Count(2), &options).unwrap();
     let parts: Vec<Matrix> = (0..n)
         .map(|e| centered(&data[e * p * samples..][..p * samples], samples, &(0..0)))
         .collect();
@@ -90,9 +90,9 @@ fn each_epoch_is_centered() {
 fn threads_change_no_bit_of_lags_and_cumulants() {
     let (p, samples) = (24, 5000);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let on = |threads| {
-        let options = CovarianceOptions::default().threads(threads);
+        let options = CovarianceOptions::default().n_jobs(threads);
         let lagged = lagged_covariances(&view, &Lags::new(1..=20), &options).unwrap();
         let found = cumulants(&view, Components::All, &[], &options).unwrap();
         (lagged.data, found.matrices.data)

@@ -1,7 +1,7 @@
 //! Lagged covariances, against sums written out.
 
 use codiag::signals::{
-    CovarianceOptions, Cut, Epochs, Lags, Scale, Segments, Shrinkage, View,
+    CovarianceOptions, Epochs, Lags, RecordingView, Scale, SegmentLength, Segments, Shrinkage,
     epoch_lagged_covariances, lagged_covariances, segment_covariances,
 };
 
@@ -45,12 +45,12 @@ fn naive_lagged(
 fn lagged_covariances_are_the_sums_that_define_them() {
     let (p, samples) = (5, 900);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let chosen = [0, 1, 2, 3, 7, 50, 4];
     for (center, count) in [(true, 1), (false, 1), (true, 3)] {
         let segments = Segments::default()
-            .cut(Cut::Count(count))
-            .exclude(vec![301..317, 0..3]);
+            .length(SegmentLength::Count(count))
+            .bad_spans(vec![301..317, 0..3]);
         let lags = Lags::new(chosen).segments(segments.clone());
         let options = CovarianceOptions::default().center(center);
         let found = lagged_covariances(&view, &lags, &options).unwrap();
@@ -72,7 +72,7 @@ fn several_spans_give_the_sum() {
     // Lags that reach over spans, and rows that are not a multiple of those of one product.
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let options = CovarianceOptions::default();
     for lags in [vec![1, 5000], (1..60).collect()] {
         let found = lagged_covariances(&view, &Lags::new(lags.clone()), &options).unwrap();
@@ -110,10 +110,10 @@ fn products_do_not_cross_epochs() {
 fn lag_zero_is_the_covariance() {
     let (p, samples) = (4, 300);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     for scale in [Scale::Unchanged, Scale::UnitRms] {
         let options = CovarianceOptions::default().scale(scale);
-        let whole = Segments::default().cut(Cut::Count(1));
+        let whole = Segments::default().length(SegmentLength::Count(1));
         let lagged = lagged_covariances(&view, &Lags::new([0]), &options).unwrap();
         let covariance = segment_covariances(&view, &whole, &options).unwrap();
         assert_close(&lagged.data, &covariance.data, 1e-13);
@@ -123,15 +123,18 @@ fn lag_zero_is_the_covariance() {
 #[test]
 fn lags_without_products_are_errors() {
     let data = recording(2, 100);
-    let view = View::new(&data, 2, 100).unwrap();
+    let view = RecordingView::new(&data, 2, 100).unwrap();
     let options = CovarianceOptions::default();
     let error = lagged_covariances(&view, &Lags::new([1, 100]), &options).unwrap_err();
     assert_eq!(
         error.to_string(),
         "lags must be shorter than the recording and its segments, got 100 for 100 samples without a gap"
     );
-    let gap =
-        Lags::new([60]).segments(Segments::default().cut(Cut::Count(1)).exclude(vec![50..51]));
+    let gap = Lags::new([60]).segments(
+        Segments::default()
+            .length(SegmentLength::Count(1))
+            .bad_spans(vec![50..51]),
+    );
     assert!(lagged_covariances(&view, &gap, &options).is_err());
     assert!(lagged_covariances(&view, &Lags::new([]), &options).is_err());
     let shrunk = options.shrinkage(Shrinkage::Fixed(0.1));

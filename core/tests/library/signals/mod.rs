@@ -1,7 +1,7 @@
 //! Recordings, matrices estimated from them, sources and artifacts.
 #![allow(clippy::single_range_in_vec_init)] // a list of one span
 
-mod artefacts;
+mod artifacts;
 mod bad_input;
 mod covariances;
 mod cumulants;

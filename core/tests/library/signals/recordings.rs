@@ -1,7 +1,7 @@
 //! Recordings in memory.
 
 use codiag::Error;
-use codiag::signals::{Epochs, Recording, View};
+use codiag::signals::{Epochs, Recording, RecordingView};
 
 fn ascending(n: usize) -> Vec<f64> {
     (0..n).map(|k| k as f64).collect()
@@ -15,14 +15,15 @@ fn strides_do_not_change_the_samples() {
         .flat_map(|t| (0..channels).map(move |c| (c * samples + t) as f64))
         .collect();
     let mut expected = vec![0.0; channels * 130];
-    let view = View::new(&rows, channels, samples).unwrap();
+    let view = RecordingView::new(&rows, channels, samples).unwrap();
     view.read(50..180, &mut expected).unwrap();
     assert_eq!(expected[131], 251.0);
     let mut out = vec![0.0; channels * 130];
-    let transposed = View::with_strides(&columns, channels, samples, (1, channels)).unwrap();
+    let transposed =
+        RecordingView::with_strides(&columns, channels, samples, (1, channels)).unwrap();
     transposed.read(50..180, &mut out).unwrap();
     assert_eq!(out, expected);
-    let constant = View::with_strides(&rows, 2, 5, (1, 0)).unwrap();
+    let constant = RecordingView::with_strides(&rows, 2, 5, (1, 0)).unwrap();
     constant.read(1..4, &mut out[..6]).unwrap();
     assert_eq!(out[..6], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
 }
@@ -44,17 +45,20 @@ fn epochs_read_as_one_recording() {
 fn shapes_are_checked() {
     let data = ascending(6);
     assert!(matches!(
-        View::new(&data, 0, 6),
+        RecordingView::new(&data, 0, 6),
         Err(Error::RecordingShape { .. })
     ));
-    assert!(matches!(View::new(&data, 2, 2), Err(Error::Length { .. })));
+    assert!(matches!(
+        RecordingView::new(&data, 2, 2),
+        Err(Error::Length { .. })
+    ));
     // Their product is 0 where it is taken modulo 2⁶⁴.
     assert!(matches!(
-        View::new(&[], 1 << 32, 1 << 32),
+        RecordingView::new(&[], 1 << 32, 1 << 32),
         Err(Error::Length { .. })
     ));
     assert!(matches!(
-        View::with_strides(&data, 2, 3, (4, 1)),
+        RecordingView::with_strides(&data, 2, 3, (4, 1)),
         Err(Error::Length { .. })
     ));
     assert!(matches!(

@@ -1,11 +1,11 @@
 //! How recordings are cut into segments.
 
-use codiag::signals::{Cut, Segments};
+use codiag::signals::{SegmentLength, Segments};
 
 #[test]
 fn counts_give_equal_lengths_to_the_end() {
     for (count, samples, overlap) in [(7, 100, 0.0), (100, 14_400, 0.0), (9, 1000, 0.5)] {
-        let segments = Segments::default().cut(Cut::Count(count));
+        let segments = Segments::default().length(SegmentLength::Count(count));
         let pieces = segments.overlap(overlap).pieces(samples, 4).unwrap();
         assert_eq!(pieces.len(), count);
         let length = pieces[0][0].len();
@@ -28,7 +28,9 @@ fn counts_give_equal_lengths_to_the_end() {
 
 #[test]
 fn lengths_leave_a_rest() {
-    let segments = Segments::default().cut(Cut::Length(30)).overlap(0.5);
+    let segments = Segments::default()
+        .length(SegmentLength::Length(30))
+        .overlap(0.5);
     let starts: Vec<usize> = segments
         .pieces(100, 4)
         .unwrap()
@@ -40,55 +42,55 @@ fn lengths_leave_a_rest() {
 
 #[test]
 fn excluded_spans_are_in_no_segment() {
-    let four = Segments::default().cut(Cut::Count(4));
-    let segments = four.exclude(vec![70..80, 0..10, 75..90]);
+    let four = Segments::default().length(SegmentLength::Count(4));
+    let segments = four.bad_spans(vec![70..80, 0..10, 75..90]);
     let pieces = segments.pieces(110, 4).unwrap();
     let all: Vec<usize> = pieces.iter().flatten().cloned().flatten().collect();
     let expected: Vec<usize> = (10..70).chain(90..110).collect();
     assert_eq!(all, expected);
     assert_eq!(pieces[3], [90..110]);
-    let everything = segments.clone().exclude(vec![0..110]);
+    let everything = segments.clone().bad_spans(vec![0..110]);
     assert!(everything.pieces(110, 4).is_err());
-    let beyond = segments.exclude(vec![100..111]);
+    let beyond = segments.bad_spans(vec![100..111]);
     assert!(beyond.pieces(110, 4).is_err());
 }
 
 #[test]
 fn invalid_cuts_are_errors() {
     for (cut, overlap) in [
-        (Cut::Count(0), 0.0),
-        (Cut::Count(101), 0.0),
-        (Cut::Length(0), 0.0),
-        (Cut::Length(101), 0.0),
-        (Cut::Count(10), 1.0),
-        (Cut::Count(10), f64::NAN),
+        (SegmentLength::Count(0), 0.0),
+        (SegmentLength::Count(101), 0.0),
+        (SegmentLength::Length(0), 0.0),
+        (SegmentLength::Length(101), 0.0),
+        (SegmentLength::Count(10), 1.0),
+        (SegmentLength::Count(10), f64::NAN),
     ] {
-        let segments = Segments::default().cut(cut).overlap(overlap);
+        let segments = Segments::default().length(cut).overlap(overlap);
         assert!(segments.pieces(100, 4).is_err(), "{cut:?} {overlap}");
     }
 }
 
 #[test]
 fn lengths_in_time_need_a_rate() {
-    let quarter = Segments::default().cut("0.25s".parse().unwrap());
+    let quarter = Segments::default().length("0.25s".parse().unwrap());
     let error = quarter.pieces(1000, 4).unwrap_err().to_string();
     assert!(
         error.contains("rate") && error.contains("0.25 s"),
         "{error}"
     );
-    let pieces = quarter.rate(200.0).pieces(1000, 4).unwrap();
+    let pieces = quarter.sfreq(200.0).pieces(1000, 4).unwrap();
     assert_eq!((pieces.len(), pieces[1][0].clone()), (20, 50..100));
     for text in ["", "s", "1.5", "-3", "quickly", "1 s s"] {
-        let error = text.parse::<Cut>().unwrap_err().to_string();
+        let error = text.parse::<SegmentLength>().unwrap_err().to_string();
         assert!(error.contains("0.25s"), "{error}");
     }
     for text in ["0s", "-1s", "NaNs", "1h"] {
         let cut = text
-            .parse::<Cut>()
-            .map(|cut| Segments::default().cut(cut).rate(200.0));
+            .parse::<SegmentLength>()
+            .map(|cut| Segments::default().length(cut).sfreq(200.0));
         assert!(cut.and_then(|s| s.pieces(1000, 4)).is_err(), "{text}");
     }
-    assert_eq!(" 1.5 s".parse(), Ok(Cut::Seconds(1.5)));
+    assert_eq!(" 1.5 s".parse(), Ok(SegmentLength::Seconds(1.5)));
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn automatic_lengths_fill_the_recording() {
         (Some(600.0), 40, 60, 0.0, 60),
         (Some(1000.0), 300, 36_000_000, 0.0, 48_453),
     ] {
-        let segments = Segments::default().rate(rate).overlap(overlap);
+        let segments = Segments::default().sfreq(rate).overlap(overlap);
         assert_eq!(segments.automatic_length(samples, components), length);
         let pieces = segments.pieces(samples, components).unwrap();
         assert!(pieces[0][0].len() >= length && pieces[0][0].len() < 2 * length);

@@ -2,24 +2,24 @@
 
 use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary, voices};
 use codiag::signals::{
-    Bands, Components, Contrast, Cut, Epochs, Scale, Segments, Separated, Separation, Shrinkage,
-    View,
+    Bands, Components, Contrast, Epochs, RecordingView, Scale, SegmentLength, Segments, Separation,
+    SeparationResult, Shrinkage,
 };
 use codiag::synthetic::amari_distance;
-use codiag::{Error, Matrix, Record, Start};
+use codiag::{Error, Init, Matrix, Record};
 use std::ops::ControlFlow;
 
-fn view(made: &Simulation) -> View<'_> {
-    View::new(&made.data, made.channels, made.samples).unwrap()
+fn view(made: &Simulation) -> RecordingView<'_> {
+    RecordingView::new(&made.data, made.channels, made.samples).unwrap()
 }
 
 fn segments(count: usize) -> Contrast {
-    Contrast::Segments(Segments::default().cut(Cut::Count(count)))
+    Contrast::Segments(Segments::default().length(SegmentLength::Count(count)))
 }
 
-fn fit(made: &Simulation, separation: &Separation) -> Separated {
+fn fit(made: &Simulation, separation: &Separation) -> SeparationResult {
     let found = separation.fit(&view(made)).unwrap();
-    assert!(found.diagonalization.status.converged());
+    assert!(found.diagonalization.status.is_converged());
     found
 }
 
@@ -45,7 +45,7 @@ fn principal_components(made: &Simulation) -> Matrix {
     let p = made.channels;
     let whole = Separation::default().contrast(segments(1));
     let found = whole.fit(&view(made)).unwrap();
-    assert_eq!(found.components(), p);
+    assert_eq!(found.n_components(), p);
     found.filters().clone()
 }
 
@@ -89,7 +89,7 @@ fn blinks_are_removed_and_nothing_else() {
     let found = fit(&made, &Separation::default());
     let sources = found.sources(&view(&made)).unwrap();
     let blinks = made.sources.row(0);
-    let (source, likeness) = (0..found.components())
+    let (source, likeness) = (0..found.n_components())
         .map(|k| (k, correlation(sources.row(k), blinks).abs()))
         .max_by(|x, y| x.1.total_cmp(&y.1))
         .unwrap();
@@ -160,17 +160,17 @@ fn units_of_channels_change_filters_and_nothing_else() {
     }
     for components in [
         Components::All,
-        Components::Number(5),
-        Components::Share(0.9),
+        Components::Count(5),
+        Components::VarianceFraction(0.9),
     ] {
         let separation = Separation::default()
-            .components(components)
+            .n_components(components)
             .contrast(segments(60))
             .scale(Scale::UnitRms);
         let (x, y) = (fit(&made, &separation), fit(&scaled, &separation));
-        assert_eq!(x.components(), y.components());
-        for k in 0..x.components() {
-            assert!((x.variance_shares[k] - y.variance_shares[k]).abs() < 1e-6);
+        assert_eq!(x.n_components(), y.n_components());
+        for k in 0..x.n_components() {
+            assert!((x.explained_variance_ratio[k] - y.explained_variance_ratio[k]).abs() < 1e-6);
             assert!((x.nonstationarity[k] - y.nonstationarity[k]).abs() < 1e-6);
             // The largest entry of a pattern decides the sign, and units decide which is largest.
             let sign = (x.filters()[(k, 0)] * y.filters()[(k, 0)] * units[0]).signum();
@@ -197,15 +197,15 @@ fn reduction_keeps_the_requested_components() {
             made.data[c * samples + t] = sum + 1e-3 * noise.sources[(c, t)];
         }
     }
-    for components in [Components::Number(4), Components::Share(0.999)] {
+    for components in [Components::Count(4), Components::VarianceFraction(0.999)] {
         let separation = Separation::default()
-            .components(components)
+            .n_components(components)
             .contrast(segments(50));
         let found = fit(&made, &separation);
-        assert_eq!((found.components(), found.channels()), (4, 12));
-        assert!(found.kept_variance > 0.999);
+        assert_eq!((found.n_components(), found.n_channels()), (4, 12));
+        assert!(found.explained_variance_ratio_total > 0.999);
         assert!(amari_distance(found.filters(), &wide) < 0.05);
-        assert!((found.variance_shares.iter().sum::<f64>() - 1.0).abs() < 0.05);
+        assert!((found.explained_variance_ratio.iter().sum::<f64>() - 1.0).abs() < 0.05);
         // B A = I, though A is not square.
         for a in 0..4 {
             for b in 0..4 {
@@ -239,8 +239,8 @@ fn a_recording_without_full_rank_is_separated_in_its_range() {
         (0..6).for_each(|c| made.data[c * samples + t] -= mean);
     }
     let found = fit(&made, &Separation::default());
-    assert_eq!((found.components(), found.channels()), (5, 6));
-    let too_many = Separation::default().components(Components::Number(6));
+    assert_eq!((found.n_components(), found.n_channels()), (5, 6));
+    let too_many = Separation::default().n_components(Components::Count(6));
     let error = too_many.fit(&view(&made)).unwrap_err();
     assert!(error.to_string().contains("6 for rank 5"), "{error}");
 }
@@ -257,38 +257,38 @@ fn filters_of_one_recording_start_another_and_apply_to_it() {
     };
     let (first, second) = (half_from(0), half_from(half));
     let (first, second) = (
-        View::new(&first, 6, half).unwrap(),
-        View::new(&second, 6, half).unwrap(),
+        RecordingView::new(&first, 6, half).unwrap(),
+        RecordingView::new(&second, 6, half).unwrap(),
     );
     let mut separation = Separation::default().contrast(segments(50));
     let trained = separation.fit(&first).unwrap();
     let sources = trained.sources(&second).unwrap();
     assert_eq!((sources.rows(), sources.columns()), (6, half));
     let cold = separation.fit(&second).unwrap();
-    separation.solver.start = Start::Given(trained.filters().clone());
+    separation.solver.init = Init::Given(trained.filters().clone());
     let warm = separation.fit(&second).unwrap();
-    assert!(warm.diagonalization.status.converged());
+    assert!(warm.diagonalization.status.is_converged());
     assert!((warm.diagonalization.loss - cold.diagonalization.loss).abs() < 1e-9);
-    let first_gradient = |s: &Separated| s.diagonalization.history[0].gradient_norm;
+    let first_gradient = |s: &SeparationResult| s.diagonalization.history[0].gradient_norm;
     assert!(first_gradient(&warm) < 0.2, "{}", first_gradient(&warm));
     // With fewer components than channels.
-    separation.components = Components::Number(4);
-    separation.solver.start = Start::Spectral;
+    separation.n_components = Components::Count(4);
+    separation.solver.init = Init::Spectral;
     let reduced = separation.fit(&first).unwrap();
-    separation.solver.start = Start::Given(reduced.filters().clone());
-    separation.solver.tolerance *= 10.0;
+    separation.solver.init = Init::Given(reduced.filters().clone());
+    separation.solver.tol *= 10.0;
     let again = separation.fit(&first).unwrap();
-    assert_eq!(again.diagonalization.iterations, 0);
-    separation.solver.start = Start::Given(trained.filters().clone());
+    assert_eq!(again.diagonalization.n_iter, 0);
+    separation.solver.init = Init::Given(trained.filters().clone());
     assert!(matches!(
         separation.fit(&first),
-        Err(Error::StartShape {
+        Err(Error::InitShape {
             expected: (4, 6),
             ..
         })
     ));
     let narrow = vec![0.0; 5 * 10];
-    let narrow = View::new(&narrow, 5, 10).unwrap();
+    let narrow = RecordingView::new(&narrow, 5, 10).unwrap();
     assert!(matches!(
         trained.sources(&narrow),
         Err(Error::Channels {
@@ -351,12 +351,15 @@ fn rivals_are_the_least_separable_sources() {
     let found = fit(&alike, &Separation::default());
     let worst = found.diagonalization.identifiability.unwrap();
     let (a, b) = worst.pair;
-    let (x, y) = (found.rivals[a].unwrap(), found.rivals[b].unwrap());
-    assert_eq!((x.source, y.source), (b, a));
+    let (x, y) = (
+        found.least_separable[a].unwrap(),
+        found.least_separable[b].unwrap(),
+    );
+    assert_eq!((x.partner, y.partner), (b, a));
     assert!((x.margin - worst.margin).abs() < 1e-9 && (y.margin - worst.margin).abs() < 1e-9);
     assert!(
         found
-            .rivals
+            .least_separable
             .iter()
             .flatten()
             .filter(|r| r.margin > 10.0 * worst.margin)
@@ -365,8 +368,8 @@ fn rivals_are_the_least_separable_sources() {
     );
     // The solver's order is that of the scores.
     assert!(found.nonstationarity.windows(2).all(|w| w[0] >= w[1]));
-    let alone = Separation::default().components(Components::Number(1));
-    assert_eq!(fit(&made, &alone).rivals, [None]);
+    let alone = Separation::default().n_components(Components::Count(1));
+    assert_eq!(fit(&made, &alone).least_separable, [None]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use codiag::signals::{
-    Bands, CovarianceOptions, Scale, Shrinkage, View, Window, cospectra, cross_spectra,
+    Bands, CovarianceOptions, RecordingView, Scale, Shrinkage, Window, cospectra, cross_spectra,
 };
 use codiag::{Error, SetOptions, c64};
 
@@ -15,7 +15,7 @@ fn cospectra_of_all_bands_sum_to_the_covariance() {
     let (p, length) = (3, 64);
     let samples = 5 * length;
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let bands = Bands::new(vec![(0.0, 7.0), (7.0, 30.0), (30.0, 50.0)], 100.0)
         .window_length(length)
         .window(Window::Rectangular)
@@ -34,7 +34,7 @@ fn cospectra_of_all_bands_sum_to_the_covariance() {
 fn cross_spectra_are_the_sums_that_define_them() {
     let (p, samples, rate) = (3, 300, 100.0);
     let data = recording(p, samples);
-    let view = View::new(&data, p, samples).unwrap();
+    let view = RecordingView::new(&data, p, samples).unwrap();
     let starts = [0, 25, 50, 75, 140, 165, 190, 215, 240];
     for (length, window, a, b) in [
         (50, Window::Rectangular, 1.0, 0.0),
@@ -44,7 +44,7 @@ fn cross_spectra_are_the_sums_that_define_them() {
         let bands = Bands::new(vec![(0.0, 12.0), (20.0, 50.0)], rate)
             .window_length(length)
             .window(window)
-            .exclude(vec![130..140]);
+            .bad_spans(vec![130..140]);
         let angle = |k: usize, t: usize| TAU * (k * t) as f64 / length as f64;
         let taper: Vec<f64> = (0..length).map(|t| a - b * angle(1, t).cos()).collect();
         let energy: f64 = taper.iter().map(|w| w * w).sum();
@@ -73,7 +73,7 @@ fn cross_spectra_are_the_sums_that_define_them() {
         }
         // Their real parts are the cospectra, for any number of threads and any units.
         for options in [
-            options.clone().threads(2),
+            options.clone().n_jobs(2),
             options.clone().scale(Scale::UnitRms),
             options.shrinkage(Shrinkage::Fixed(0.2)),
         ] {
@@ -94,7 +94,7 @@ fn reals(x: &[c64]) -> Vec<f64> {
 fn cross_spectra_need_one_coefficient_per_channel() {
     // One window and four frequencies: eight real numbers, but four complex ones.
     let data = recording(5, 50);
-    let view = View::new(&data, 5, 50).unwrap();
+    let view = RecordingView::new(&data, 5, 50).unwrap();
     let bands = Bands::new(vec![(4.0, 12.0)], 100.0).window_length(50);
     let options = CovarianceOptions::default();
     assert!(cospectra(&view, &bands, &options).is_ok());

@@ -2,7 +2,7 @@
 
 use super::super::message::Message;
 use super::super::wire;
-use super::{Ask, ClusterSet, split};
+use super::{ClusterSet, SendRequests, split};
 use crate::Error;
 use crate::backend::{Backend, InMemory, Summary};
 use crate::data::{MatrixSet, packed_len};
@@ -14,7 +14,7 @@ const MOST_BROUGHT: usize = 4_000_000;
 /// A sample that is thinned for it keeps so many matrices for each dimension.
 const ENOUGH: usize = 10;
 
-impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
+impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
     /// Every `step`-th matrix, or fewer if only so they can be brought here.
     pub(super) fn sampled_by(
         &self,
@@ -69,7 +69,7 @@ impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
             summary: Summary::of_parts(&parts, None),
             runs: Vec::new(),
             step: Some(step),
-            threads: self.threads,
+            n_jobs: self.n_jobs,
         }))
     }
 
@@ -111,7 +111,7 @@ impl<A: Ask + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
             }
         }
         let criterion = self.summary.criterion;
-        let sample = MatrixSet::of_sample(criterion, p, &data, &weights, self.threads)?;
+        let sample = MatrixSet::of_sample(criterion, p, &data, &weights, self.n_jobs)?;
         Ok(Some(InMemory::new(&sample)))
     }
 }

@@ -2,13 +2,13 @@
 
 use super::filter::Filtered;
 use super::thresholds::DETECTION as P;
-use super::{Artefact, ArtefactKind, Evidence, Reference, kuiper};
+use super::{Artifact, ArtifactKind, Evidence, ReferenceChannel, kuiper};
 use crate::linalg;
 
 /// A reference channel and its peaks.
 pub(super) struct Prepared {
     name: String,
-    kind: ArtefactKind,
+    kind: ArtifactKind,
     /// In the band in which sources are compared with it.
     filtered: Vec<f64>,
     peaks: Vec<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// None if the channel has no signal.
-    pub fn new(reference: &Reference<'_>, rate: f64) -> Option<Self> {
+    pub fn new(reference: &ReferenceChannel<'_>, rate: f64) -> Option<Self> {
         let power = linalg::dot(reference.signal, reference.signal);
         if !power.is_finite() || power == 0.0 {
             return None;
@@ -28,8 +28,8 @@ impl Prepared {
             name: reference.name.to_owned(),
             kind: reference.kind,
             peaks: match reference.kind {
-                ArtefactKind::Blink => blinks(&filtered, rate),
-                ArtefactKind::Heartbeat => beats(&filtered, rate),
+                ArtifactKind::Blink => blinks(&filtered, rate),
+                ArtifactKind::Heartbeat => beats(&filtered, rate),
                 _ => Vec::new(),
             },
             filtered,
@@ -38,7 +38,7 @@ impl Prepared {
     }
 
     /// Correlation with a source and, for beats, concentration of phases. None for other lengths.
-    pub fn compare(&self, source: &[f64]) -> Vec<Artefact> {
+    pub fn compare(&self, source: &[f64]) -> Vec<Artifact> {
         if source.len() != self.filtered.len() {
             return Vec::new();
         }
@@ -48,7 +48,7 @@ impl Prepared {
     }
 
     /// The correlation around the peaks, or of all samples without peaks.
-    fn correlation(&self, source: &[f64]) -> Artefact {
+    fn correlation(&self, source: &[f64]) -> Artifact {
         let (low, high) = band(self.kind, self.rate);
         let other = Filtered::new(source, self.rate, low, high).signal;
         let reach = (P.peak_surroundings_s * self.rate) as usize;
@@ -72,7 +72,7 @@ impl Prepared {
             0 => String::new(),
             n => format!(" around its {n} peaks"),
         };
-        Artefact {
+        Artifact {
             kind: self.kind,
             score: correlation.abs().min(1.0),
             evidence: Evidence::Correlation(self.name.clone()),
@@ -84,9 +84,9 @@ impl Prepared {
     }
 
     /// The largest Kuiper statistic at all times around the beats, relative to chance.
-    fn phase(&self, source: &[f64]) -> Option<Artefact> {
+    fn phase(&self, source: &[f64]) -> Option<Artifact> {
         let (low, high) = P.phase_band_hz;
-        if self.kind != ArtefactKind::Heartbeat || self.rate < 2.0 * high {
+        if self.kind != ArtifactKind::Heartbeat || self.rate < 2.0 * high {
             return None;
         }
         // At most half a beat, to exclude the next one.
@@ -112,7 +112,7 @@ impl Prepared {
         // The number of independent times in a signal of this bandwidth.
         let times = (2.0 * (high - low) * 2.0 * reach as f64 / self.rate).max(1.0);
         let chance = kuiper::critical_value(P.phase_significance / times, peaks.len());
-        Some(Artefact {
+        Some(Artifact {
             kind: self.kind,
             score: ((highest - chance) / (1.0 - chance)).clamp(0.0, 1.0),
             evidence: Evidence::Phase(self.name.clone()),
@@ -126,10 +126,10 @@ impl Prepared {
     }
 }
 
-fn band(kind: ArtefactKind, rate: f64) -> (f64, f64) {
+fn band(kind: ArtifactKind, rate: f64) -> (f64, f64) {
     match kind {
-        ArtefactKind::Blink => P.eye_band_hz,
-        ArtefactKind::Heartbeat => P.heart_band_hz,
+        ArtifactKind::Blink => P.eye_band_hz,
+        ArtifactKind::Heartbeat => P.heart_band_hz,
         _ => (P.min_other_hz, 0.5 * rate),
     }
 }

@@ -1,14 +1,14 @@
 //! All numbers by which artifacts are detected.
 
-use super::{Artefact, ArtefactKind, Evidence};
+use super::{Artifact, ArtifactKind, Evidence};
 use crate::setters::setters;
 
 /// Scores from which on a source is flagged as an artifact.
 ///
 /// ```
-/// use codiag::signals::{Detector, Thresholds, simulate};
+/// use codiag::signals::{ArtifactDetector, Thresholds, simulate};
 /// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let scores = Detector::new(made.rate, &[]).scores(made.sources.row(0));
+/// let scores = ArtifactDetector::new(made.rate, &[]).scores(made.sources.row(0));
 /// assert_eq!(Thresholds::default().flagged(&scores).len(), 1);
 /// assert_eq!(Thresholds::default().blink(1.0).flagged(&scores).len(), 0);
 /// ```
@@ -54,22 +54,22 @@ setters!(Thresholds {
 
 impl Thresholds {
     /// The threshold of a score.
-    pub fn of(&self, artefact: &Artefact) -> f64 {
-        match (&artefact.evidence, artefact.kind) {
+    pub fn of(&self, artifact: &Artifact) -> f64 {
+        match (&artifact.evidence, artifact.kind) {
             (Evidence::Correlation(_), _) => self.correlation,
             (Evidence::Phase(_), _) => self.phase,
-            (Evidence::Form, ArtefactKind::Blink) => self.blink,
-            (Evidence::Form, ArtefactKind::Heartbeat) => self.heartbeat,
-            (Evidence::Form, ArtefactKind::LineNoise) => self.line_noise,
-            (Evidence::Form, ArtefactKind::Muscle) => self.muscle,
+            (Evidence::Form, ArtifactKind::Blink) => self.blink,
+            (Evidence::Form, ArtifactKind::Heartbeat) => self.heartbeat,
+            (Evidence::Form, ArtifactKind::LineNoise) => self.line_noise,
+            (Evidence::Form, ArtifactKind::Muscle) => self.muscle,
         }
     }
 
     /// The artifacts of a source with these scores, the highest score first, each kind once. The
     /// form of the source is not used for a kind with a reference channel, and heartbeats or line
     /// noise are not flagged as muscles too.
-    pub fn flagged(&self, scores: &[Artefact]) -> Vec<Artefact> {
-        let likeliest = |kind: ArtefactKind| {
+    pub fn flagged(&self, scores: &[Artifact]) -> Vec<Artifact> {
+        let likeliest = |kind: ArtifactKind| {
             let own = || scores.iter().filter(move |score| score.kind == kind);
             let referred = own().any(|score| score.evidence != Evidence::Form);
             own()
@@ -77,11 +77,11 @@ impl Thresholds {
                 .filter(|score| score.score >= self.of(score))
                 .max_by(|x, y| x.score.total_cmp(&y.score))
         };
-        let mut found: Vec<Artefact> = Vec::new();
-        for kind in ArtefactKind::ALL {
-            let heart_or_line = [ArtefactKind::Heartbeat, ArtefactKind::LineNoise];
-            let excludes_muscle = |found: &Artefact| heart_or_line.contains(&found.kind);
-            if kind == ArtefactKind::Muscle && found.iter().any(excludes_muscle) {
+        let mut found: Vec<Artifact> = Vec::new();
+        for kind in ArtifactKind::ALL {
+            let heart_or_line = [ArtifactKind::Heartbeat, ArtifactKind::LineNoise];
+            let excludes_muscle = |found: &Artifact| heart_or_line.contains(&found.kind);
+            if kind == ArtifactKind::Muscle && found.iter().any(excludes_muscle) {
                 continue;
             }
             found.extend(likeliest(kind).cloned());

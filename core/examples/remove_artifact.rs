@@ -1,24 +1,24 @@
 //! Blinks in an electroencephalogram: find them, and take them out.
 //!
 //! ```text
-//! cargo run --release --example remove_artefact
+//! cargo run --release --example remove_artifact
 //! ```
 #![allow(clippy::print_stdout)]
 
-use codiag::signals::{ArtefactKind, Separation, View, artefacts, simulate};
+use codiag::signals::{ArtifactKind, RecordingView, Separation, find_artifacts, simulate};
 
 fn main() -> Result<(), codiag::Error> {
     // In your program: channels · samples numbers, one channel after the other.
     let made = simulate::eeg_with_blinks(16, 8, 120.0, 0);
-    let recording = View::new(&made.data, made.channels, made.samples)?;
+    let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
 
     let found = Separation::default().fit(&recording)?;
     let sources = found.sources(&recording)?;
     let mut blinks = Vec::new();
-    for k in 0..found.components() {
-        for artefact in artefacts(sources.row(k), made.rate, &[]) {
-            println!("source {k}: {}, {}", artefact.kind.name(), artefact.reason);
-            if artefact.kind == ArtefactKind::Blink {
+    for k in 0..found.n_components() {
+        for artifact in find_artifacts(sources.row(k), made.rate, &[]) {
+            println!("source {k}: {}, {}", artifact.kind.name(), artifact.reason);
+            if artifact.kind == ArtifactKind::Blink {
                 blinks.push(k);
             }
         }

@@ -20,7 +20,7 @@ use crate::linalg;
 /// Kinds of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ArtefactKind {
+pub enum ArtifactKind {
     /// The eyes: rare, slow, one-sided bumps.
     Blink,
     /// The heart: sharp peaks, about one per second.
@@ -31,7 +31,7 @@ pub enum ArtefactKind {
     Muscle,
 }
 
-impl ArtefactKind {
+impl ArtifactKind {
     /// All kinds, in the order in which they are scored.
     pub const ALL: [Self; 4] = [Self::Blink, Self::Heartbeat, Self::LineNoise, Self::Muscle];
 
@@ -68,12 +68,12 @@ impl Evidence {
     }
 }
 
-/// An artifact that a source looks like, with its score. See [`artefacts()`] for an example.
+/// An artifact that a source looks like, with its score. See [`find_artifacts()`] for an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Artefact {
+pub struct Artifact {
     /// The kind of artifact.
-    pub kind: ArtefactKind,
+    pub kind: ArtifactKind,
     /// From 0 to 1: the correlation, fraction of power or regularity given in the reason, reduced
     /// if other properties of the kind are missing.
     pub score: f64,
@@ -88,18 +88,18 @@ pub struct Artefact {
 /// of other channels that is certainly the heart.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Reference<'a> {
+pub struct ReferenceChannel<'a> {
     /// Name of the channel, used in reasons.
     pub name: &'a str,
     /// The artifact it records.
-    pub kind: ArtefactKind,
+    pub kind: ArtifactKind,
     /// Its samples, as many as those of the source.
     pub signal: &'a [f64],
 }
 
-impl<'a> Reference<'a> {
+impl<'a> ReferenceChannel<'a> {
     /// A channel of this name that records artifacts of one kind.
-    pub fn new(name: &'a str, kind: ArtefactKind, signal: &'a [f64]) -> Self {
+    pub fn new(name: &'a str, kind: ArtifactKind, signal: &'a [f64]) -> Self {
         Self { name, kind, signal }
     }
 }
@@ -107,24 +107,24 @@ impl<'a> Reference<'a> {
 /// Scores sources: for every kind of artifact by their form, and by each reference channel.
 ///
 /// ```
-/// use codiag::signals::{ArtefactKind, Detector, Reference, simulate};
+/// use codiag::signals::{ArtifactKind, ArtifactDetector, ReferenceChannel, simulate};
 /// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let eye = Reference::new("EOG", ArtefactKind::Blink, made.sources.row(0));
-/// let detector = Detector::new(made.rate, &[eye]);
+/// let eye = ReferenceChannel::new("EOG", ArtifactKind::Blink, made.sources.row(0));
+/// let detector = ArtifactDetector::new(made.rate, &[eye]);
 /// for k in 0..4 {
 ///     let scores = detector.scores(made.sources.row(k)); // four by form, one by the reference
 ///     assert_eq!(scores.len(), 5);
 ///     assert_eq!(scores[4].score > 0.9, k == 0);
 /// }
 /// ```
-pub struct Detector {
+pub struct ArtifactDetector {
     rate: f64,
     references: Vec<Prepared>,
 }
 
-impl Detector {
+impl ArtifactDetector {
     /// A detector for sources of `rate` samples per second. References without signal are ignored.
-    pub fn new(rate: f64, references: &[Reference<'_>]) -> Self {
+    pub fn new(rate: f64, references: &[ReferenceChannel<'_>]) -> Self {
         let usable = rate.is_finite() && rate > 0.0;
         let prepared = references.iter().filter(|_| usable);
         Self {
@@ -133,9 +133,9 @@ impl Detector {
         }
     }
 
-    /// One score per kind by form, in the order of [`ArtefactKind::ALL`], then those of each
+    /// One score per kind by form, in the order of [`ArtifactKind::ALL`], then those of each
     /// reference channel. None for a source that is zero, not finite, or shorter than two seconds.
-    pub fn scores(&self, source: &[f64]) -> Vec<Artefact> {
+    pub fn scores(&self, source: &[f64]) -> Vec<Artifact> {
         let rate = self.rate;
         let long_enough = source.len() as f64 >= DETECTION.min_duration_s * rate;
         let usable = rate.is_finite() && rate > 0.0 && long_enough;
@@ -152,29 +152,33 @@ impl Detector {
             line_noise(&spectrum),
             muscle(source, rate, &spectrum),
         ];
-        let by_form = ArtefactKind::ALL.into_iter().zip(by_form);
-        let scores = by_form.map(|(kind, (score, reason))| Artefact {
+        let by_form = ArtifactKind::ALL.into_iter().zip(by_form);
+        let scores = by_form.map(|(kind, (score, reason))| Artifact {
             kind,
             score: fraction(score, 1.0),
             evidence: Evidence::Form,
             reason,
         });
-        let mut scores: Vec<Artefact> = scores.collect();
+        let mut scores: Vec<Artifact> = scores.collect();
         scores.extend(self.references.iter().flat_map(|r| r.compare(source)));
         scores
     }
 }
 
-/// The artifacts that a source looks like, the highest score first: the scores of a [`Detector`]
+/// The artifacts that a source looks like, the highest score first: the scores of a [`ArtifactDetector`]
 /// that reach the default [`Thresholds`].
 ///
 /// ```
-/// use codiag::signals::{ArtefactKind, artefacts};
+/// use codiag::signals::{ArtifactKind, find_artifacts};
 /// let hum: Vec<f64> = (0..5000).map(|t| (0.2 * std::f64::consts::PI * t as f64).sin()).collect();
-/// let found = artefacts(&hum, 500.0, &[]); // 50 Hz
-/// assert_eq!(found[0].kind, ArtefactKind::LineNoise);
+/// let found = find_artifacts(&hum, 500.0, &[]); // 50 Hz
+/// assert_eq!(found[0].kind, ArtifactKind::LineNoise);
 /// println!("{}", found[0].reason); // 100 % of its power lies at 50 Hz …
 /// ```
-pub fn artefacts(source: &[f64], rate: f64, references: &[Reference<'_>]) -> Vec<Artefact> {
-    Thresholds::default().flagged(&Detector::new(rate, references).scores(source))
+pub fn find_artifacts(
+    source: &[f64],
+    rate: f64,
+    references: &[ReferenceChannel<'_>],
+) -> Vec<Artifact> {
+    Thresholds::default().flagged(&ArtifactDetector::new(rate, references).scores(source))
 }

@@ -1,7 +1,8 @@
 //! Each kind of artifact is recognized, and nothing else is.
 
 use codiag::signals::{
-    ArtefactKind, Detector, Evidence, Reference, Thresholds, artefacts, simulate,
+    ArtifactDetector, ArtifactKind, Evidence, ReferenceChannel, Thresholds, find_artifacts,
+    simulate,
 };
 const RATE: f64 = 250.0;
 
@@ -11,9 +12,9 @@ fn noise(samples: usize, seed: u64) -> Vec<f64> {
         .into_vec()
 }
 
-fn kinds(source: &[f64], references: &[Reference<'_>]) -> Vec<ArtefactKind> {
-    let found = artefacts(source, RATE, references);
-    found.into_iter().map(|artefact| artefact.kind).collect()
+fn kinds(source: &[f64], references: &[ReferenceChannel<'_>]) -> Vec<ArtifactKind> {
+    let found = find_artifacts(source, RATE, references);
+    found.into_iter().map(|artifact| artifact.kind).collect()
 }
 
 /// Sharp beats at an interval that varies by a few percent, in noise.
@@ -41,10 +42,10 @@ fn beats(samples: usize, period: f64) -> Vec<f64> {
 fn each_kind_is_recognized() {
     let samples = 60 * 250;
     let blinks = simulate::eeg_with_blinks(2, 2, 60.0, 0);
-    assert_eq!(kinds(blinks.sources.row(0), &[]), [ArtefactKind::Blink]);
-    let found = artefacts(&beats(samples, 0.85), RATE, &[]);
+    assert_eq!(kinds(blinks.sources.row(0), &[]), [ArtifactKind::Blink]);
+    let found = find_artifacts(&beats(samples, 0.85), RATE, &[]);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].kind, ArtefactKind::Heartbeat);
+    assert_eq!(found[0].kind, ArtifactKind::Heartbeat);
     assert!(
         found[0].reason.contains("sharp peaks 7"),
         "{}",
@@ -54,20 +55,20 @@ fn each_kind_is_recognized() {
         .zip(noise(samples, 2))
         .map(|(t, x)| 2.0 * (std::f64::consts::TAU * 60.0 * t as f64 / RATE).sin() + x)
         .collect();
-    let found = artefacts(&hum, RATE, &[]);
-    assert_eq!(found[0].kind, ArtefactKind::LineNoise);
+    let found = find_artifacts(&hum, RATE, &[]);
+    assert_eq!(found[0].kind, ArtifactKind::LineNoise);
     assert!(found[0].reason.contains("at 60 Hz"), "{}", found[0].reason);
     let swelling: Vec<f64> = (0..samples)
         .zip(&hum)
         .map(|(t, x)| (1.0 + 0.8 * (t as f64 / RATE).sin()) * x)
         .collect();
-    assert_eq!(kinds(&swelling, &[]), [ArtefactKind::LineNoise]);
+    assert_eq!(kinds(&swelling, &[]), [ArtifactKind::LineNoise]);
     // High-pass noise in bursts of some seconds.
     let white = noise(samples, 3);
     let bursts: Vec<f64> = (1..samples)
         .map(|t| (white[t] - white[t - 1]) * if t / 800 % 3 == 0 { 5.0 } else { 1.0 })
         .collect();
-    assert_eq!(kinds(&bursts, &[]), [ArtefactKind::Muscle]);
+    assert_eq!(kinds(&bursts, &[]), [ArtifactKind::Muscle]);
 }
 
 #[test]
@@ -92,9 +93,9 @@ fn drift_of_a_reference_channel_has_no_effect() {
         .enumerate()
         .map(|(t, x)| 1000.0 + 0.01 * t as f64 - 2.0 * x)
         .collect();
-    let reference = Reference::new("EOG 061", ArtefactKind::Blink, &drifting);
-    let found = artefacts(&source, RATE, &[reference]);
-    assert_eq!(found[0].kind, ArtefactKind::Blink);
+    let reference = ReferenceChannel::new("EOG 061", ArtifactKind::Blink, &drifting);
+    let found = find_artifacts(&source, RATE, &[reference]);
+    assert_eq!(found[0].kind, ArtifactKind::Blink);
     assert!(
         found[0]
             .reason
@@ -103,7 +104,7 @@ fn drift_of_a_reference_channel_has_no_effect() {
         found[0].reason
     );
     let other = noise(samples, 6);
-    let unrelated = Reference::new("ECG", ArtefactKind::Heartbeat, &other);
+    let unrelated = ReferenceChannel::new("ECG", ArtifactKind::Heartbeat, &other);
     assert_eq!(kinds(&source, &[unrelated]), []);
 }
 
@@ -122,8 +123,8 @@ fn heart_rates_are_those_of_single_beats() {
             .iter_mut()
             .zip(&slower)
             .for_each(|(x, y)| *x += 0.4 * y);
-        let found = artefacts(&source, RATE, &[]);
-        assert_eq!(found[0].kind, ArtefactKind::Heartbeat, "{rate}");
+        let found = find_artifacts(&source, RATE, &[]);
+        assert_eq!(found[0].kind, ArtifactKind::Heartbeat, "{rate}");
         let said = found[0].reason.split_whitespace().nth(2).unwrap();
         let said: f64 = said.parse().unwrap();
         assert!((said / rate - 1.0).abs() < 0.05, "{said} for {rate}");
@@ -147,8 +148,8 @@ fn a_weak_heart_is_found_by_its_phase() {
         .zip(&smeared)
         .map(|(x, y)| 6.0 * x + y)
         .collect();
-    let reference = Reference::new("ECG", ArtefactKind::Heartbeat, &ecg);
-    let detector = Detector::new(RATE, &[reference]);
+    let reference = ReferenceChannel::new("ECG", ArtifactKind::Heartbeat, &ecg);
+    let detector = ArtifactDetector::new(RATE, &[reference]);
     let named = |source: &[f64], wanted: &Evidence| {
         let scores = detector.scores(source);
         scores
@@ -180,7 +181,7 @@ fn flags_depend_on_thresholds_and_references() {
     let samples = 60 * 250;
     let made = simulate::eeg_with_blinks(3, 3, 60.0, 0);
     let (eye, other) = (made.sources.row(0), noise(samples, 9));
-    let by_form = Detector::new(RATE, &[]).scores(eye);
+    let by_form = ArtifactDetector::new(RATE, &[]).scores(eye);
     assert_eq!(by_form.len(), 4);
     assert!(
         by_form
@@ -189,16 +190,19 @@ fn flags_depend_on_thresholds_and_references() {
     );
     let strict = Thresholds::default().blink(0.999_999);
     assert!(strict.flagged(&by_form).is_empty());
-    let unrelated = Reference::new("EOG", ArtefactKind::Blink, &other);
-    let scores = Detector::new(RATE, &[unrelated]).scores(eye);
+    let unrelated = ReferenceChannel::new("EOG", ArtifactKind::Blink, &other);
+    let scores = ArtifactDetector::new(RATE, &[unrelated]).scores(eye);
     assert!(scores[0].score > 0.7 && scores[4].score < 0.4);
     assert!(Thresholds::default().flagged(&scores).is_empty());
     // A channel without a signal has no effect.
     let flat = vec![0.0; samples];
-    let scores =
-        Detector::new(RATE, &[Reference::new("EOG", ArtefactKind::Blink, &flat)]).scores(eye);
+    let scores = ArtifactDetector::new(
+        RATE,
+        &[ReferenceChannel::new("EOG", ArtifactKind::Blink, &flat)],
+    )
+    .scores(eye);
     assert_eq!(
         Thresholds::default().flagged(&scores)[0].kind,
-        ArtefactKind::Blink
+        ArtifactKind::Blink
     );
 }
