@@ -59,7 +59,7 @@ def main():
             order = np.random.default_rng(seed).permutation(p) if seed else np.arange(p)
             turned = np.ascontiguousarray(matrices[:, order][:, :, order])
             begin = time.perf_counter()
-            found = codiag.diagonalize(turned, tol=1e-6, threads=options.threads)
+            found = codiag.diagonalize(turned, tol=1e-6, n_jobs=options.threads)
             seconds = time.perf_counter() - begin
             runs.append((found.history["passes"][-1], seconds, found.loss))
         passes, seconds, losses = zip(*runs, strict=True)

@@ -132,7 +132,7 @@ def main() -> None:
                 whole, answer = timed(matrices)
                 best["cluster all"] = min(best["cluster all"], whole)
                 best["cluster"] = min(best["cluster"], answer.history["seconds"][-1])
-                whole, expected = timed(C, threads=workers)
+                whole, expected = timed(C, n_jobs=workers)
                 best["memory all"] = min(best["memory all"], whole)
                 best["memory"] = min(best["memory"], expected.history["seconds"][-1])
                 difference = abs(answer.B - expected.B).max()

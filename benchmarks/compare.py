@@ -148,7 +148,7 @@ def kilobytes(name):
 C = codiag.datasets.synthetic({data["n"]}, {data["p"]}, {data["sigma"]}, 0)[0]
 open("/proc/self/clear_refs", "w").write("5")  # making the set had a peak of its own
 before = kilobytes("VmRSS")
-codiag.diagonalize(C, method={method!r}, tol=1e-6, max_iter=5, threads=1, on_failure="ignore")
+codiag.diagonalize(C, method={method!r}, tol=1e-6, max_iter=5, n_jobs=1, on_failure="ignore")
 print((kilobytes("VmHWM") - before) * 1024 / C.nbytes)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

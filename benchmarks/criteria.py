@@ -83,8 +83,8 @@ def timed(run, runs=3):
     return best, answer
 
 
-def ours(criterion, method, start="spectral"):
-    options = {"criterion": criterion, "method": method, "start": start, "tol": GOAL, "threads": 1}
+def ours(criterion, method, init="spectral"):
+    options = {"criterion": criterion, "method": method, "start": start, "tol": GOAL, "n_jobs": 1}
 
     def solve(C):
         seconds, result = timed(lambda: codiag.diagonalize(C, on_failure="ignore", **options))
@@ -103,7 +103,7 @@ def pyriemann_rjd(C):
     from pyriemann.geometry.ajd import rjd
 
     count = codiag.diagonalize(
-        C, criterion="frobenius", method="jacobi", start="identity", tol=GOAL, on_failure="ignore"
+        C, criterion="frobenius", method="jacobi", init="identity", tol=GOAL, on_failure="ignore"
     )
     seconds, (V, _) = timed(lambda: rjd(C, eps=0.0, n_iter_max=count.n_iter), runs=1)
     loss = codiag.loss(C, np.ascontiguousarray(V.T), criterion="frobenius")
@@ -135,7 +135,7 @@ def pyriemann_uwedge(C):
 def share_of_peak(sets):
     """The speed of a Jacobi sweep counted as 4np³ flops, as a share of a large product's."""
     left = np.random.default_rng(0).standard_normal((1000, 1000))
-    options = {"criterion": "frobenius", "method": "jacobi", "start": "identity", "threads": 1}
+    options = {"criterion": "frobenius", "method": "jacobi", "init": "identity", "n_jobs": 1}
     options |= {"tol": 1e-300, "on_failure": "ignore"}
 
     def share(C):

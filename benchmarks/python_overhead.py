@@ -24,12 +24,12 @@ def microseconds(n, p, repeats):
 
 def microseconds_each(n, p, count, threads, repeats):
     """Medians of the time of a problem among many, on each number of threads, in turns."""
-    sets = [codiag.datasets.synthetic(n, p, seed=seed)[0] for seed in range(count)]
+    sets = [codiag.datasets.synthetic(n, p, random_state=seed)[0] for seed in range(count)]
     times = {number: [] for number in threads}
     for _ in range(repeats):
         for number, taken in times.items():
             start = time.perf_counter()
-            codiag.diagonalize_many(sets, threads=number)
+            codiag.diagonalize_many(sets, n_jobs=number)
             taken.append((time.perf_counter() - start) / count)
     return [1e6 * statistics.median(taken) for taken in times.values()]
 

@@ -101,7 +101,7 @@ def simulate(rng, seconds, rate, channels=48, others=60):
 
 
 def fitted(cut, components, rate):
-    return codiag.SourceSeparation(components, rate=rate, on_failure="ignore", **cut)
+    return codiag.SourceSeparation(components, sfreq=rate, on_failure="ignore", **cut)
 
 
 def likeness(found, truth):

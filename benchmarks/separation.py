@@ -68,18 +68,18 @@ KINDS = {
 
 def by_both(X):
     """Covariances of segments and cospectra in one set."""
-    segments = codiag.segment_covariances(X, segments=SEGMENTS, threads=1)
-    bands = codiag.cospectra(X, BANDS, RATE, threads=1)
+    segments = codiag.segment_covariances(X, n_segments=SEGMENTS, n_jobs=1)
+    bands = codiag.cospectra(X, BANDS, RATE, n_jobs=1)
     # Bands have but a share of the power each.
-    return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), threads=1).B
+    return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), n_jobs=1).B
 
 
 METHODS = {
-    "segments": lambda X: codiag.SourceSeparation(segments=SEGMENTS, threads=1).fit(X).filters_,
-    "bands": lambda X: codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_,
+    "segments": lambda X: codiag.SourceSeparation(n_segments=SEGMENTS, n_jobs=1).fit(X).filters_,
+    "bands": lambda X: codiag.SourceSeparation(bands=BANDS, sfreq=RATE, n_jobs=1).fit(X).filters_,
     "both": by_both,
-    "SOBI": lambda X: codiag.SOBI(threads=1).fit(X).filters_,
-    "JADE": lambda X: codiag.JADE(threads=1).fit(X).filters_,
+    "SOBI": lambda X: codiag.SOBI(n_jobs=1).fit(X).filters_,
+    "JADE": lambda X: codiag.JADE(n_jobs=1).fit(X).filters_,
     "FastICA": lambda X: FastICA(whiten="unit-variance", random_state=0).fit(X.T).components_,
     "Picard": lambda X: np.matmul(*picard(X, random_state=0)[1::-1]),
     "PCA": lambda X: np.linalg.eigh(X @ X.T)[1].T,
@@ -146,10 +146,10 @@ def cost(runs):
     print(f"\n{X.shape[0]} channels x {X.shape[1]:,} samples, one thread, median of {runs} runs")
 
     def separate():
-        return codiag.SourceSeparation(40, segments=100, threads=1).fit(X).transform(X)
+        return codiag.SourceSeparation(40, n_segments=100, n_jobs=1).fit(X).transform(X)
 
     def sobi():
-        return codiag.SOBI(40, lags=100, threads=1).fit(X).transform(X)
+        return codiag.SOBI(40, lags=100, n_jobs=1).fit(X).transform(X)
 
     def loop(X):
         parts = X.reshape(len(X), 100, -1)
@@ -157,7 +157,7 @@ def cost(runs):
 
     def covariances(X):
         # Shrunk by next to nothing, for segments of fewer samples than channels are refused.
-        return codiag.segment_covariances(X, segments=100, center=False, shrinkage=1e-9, threads=1)
+        return codiag.segment_covariances(X, n_segments=100, center=False, shrinkage=1e-9, n_jobs=1)
 
     def product(X, Y):
         # NumPy sees that X_i @ X_i.T is symmetric, and has half of it computed only (dsyrk).
@@ -172,18 +172,18 @@ def cost(runs):
     later = np.roll(white, 1, axis=1)
     tails = np.random.default_rng(1).laplace(size=(20, X.shape[1]))
     tails = np.random.default_rng(2).standard_normal((20, 20)) @ tails
-    agree(codiag.JADE(threads=1).fit(tails).patterns_, jade(tails))
+    agree(codiag.JADE(n_jobs=1).fit(tails).patterns_, jade(tails))
     works = {
         "numpy.linalg.svd(X, full_matrices=False)": lambda: np.linalg.svd(X, full_matrices=False),
         "array to 40 sources, 100 segments": separate,
         "array to 40 sources, SOBI, 100 lags": sobi,
         "40 channels: 100 products X @ Y.T (dgemm)": lambda: [white @ later.T for _ in range(100)],
         "40 channels: lagged_covariances, 100 lags": lambda: codiag.lagged_covariances(
-            white, 100, threads=1
+            white, 100, n_jobs=1
         ),
-        "40 channels: cumulants": lambda: codiag.cumulants(white, threads=1),
+        "40 channels: cumulants": lambda: codiag.cumulants(white, n_jobs=1),
         "20 sources: JADE in plain NumPy": lambda: jade(tails),
-        "20 sources: JADE": lambda: codiag.JADE(threads=1).fit(tails),
+        "20 sources: JADE": lambda: codiag.JADE(n_jobs=1).fit(tails),
         "NumPy loop, X_i @ Y_i.T (dgemm)": lambda: product(X, copy),
         "NumPy loop, X_i @ X_i.T (dsyrk)": lambda: loop(X),
         "segment_covariances": lambda: covariances(X),

@@ -56,7 +56,7 @@ class Prepared:
         self.times = []
 
 
-def codiag_solver(method, threads=1):
+def codiag_solver(method, n_jobs=1):
     def prepare(C, _seed):
         start = "spectral" if method == "newton" else "whitener"
 
@@ -64,10 +64,10 @@ def codiag_solver(method, threads=1):
             return codiag.diagonalize(
                 C,
                 method=method,
-                start=start,
+                init=start,
                 tol=GOAL,
                 max_iter=1000,
-                threads=threads,
+                n_jobs=n_jobs,
                 on_failure="ignore",
             )
 
@@ -82,8 +82,8 @@ def qndiag_solver(C, _seed):
     """As many iterations as codiag counts, which follows the same iterates; the answer tells."""
     from qndiag import qndiag
 
-    options = {"method": "quasi-newton", "start": "whitener", "tol": GOAL, "on_failure": "ignore"}
-    result = codiag.diagonalize(C, max_iter=1000, threads=1, **options)
+    options = {"method": "quasi-newton", "init": "whitener", "tol": GOAL, "on_failure": "ignore"}
+    result = codiag.diagonalize(C, max_iter=1000, n_jobs=1, **options)
     steps = max(result.n_iter, 1)
 
     def run():
@@ -96,8 +96,8 @@ def pham_solver(function, limit):
     """Pham's algorithm in pure Python; codiag's own, from the same start, counts the sweeps."""
 
     def prepare(C, _seed):
-        options = {"method": "pham", "start": "identity", "tol": GOAL, "on_failure": "ignore"}
-        result = codiag.diagonalize(C, max_iter=1000, threads=1, **options)
+        options = {"method": "pham", "init": "identity", "tol": GOAL, "on_failure": "ignore"}
+        result = codiag.diagonalize(C, max_iter=1000, n_jobs=1, **options)
         ajd_pham = function()
         run = {"eps": 1e-300, limit: result.n_iter}
         return Prepared(lambda: ajd_pham(C, **run)[0], result.n_iter, result.converged)
@@ -119,7 +119,7 @@ def mne_pham():
 
 def spectral_start(C, _seed):
     def run():
-        return codiag.diagonalize(C, max_iter=0, threads=1, on_failure="ignore").B
+        return codiag.diagonalize(C, max_iter=0, n_jobs=1, on_failure="ignore").B
 
     return Prepared(run, 0, False)
 
@@ -143,7 +143,7 @@ def randomized(C, seed):
 
 SOLVERS = {
     "codiag newton": codiag_solver("newton"),
-    "codiag newton, 2 threads": codiag_solver("newton", threads=2),
+    "codiag newton, 2 threads": codiag_solver("newton", n_jobs=2),
     "codiag quasi-newton": codiag_solver("quasi-newton"),
     "codiag pham": codiag_solver("pham"),
     "qndiag 0.1": qndiag_solver,

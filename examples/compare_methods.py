@@ -14,7 +14,7 @@ import codiag
 # A hundred covariances of a MEG recording, 40 x 40, which come with the package. All methods start
 # from the whitener of the mean, and stop at the same gradient norm or after 300 iterations.
 C = codiag.datasets.meg("magnetometers")
-options = {"start": "whitener", "tol": 1e-9, "max_iter": 300, "on_failure": "ignore"}
+options = {"init": "whitener", "tol": 1e-9, "max_iter": 300, "on_failure": "ignore"}
 results = {
     method: codiag.diagonalize(C, method=method, **options)
     for method in ("newton", "quasi-newton", "pham")

@@ -45,8 +45,8 @@ X = mixing @ sources + 0.02 * rng.standard_normal((CHANNELS, len(time)))
 # %%
 # By the powers of segments, by spectra, by autocorrelations, and by not being Gaussian.
 roads = {
-    "segments": codiag.SourceSeparation(4, segments=200),
-    "bands": codiag.SourceSeparation(4, bands=[(k, k + 1) for k in range(30)], rate=RATE),
+    "segments": codiag.SourceSeparation(4, n_segments=200),
+    "bands": codiag.SourceSeparation(4, bands=[(k, k + 1) for k in range(30)], sfreq=RATE),
     "SOBI": codiag.SOBI(4, lags=100),
     "JADE": codiag.JADE(4),
 }

@@ -25,14 +25,14 @@ raw.filter(1.0, None)
 model = codiag.SourceSeparation(n_components=40).fit(raw, picks="mag")
 print(
     f"{raw.times[-1]:.0f} s, {len(model.info_['ch_names'])} magnetometers, "
-    f"{len(model.filters_)} components with {model.kept_variance_:.1%} of the variance: "
+    f"{len(model.filters_)} components with {model.explained_variance_ratio_total_:.1%} of the variance: "
     f"{model.result_.status} after {model.n_iter_} iterations"
 )
 # %%
-# Which of the sources look like artefacts, and why?
-found = model.find_artefacts(raw)
+# Which of the sources look like artifacts, and why?
+found = model.find_artifacts(raw)
 for source, kinds in found.items():
-    share = model.variance_share_[source]
+    share = model.explained_variance_ratio_[source]
     print(f"S{source:02} {kinds[0].kind}, {share:.1%} of the variance: {kinds[0].reason}")
 
 # %%
@@ -52,7 +52,7 @@ fields = {"blink": before[:, wide] @ eog[wide], "heartbeat": before[:, beats].me
 for source, kinds in found.items():
     if kinds[0].kind in fields:
         field = fields[kinds[0].kind]
-        likeness = abs(np.corrcoef(field, model.patterns_[:, source])[0, 1])
+        likeness = abs(np.corrcoef(field, model.patterns_[source])[0, 1])
         print(
             f"the pattern of S{source:02} and the mean field of a {kinds[0].kind}: {likeness:.2f}"
         )

@@ -23,7 +23,7 @@ X = mixing @ sources  # channels x samples
 
 # %%
 # The covariances of 100 segments are all made diagonal by one matrix, the inverse of the mixing.
-model = codiag.SourceSeparation(segments=100).fit(X)
+model = codiag.SourceSeparation(n_segments=100).fit(X)
 print(model.result_)
 
 # %%

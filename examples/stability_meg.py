@@ -6,7 +6,7 @@ And could that be known beforehand? ``python examples/stability_meg.py recording
 
 Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and
 of another start: what a laboratory would do that repeats an analysis. Beside it stands what
-``stability=20`` says, which has seen none of these.
+``n_resamples=20`` says, which has seen none of these.
 """
 
 import sys
@@ -35,10 +35,10 @@ def matches(one, other):
     return np.abs(scaled(one) @ M @ scaled(other).T).max(axis=1)
 
 
-def fit(segments=100, start="spectral", **options):
+def fit(n_segments=100, init="spectral", **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = codiag.SourceSeparation(40, segments=segments, start=start, **options)
+        model = codiag.SourceSeparation(40, n_segments=segments, init=start, **options)
         return model.fit(X)
 
 
@@ -52,20 +52,20 @@ def seconds(**options):
 
 
 plain = fit()
-B, loss = plain.B_, plain.result_.loss
+B, loss = plain.filters_, plain.result_.loss
 print(f"40 sources of {X.shape[0]} magnetometers: {plain.result_.status}, loss {loss:.4f}")
 again = {}
 for segments in (80, 120):
-    again[f"{segments} segments"] = matches(B, fit(segments).B_)
-other = fit(start="whitener")
-again[f"another start (loss {100 * (other.result_.loss / loss - 1):+.2f} %)"] = matches(B, other.B_)
+    again[f"{segments} segments"] = matches(B, fit(segments).filters_)
+other = fit(init="whitener")
+again[f"another start (loss {100 * (other.result_.loss / loss - 1):+.2f} %)"] = matches(B, other.filters_)
 for name, found in again.items():
     print(f"  {name:36} {np.sum(found > 0.9):2} of 40 come again (|r| > 0.9)")
 
-for options in ({"stability": 20}, {"stability": 20, "restarts": 10}):
+for options in ({"n_resamples": 20}, {"n_resamples": 20, "n_restarts": 10}):
     model, price = fit(**options), seconds(**options) / seconds()
     # The best of several starts may be another answer.
-    come_again = 0.5 * (matches(model.B_, fit(80).B_) + matches(model.B_, fit(120).B_))
+    come_again = 0.5 * (matches(model.filters_, fit(80).filters_) + matches(model.filters_, fit(120).filters_))
     stable = model.stability_ >= 0.9
     correlation = np.corrcoef(model.stability_, come_again)[0, 1]
     print(

@@ -12,7 +12,7 @@ import codiag.compat
 
 qndiag = pytest.importorskip("qndiag")
 SETS = {
-    "exact": lambda: codiag.datasets.synthetic(40, 8, sigma=0, seed=2)[0],
+    "exact": lambda: codiag.datasets.synthetic(40, 8, sigma=0, random_state=2)[0],
     "noisy": lambda: codiag.datasets.synthetic(100, 12, sigma=0.1)[0],
     "random": lambda: random_set(25, 5, seed=4),
 }
@@ -94,11 +94,11 @@ def test_given_start(C, w):
 def test_same_loss_as_newton(C, w):
     B, _ = codiag.compat.qndiag(C, weights=w, tol=1e-9)
     theirs_B, _ = qndiag.qndiag(C, weights=w, tol=1e-9)
-    assert codiag.loss(C, B, weights=w) == pytest.approx(
-        codiag.loss(C, theirs_B, weights=w), abs=1e-10
+    assert codiag.loss(C, B, sample_weight=w) == pytest.approx(
+        codiag.loss(C, theirs_B, sample_weight=w), abs=1e-10
     )
-    newton = codiag.diagonalize(C, weights=w, start=B)
-    assert newton.loss == pytest.approx(codiag.loss(C, theirs_B, weights=w), abs=1e-10)
+    newton = codiag.diagonalize(C, sample_weight=w, init=B)
+    assert newton.loss == pytest.approx(codiag.loss(C, theirs_B, sample_weight=w), abs=1e-10)
 
 
 def test_lists_at_the_limit(noisy):

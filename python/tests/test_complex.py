@@ -11,7 +11,7 @@ METHODS = ["newton", "quasi-newton", "pham"]
 
 @pytest.fixture(scope="module")
 def made():
-    return codiag.datasets.synthetic(60, 5, sigma=0.1, seed=1, complex=True)
+    return codiag.datasets.synthetic(60, 5, sigma=0.1, random_state=1, complex=True)
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,12 @@ def adjoint(X):
 def test_synthetic_sets_are_hermitian_and_seeded(C):
     assert C.dtype == np.complex128 and C.shape == (60, 5, 5)
     np.testing.assert_array_equal(C, adjoint(C))
-    again, _ = codiag.datasets.synthetic(60, 5, sigma=0.1, seed=1, complex=True)
+    again, _ = codiag.datasets.synthetic(60, 5, sigma=0.1, random_state=1, complex=True)
     np.testing.assert_array_equal(again, C)
 
 
 def test_exact_sets_are_recovered():
-    C, A = codiag.datasets.synthetic(50, 6, sigma=0, seed=2, complex=True)
+    C, A = codiag.datasets.synthetic(50, 6, sigma=0, random_state=2, complex=True)
     for method in METHODS:
         B = codiag.diagonalize(C, method=method, tol=1e-12).B
         assert codiag.amari_distance(B, A) < 1e-9
@@ -101,12 +101,12 @@ def test_single_precision_and_other_layouts_are_taken(C, result):
 
 
 def test_starts_and_unitary_answers(C, result):
-    assert codiag.diagonalize(C, start=result.B, tol=1e-7).n_iter == 0
-    assert codiag.diagonalize(C, start=np.eye(5)).converged
+    assert codiag.diagonalize(C, init=result.B, tol=1e-7).n_iter == 0
+    assert codiag.diagonalize(C, init=np.eye(5)).converged
     B = codiag.diagonalize(C, orthogonal=True).B
     np.testing.assert_allclose(B @ adjoint(B), np.eye(5), atol=1e-12)
-    with pytest.raises(ValueError, match="start must be real, as the matrices are"):
-        codiag.diagonalize(C.real, start=result.B)
+    with pytest.raises(ValueError, match="init must be real, as the matrices are"):
+        codiag.diagonalize(C.real, init=result.B)
 
 
 def test_frobenius_takes_hermitian_matrices(C):
@@ -124,7 +124,7 @@ def test_saved_shown_and_checkpointed(C, result, tmp_path):
     np.testing.assert_array_equal(again.B, result.B)
     assert "5 x 5" in repr(result) and "svg" in result._repr_html_()
     codiag.diagonalize(C, checkpoint=tmp_path / "b.npy")
-    assert codiag.diagonalize(C, start=tmp_path / "b.npy", tol=1e-7).n_iter == 0
+    assert codiag.diagonalize(C, init=tmp_path / "b.npy", tol=1e-7).n_iter == 0
 
 
 def test_many_at_once(C, result):
@@ -187,8 +187,8 @@ def test_bad_matrices(C, change, message):
 
 
 def test_complex_weights_and_powers_are_refused(C):
-    with pytest.raises(TypeError, match="weights is complex"):
-        codiag.diagonalize(C, weights=np.ones(60) + 0j)
+    with pytest.raises(TypeError, match="sample_weight is complex"):
+        codiag.diagonalize(C, sample_weight=np.ones(60) + 0j)
     with pytest.raises(TypeError, match="X is complex"):
         codiag.JointDiagonalizer().fit(C).inverse_transform(np.zeros((1, 5)) + 0j)
 
@@ -196,14 +196,14 @@ def test_complex_weights_and_powers_are_refused(C):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": np.eye(4) + 0j}, "must be 5 x 5"),
-        ({"start": np.ones((5, 5)) * 1j}, "singular"),
-        ({"start": np.eye(5) * complex(1, np.nan)}, "must be finite.*NaN"),
-        ({"start": np.triu(np.ones((5, 5))) + 0j, "orthogonal": True}, "orthogonal"),
+        ({"init": np.eye(4) + 0j}, "must be 5 x 5"),
+        ({"init": np.ones((5, 5)) * 1j}, "singular"),
+        ({"init": np.eye(5) * complex(1, np.nan)}, "must be finite.*NaN"),
+        ({"init": np.triu(np.ones((5, 5))) + 0j, "orthogonal": True}, "orthogonal"),
         ({"method": "jacobi"}, "does not support method=.jacobi"),
-        ({"weights": np.ones(3)}, "weights"),
-        ({"weights": np.full(60, np.nan)}, "weight 0"),
-        ({"weights": np.zeros(60)}, "zero"),
+        ({"sample_weight": np.ones(3)}, "weights"),
+        ({"sample_weight": np.full(60, np.nan)}, "weight 0"),
+        ({"sample_weight": np.zeros(60)}, "zero"),
         ({"tol": 0}, "tol"),
     ],
 )
@@ -232,7 +232,7 @@ def test_shapes_layouts_and_the_callers_array(C, result, tmp_path):
     # One matrix, or one channel.
     assert codiag.diagonalize(C[:1]).converged
     assert codiag.diagonalize(C[:, :1, :1]).B.shape == (1, 1)
-    with pytest.warns(codiag.ConvergenceWarning, match="iteration limit"):
+    with pytest.warns(codiag.ConvergenceWarning, match="max_iter"):
         codiag.diagonalize(C, max_iter=0)
     with pytest.raises(FileNotFoundError):
         codiag.diagonalize(tmp_path / "nowhere.npy")

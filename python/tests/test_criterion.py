@@ -127,9 +127,9 @@ def test_estimator():
     again = model.inverse_transform(features)
     np.testing.assert_allclose(model.transform(again), features, atol=1e-12)
     # One more matrix moves the rotation a little, and its components keep their rows.
-    before = model.B_
+    before = model.filters_
     model.partial_fit(rotated(1, 5, 0.2, 9)[0])
-    assert (np.abs(np.sum(before * model.B_, axis=1)) > 0.8).all()
+    assert (np.abs(np.sum(before * model.filters_, axis=1)) > 0.8).all()
 
 
 def test_tracker_follows_a_rotation():
@@ -185,7 +185,7 @@ class TestLeastSquares:
         energies = np.sum(diagonals**2, axis=0)
         assert np.all(energies[:-1] >= energies[1:])
         # Newton's method from there: in the basin of the same minimum.
-        newton = codiag.diagonalize(C, criterion="least-squares", start=result.B)
+        newton = codiag.diagonalize(C, criterion="least-squares", init=result.B)
         if method == "acdc":
             assert result.loss == pytest.approx(newton.loss, abs=1e-10)
         assert newton.loss <= result.loss + 1e-12
@@ -210,8 +210,8 @@ class TestLeastSquares:
         result = codiag.diagonalize(
             C,
             criterion="least-squares",
-            weights=weights,
-            restarts=2,
+            sample_weight=weights,
+            n_restarts=2,
             callback=callback,
             checkpoint=path,
         )
@@ -219,7 +219,7 @@ class TestLeastSquares:
         assert result.loss == pytest.approx(fit(rooted, result.A)[1], abs=1e-12)
         assert len(result.start_losses) == 3 and min(seen) == pytest.approx(result.loss, abs=1e-12)
         again = codiag.diagonalize(
-            C, criterion="least-squares", weights=weights, start=path, tol=1e-7
+            C, criterion="least-squares", sample_weight=weights, init=path, tol=1e-7
         )
         assert again.n_iter == 0 and again.loss == pytest.approx(result.loss, abs=1e-12)
 
@@ -237,11 +237,11 @@ class TestLeastSquares:
     def test_two_components_that_cancel_are_reported(self):
         # The limit of a difference of two squares that come ever closer, and one of them.
         C = np.array([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]])
-        with pytest.warns(codiag.ConvergenceWarning, match="collinear columns"):
+        with pytest.warns(codiag.ConvergenceWarning, match="collinear"):
             result = codiag.diagonalize(
-                C, criterion="least-squares", start=np.array([[1.0, 0.3], [0.2, 1.0]])
+                C, criterion="least-squares", init=np.array([[1.0, 0.3], [0.2, 1.0]])
             )
-        assert result.status == "collinear columns" and not result.converged
+        assert result.status == "collinear" and not result.converged
 
     def test_what_it_does_not_have_is_refused(self):
         C, _ = mixed(10, 4, 0.1, 3)
@@ -256,16 +256,16 @@ class TestLeastSquares:
         C, A = mixed(30, 3, 0.0, 5)
         L = np.random.default_rng(5).standard_normal((5, 3))
         lifted = L @ C @ L.T
-        result = codiag.diagonalize(lifted, criterion="least-squares", rank="auto")
+        result = codiag.diagonalize(lifted, criterion="least-squares", n_components="auto")
         assert result.B.shape == (3, 5) and result.loss < 1e-12
         np.testing.assert_allclose(
             (result.A * result.powers[:, None]) @ result.A.T, lifted, atol=1e-9
         )
         assert codiag.amari_distance(result.B, L @ A) < 1e-9
-        rotation = codiag.diagonalize(lifted, criterion="frobenius", rank="auto")
+        rotation = codiag.diagonalize(lifted, criterion="frobenius", n_components="auto")
         np.testing.assert_allclose(rotation.B @ rotation.B.T, np.eye(3), atol=1e-12)
         with pytest.raises(ValueError, match="4 for a set of rank 3"):
-            codiag.diagonalize(lifted, criterion="least-squares", rank=4)
+            codiag.diagonalize(lifted, criterion="least-squares", n_components=4)
 
     @pytest.mark.parametrize("method", ["newton", "acdc", "uwedge", "ffdiag"])
     def test_hermitian_sets(self, method, tmp_path):
@@ -301,5 +301,5 @@ class TestLeastSquares:
         assert stable.confidence.min() > 0.9 and stable.result.criterion == "least-squares"
         model = codiag.JointDiagonalizer(criterion="least-squares").fit(sets[0])
         assert model.score(sets[0]) == pytest.approx(-model.result_.loss)
-        diagonals = np.diagonal(model.B_ @ sets[0] @ model.B_.T, axis1=1, axis2=2)
+        diagonals = np.diagonal(model.filters_ @ sets[0] @ model.filters_.T, axis1=1, axis2=2)
         np.testing.assert_allclose(model.transform(sets[0]), diagonals, atol=1e-10)

@@ -26,12 +26,12 @@ def motor():
 
 def test_finds_the_sources_that_differ(motor):
     X, y = motor
-    csp = codiag.CSP(n_filters=3).fit(X, y)
+    csp = codiag.CSP(n_components=3).fit(X, y)
     assert csp.filters_.shape == (3, 10) and csp.patterns_.shape == (10, 3)
     np.testing.assert_allclose(csp.filters_ @ csp.patterns_, np.eye(3), atol=1e-10)
     assert sorted(csp.powers_.argmin(axis=0)) == [0, 1, 2]  # one for each class
     assert (np.diff(csp.mutual_information_) <= 0).all()
-    everything = codiag.CSP(n_filters=99).fit(X, y)
+    everything = codiag.CSP(n_components=99).fit(X, y)
     assert everything.filters_.shape == (10, 10)
     assert everything.mutual_information_[3] < 0.2 * everything.mutual_information_[2]
     np.testing.assert_array_equal(everything.all_filters_, everything.filters_)
@@ -42,7 +42,7 @@ def test_ranks_as_mne_does(motor):
     pytest.importorskip("mne")
     ged = pytest.importorskip("mne.decoding._mod_ged")
     X, y = motor
-    csp = codiag.CSP(n_filters=10, rank="full").fit(X, y)
+    csp = codiag.CSP(n_components=10, rank="full").fit(X, y)
     covs = codiag.epoch_covariances(X, y)
     counts = np.unique(y, return_counts=True)[1]
     expected = ged._compute_mutual_info(covs, counts, csp.filters_.T)
@@ -53,7 +53,7 @@ def test_two_classes_are_generalized_eigenvectors(motor):
     linalg = pytest.importorskip("scipy.linalg")
     X, y = motor
     X, y = X[y != "feet"], y[y != "feet"]
-    csp = codiag.CSP(n_filters=10).fit(X, y)
+    csp = codiag.CSP(n_components=10).fit(X, y)
     one, other = codiag.epoch_covariances(X, y)
     values = linalg.eigh(one, one + other, eigvals_only=True)
     ratios = csp.powers_[0] / csp.powers_.sum(axis=0)
@@ -62,13 +62,13 @@ def test_two_classes_are_generalized_eigenvectors(motor):
 
 def test_features(motor):
     X, y = motor
-    csp = codiag.CSP(n_filters=4).fit(X, y)
+    csp = codiag.CSP(n_components=4).fit(X, y)
     features = csp.transform(X)
     np.testing.assert_allclose(features, np.log((csp.filters_ @ X).var(axis=-1)))
-    powers = codiag.CSP(n_filters=4, log=False).fit_transform(X, y)
+    powers = codiag.CSP(n_components=4, log=False).fit_transform(X, y)
     np.testing.assert_allclose(np.log(powers), features)
     C = codiag.epoch_covariances(X)
-    same = codiag.CSP(n_filters=4).fit(C, y)
+    same = codiag.CSP(n_components=4).fit(C, y)
     np.testing.assert_allclose(same.filters_, csp.filters_, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(same.transform(C), features, rtol=1e-5, atol=1e-6)
 
@@ -90,7 +90,7 @@ def test_reduced_rank_and_few_samples(motor):
     short = X[:9, :, :4]
     labels = ["a", "b", "c"] * 3
     with pytest.raises(ValueError):
-        codiag.CSP(3, rank="full").fit(short[:3], labels[:3])
+        codiag.CSP(3, n_components=None).fit(short[:3], labels[:3])
     assert np.isfinite(codiag.CSP(3, shrinkage="auto").fit(short, labels).transform(short)).all()
 
 
@@ -98,14 +98,14 @@ def test_pipeline_and_grid(motor):
     X, y = motor
     pipeline = make_pipeline(codiag.CSP(), LinearDiscriminantAnalysis())
     assert cross_val_score(pipeline, X, y, cv=4).mean() > 0.8
-    grid = GridSearchCV(pipeline, {"csp__n_filters": [1, 3], "csp__shrinkage": [0.0, "auto"]}, cv=3)
-    assert grid.fit(X, y).best_params_["csp__n_filters"] == 3
+    grid = GridSearchCV(pipeline, {"csp__n_components": [1, 3], "csp__shrinkage": [0.0, "auto"]}, cv=3)
+    assert grid.fit(X, y).best_params_["csp__n_components"] == 3
 
 
 def test_from_a_group(motor):
     X, y = motor
     group = codiag.CSP(10).fit(X, y)
-    subject = codiag.CSP(3, start=group.all_filters_).fit(X[::2], y[::2])
+    subject = codiag.CSP(3, init=group.all_filters_).fit(X[::2], y[::2])
     alone = codiag.CSP(3).fit(X[::2], y[::2])
     np.testing.assert_allclose(subject.filters_, alone.filters_, rtol=1e-4, atol=1e-6)
 
@@ -149,7 +149,7 @@ def test_bad_input(motor):
     ]:
         with pytest.raises(ValueError, match=match):
             codiag.CSP().fit(*wrong)
-    with pytest.raises(ValueError, match="n_filters must be at least 1"):
+    with pytest.raises(ValueError, match="n_components must be at least 1"):
         codiag.CSP(0).fit(X, y)
     with pytest.raises(ValueError, match="class_weights"):
         codiag.CSP(class_weights="even").fit(X, y)

@@ -116,17 +116,17 @@ def test_separate_sources(run, picture):
     picture("separate-sources.svg")
 
 
-def test_remove_artefacts(run, picture):
-    """The channels' variance without artefacts is what it was before them, within 5 %."""
+def test_remove_artifacts(run, picture):
+    """The channels' variance without artifacts is what it was before them, within 5 %."""
     pytest.importorskip("sklearn")
     pytest.importorskip("mne")
-    page = run("docs/remove-artefacts.md")
+    page = run("docs/remove-artifacts.md")
     kinds = sorted(found[0].kind for found in page["found"].values())
     assert kinds == ["blink", "heartbeat", "line noise"]
     assert abs(page["change"]).max() < 0.05
     clean, after, before = page["clean"], page["after"], page["before"]
     assert (after - clean).std() < 0.1 * clean.std() < 0.1 * (before - clean).std()
-    picture("remove-artefacts.svg")
+    picture("remove-artifacts.svg")
 
 
 def test_convolutive_mixtures(run, picture):

@@ -114,7 +114,7 @@ def test_frozen(result):
 def test_repr(result):
     text = repr(result)
     assert "converged after" in text and "40 of 6 x 6" in text and len(text.splitlines()) == 6
-    reduced = codiag.diagonalize(codiag.datasets.synthetic(30, 5)[0], rank=3)
+    reduced = codiag.diagonalize(codiag.datasets.synthetic(30, 5)[0], n_components=3)
     assert "reduced to rank 3" in repr(reduced)
 
 

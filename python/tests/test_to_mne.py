@@ -36,7 +36,7 @@ def make_raw(types=("eeg",) * 16, seconds=40):
 
 def models():
     return [
-        codiag.SourceSeparation(8, segments=40),
+        codiag.SourceSeparation(8, n_segments=40),
         codiag.SourceSeparation(8, bands=10),
         codiag.SOBI(8, lags=20),
         codiag.AMUSE(8),
@@ -89,7 +89,7 @@ def test_projections_and_references():
     raw = make_raw()
     average = raw.copy().set_eeg_reference("average", projection=True)
     model = codiag.SourceSeparation().fit(average.copy().apply_proj())
-    assert len(model.B_) == 15
+    assert len(model.filters_) == 15
     assert_same(model.to_mne(), model, average.copy().apply_proj())
     # Fitted on some channels of what was projected with all of them.
     few = codiag.SourceSeparation(6).fit(average.copy().apply_proj(), picks=raw.ch_names[:9])
@@ -98,7 +98,7 @@ def test_projections_and_references():
 
 def test_file(tmp_path):
     raw = make_raw()
-    model = codiag.SourceSeparation(8, segments=40).fit(raw)
+    model = codiag.SourceSeparation(8, n_segments=40).fit(raw)
     ica = model.to_mne(exclude=[2])
     path = tmp_path / "blink-ica.fif"
     ica.save(path)
@@ -116,7 +116,7 @@ def test_file(tmp_path):
 
 def test_mne_finds_the_blink():
     raw = make_raw()
-    model = codiag.SourceSeparation(10, segments=40).fit(raw)
+    model = codiag.SourceSeparation(10, n_segments=40).fit(raw)
     found, scores = model.to_mne().find_bads_eog(
         raw, ch_name="EOG", measure="correlation", threshold=0.5
     )
@@ -127,7 +127,7 @@ def test_mne_finds_the_blink():
 def test_plots():
     pytest.importorskip("matplotlib").use("Agg")
     raw = make_raw()
-    model = codiag.SourceSeparation(5, segments=40, stability=5).fit(raw)
+    model = codiag.SourceSeparation(5, n_segments=40, n_resamples=5).fit(raw)
     ica = model.to_mne()
     assert ica.plot_components(show=False)
     assert ica.plot_overlay(raw, exclude=[0], show=False)

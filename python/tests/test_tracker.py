@@ -11,7 +11,7 @@ import codiag
 
 def drifting(n, p, seed=0):
     """Matrices whose mixing turns by a right angle on their way, and the mixing of each."""
-    C, A = codiag.datasets.synthetic(n, p, sigma=0.05, seed=seed)
+    C, A = codiag.datasets.synthetic(n, p, sigma=0.05, random_state=seed)
     plane = np.linalg.qr(np.random.default_rng(seed).standard_normal((p, p)))[0][:2]
     (x, y), rest = plane, np.eye(p) - plane.T @ plane
     angles = np.linspace(0, np.pi / 2, n)
@@ -84,7 +84,7 @@ def test_the_window_is_what_is_minimized(drift, followed):
     weights = 0.95 ** np.arange(99, -1, -1.0)
     np.testing.assert_allclose(tracker.weights, weights / weights.sum(), atol=1e-14)
     assert (tracker.matrices == C[-100:]).all()
-    batch = codiag.diagonalize(C[-100:], weights=weights)
+    batch = codiag.diagonalize(C[-100:], sample_weight=weights)
     assert results[-1].loss == pytest.approx(batch.loss, abs=1e-10)
     assert codiag.amari_distance(tracker.B, batch.A) < 1e-6
     assert (tracker.B == results[-1].B).all() and (tracker.A == results[-1].A).all()
@@ -94,13 +94,13 @@ def test_own_weights(noisy, weights):
     tracker = codiag.Tracker(forgetting=1)
     for C, weight in zip(noisy, weights):
         tracker.push(C, weight)
-    batch = codiag.diagonalize(noisy, weights=weights)
+    batch = codiag.diagonalize(noisy, sample_weight=weights)
     assert codiag.amari_distance(tracker.B, batch.A) < 1e-6
 
 
 def test_a_given_start_keeps_its_rows(noisy):
     shuffled = codiag.diagonalize(noisy[:20]).B[[3, 1, 5, 0, 2, 4]]
-    tracker = codiag.Tracker(start=-shuffled, forgetting=1)
+    tracker = codiag.Tracker(init=-shuffled, forgetting=1)
     relative = tracker.push(noisy).B @ np.linalg.inv(-shuffled)
     assert (np.abs(relative).argmax(axis=1) == np.arange(6)).all()
     assert (np.diag(relative) > 0).all()
@@ -137,10 +137,10 @@ def test_no_filters_before_the_first_push():
         ({"tol": 0}, "tol must be"),
         ({"max_iter": -1}, "max_iter"),
         ({"method": "magic"}, "method must be"),
-        ({"rank": 0}, "rank must be"),
+        ({"n_components": 0}, "n_components must be"),
         ({"on_failure": "explode"}, "on_failure must be"),
-        ({"threads": 0}, "threads must be"),
-        ({"start": None}, "start must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"init": None}, "init must be"),
     ],
 )
 def test_bad_choices(choices, message):
@@ -194,7 +194,7 @@ def test_the_array_pushed_stays_the_callers(noisy):
 
 
 def test_an_update_that_does_not_converge_says_so(noisy):
-    with pytest.warns(codiag.ConvergenceWarning, match="iteration limit") as warned:
+    with pytest.warns(codiag.ConvergenceWarning, match="max_iter") as warned:
         codiag.Tracker(max_iter=1).push(noisy)
     assert warned[0].filename == __file__
     with pytest.raises(codiag.ConvergenceError):

@@ -9,7 +9,7 @@ from codiag.compat.pyriemann import ajd_pham
 
 
 def filters(C: NDArray[np.float64]) -> NDArray[np.float64]:
-    result: codiag.Result = codiag.diagonalize(C, weights=[1.0] * len(C), on_failure="raise")
+    result: codiag.Result = codiag.diagonalize(C, sample_weight=[1.0] * len(C), on_failure="raise")
     margin: float = result.identifiability.margin if result.identifiability else 0.0
     losses: list[float] = result.history["loss"].tolist()
     assert margin >= 0 and losses
@@ -34,7 +34,7 @@ followed: NDArray[np.float64] = tracker.B
 model = codiag.JointDiagonalizer(method="pham").fit(C)
 features: NDArray[np.float64] = model.transform(C)
 recording = np.random.default_rng(0).standard_normal((3, 900))
-separation = codiag.SourceSeparation(2, segments=20).fit(recording)
+separation = codiag.SourceSeparation(2, n_segments=20).fit(recording)
 sources: NDArray[np.float64] = separation.transform(recording)
-rival: codiag.Rival | None = separation.rivals_[0]
+rival: codiag.SeparabilityMargin | None = separation.least_separable_[0]
 covariances: NDArray[np.float64] = codiag.segment_covariances(recording, shrinkage="auto")

@@ -38,10 +38,10 @@ def said(work):
 
 
 def test_one_segment_or_one_class(X):
-    assert "one segment" in said(lambda: codiag.SourceSeparation(segments=1).fit(X))
+    assert "one segment" in said(lambda: codiag.SourceSeparation(n_segments=1).fit(X))
     epochs = X.reshape(6, 60, 200).transpose(1, 0, 2)
     labels = np.zeros(60)
-    assert "one class" in said(lambda: codiag.SourceSeparation().fit(epochs, labels=labels))
+    assert "one class" in said(lambda: codiag.SourceSeparation().fit(epochs, y=labels))
     for model in (codiag.SourceSeparation(), codiag.AMUSE(), codiag.JADE()):
         assert said(lambda model=model: model.fit(X)) == ""
 
@@ -61,9 +61,9 @@ def test_stimulus_channels(raw):
 def test_drifts(X, raw):
     drift = np.cumsum(np.random.default_rng(1).standard_normal(X.shape), axis=1)
     drifting = X + 0.1 * drift
-    message = said(lambda: codiag.SourceSeparation(rate=RATE).fit(drifting))
+    message = said(lambda: codiag.SourceSeparation(sfreq=RATE).fit(drifting))
     assert "% of the variance" in message and "filter above 1 Hz" in message
-    assert said(lambda: codiag.SourceSeparation(rate=RATE).fit(X)) == ""
+    assert said(lambda: codiag.SourceSeparation(sfreq=RATE).fit(X)) == ""
     raw._data[:6] += 1e-7 * drift
     assert "drifts" in said(lambda: codiag.SourceSeparation().fit(raw))
     raw.filter(1.0, None)
@@ -71,8 +71,8 @@ def test_drifts(X, raw):
 
 
 def test_no_convergence_comes_with_advice(X):
-    message = said(lambda: codiag.SourceSeparation(segments=100, max_iter=1).fit(X))
-    assert "iteration limit" in message and 'shrinkage="auto"' in message
+    message = said(lambda: codiag.SourceSeparation(n_segments=100, max_iter=1).fit(X))
+    assert "max_iter" in message and 'shrinkage="auto"' in message
     assert "segment_length" in message
     # What the advice is about: short segments of a recording of few sources.
     with pytest.raises(codiag.ConvergenceError, match="shrinkage"):
@@ -90,17 +90,17 @@ def test_channels_have_names(raw):
 def test_lengths_of_segments(X):
     for wrong in (1.0, 0.25, [100]):
         with pytest.raises(TypeError, match=r'whole number of samples, or a time such as "0\.25s"'):
-            codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
+            codiag.SourceSeparation(segment_length=wrong, sfreq=RATE).fit(X)
     for wrong in ("1", "quick", "0.25"):
         with pytest.raises(ValueError, match=r"0\.25s"):
-            codiag.SourceSeparation(segment_length=wrong, rate=RATE).fit(X)
+            codiag.SourceSeparation(segment_length=wrong, sfreq=RATE).fit(X)
     for components in (4, None):
         with pytest.raises(ValueError, match=r"segment 0 has 1 samples, but .* longer segments"):
             codiag.SourceSeparation(components, segment_length=1).fit(X)
-    with pytest.raises(ValueError, match="rate"):
+    with pytest.raises(ValueError, match="sfreq"):
         codiag.SourceSeparation(segment_length="0.25s").fit(X)
     with pytest.raises(ValueError, match="one of them"):
-        codiag.SourceSeparation(segments=10, segment_length=100).fit(X)
+        codiag.SourceSeparation(n_segments=10, segment_length=100).fit(X)
 
 
 def test_files_are_read_first(tmp_path):

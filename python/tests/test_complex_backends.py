@@ -13,7 +13,7 @@ P = 4
 
 @pytest.fixture(scope="module")
 def C():
-    return codiag.datasets.synthetic(120, P, sigma=0.1, seed=3, complex=True)[0]
+    return codiag.datasets.synthetic(120, P, sigma=0.1, random_state=3, complex=True)[0]
 
 
 def adjoint(X):
@@ -29,7 +29,7 @@ def test_a_tracker_solves_its_window(C):
         result = tracker.push(matrix)
     assert result.converged and result.B.dtype == np.complex128
     np.testing.assert_array_equal(tracker.matrices, C[-50:])
-    expected = codiag.diagonalize(C[-50:], weights=tracker.weights, start=tracker.B, tol=1e-9)
+    expected = codiag.diagonalize(C[-50:], sample_weight=tracker.weights, init=tracker.B, tol=1e-9)
     assert expected.n_iter == 0
     np.testing.assert_allclose(tracker.B @ tracker.A, np.eye(P), atol=1e-10)
 
@@ -58,15 +58,15 @@ def test_real_and_complex_matrices_in_one_tracker(C):
 
 def test_partial_fit(C):
     estimator = codiag.JointDiagonalizer(window=60, forgetting=0.9).fit(C[:60])
-    before = estimator.B_
+    before = estimator.filters_
     estimator.partial_fit(C[60:65])
-    assert estimator.B_.dtype == np.complex128
-    assert np.abs(estimator.B_ - before).max() < 0.2 * np.abs(before).max()
+    assert estimator.filters_.dtype == np.complex128
+    assert np.abs(estimator.filters_ - before).max() < 0.2 * np.abs(before).max()
     tracker = codiag.Tracker(window=60, forgetting=0.9, tol=1e-8, max_iter=1000)
     tracker._stand(C[:60], np.ones(60), before)
-    np.testing.assert_array_equal(tracker.push(C[60:65]).B, estimator.B_)
+    np.testing.assert_array_equal(tracker.push(C[60:65]).B, estimator.filters_)
     fresh = codiag.JointDiagonalizer(window=60).partial_fit(C[:30]).partial_fit(C[30:])
-    assert fresh.n_samples_seen_ == 120 and fresh.B_.dtype == np.complex128
+    assert fresh.n_samples_seen_ == 120 and fresh.filters_.dtype == np.complex128
 
 
 # Results
@@ -113,10 +113,10 @@ def test_cross_spectra_have_the_choices_of_cospectra(X):
     for options in (
         {},
         {"window": "hamming", "overlap": 0.25, "window_length": 99},
-        {"center": False, "exclude": [(100, 150)]},
+        {"center": False, "bad_spans": [(100, 150)]},
         {"scale": "rms"},
         {"shrinkage": 0.1},
-        {"threads": 2},
+        {"n_jobs": 2},
     ):
         expected = codiag.cospectra(X, 5, 100, **options)
         found = codiag.cross_spectra(X, 5, 100, **options)
@@ -133,7 +133,7 @@ def test_cross_spectra_have_the_choices_of_cospectra(X):
     with pytest.raises(ValueError, match="half the rate"):
         codiag.cross_spectra(X, [(30, 80)], 100)
     with pytest.raises(TypeError, match="nonsense"):
-        _core.cross_spectra(X, {"bands": [(1, 9)], "rate": 99.0, "nonsense": 1})
+        _core.cross_spectra(X, {"bands": [(1, 9)], "sfreq": 99.0, "nonsense": 1})
 
 
 def test_a_delay_is_a_phase():
@@ -163,12 +163,12 @@ def test_on_a_cluster(client, C):
     array = pytest.importorskip("dask.array")
     expected = codiag.diagonalize(C, tol=1e-10)
     chunked = array.from_array(C, chunks=(25, P, P))
-    for options in ({}, {"orthogonal": True}, {"method": "quasi-newton"}, {"rank": 3}):
+    for options in ({}, {"orthogonal": True}, {"method": "quasi-newton"}, {"n_components": 3}):
         here = codiag.diagonalize(C, **options)
         there = codiag.diagonalize(chunked, **options)
         assert there.B.dtype == np.complex128
         np.testing.assert_allclose(there.B, here.B, atol=1e-6)
-    there = codiag.diagonalize(chunked.persist(), tol=1e-9, start=expected.B)
+    there = codiag.diagonalize(chunked.persist(), tol=1e-9, init=expected.B)
     assert there.n_iter == 0
     np.testing.assert_allclose(there.powers, expected.powers, atol=1e-8)
     single = codiag.diagonalize(chunked.astype("c8"), symmetrize=True)
@@ -180,8 +180,8 @@ def test_futures_of_which_some_are_real(client, C):
     futures = client.scatter([real[:40], C[40:80], real[80:]], hash=False)
     mixed = np.concatenate([real[:40], C[40:80], real[80:]])
     weights = np.arange(120.0)
-    here = codiag.diagonalize(mixed, weights=weights)
-    there = codiag.diagonalize(futures, weights=weights)
+    here = codiag.diagonalize(mixed, sample_weight=weights)
+    there = codiag.diagonalize(futures, sample_weight=weights)
     np.testing.assert_allclose(there.B, here.B, atol=1e-6)
 
 
@@ -195,8 +195,8 @@ def test_bad_chunks_are_named(client, C):
     bad[90] *= -1
     with pytest.raises(ValueError, match="matrix 90 is not positive definite"):
         codiag.diagonalize(array.from_array(bad, chunks=(25, P, P)))
-    with pytest.raises(TypeError, match="weights is complex"):
-        codiag.diagonalize(array.from_array(C, chunks=(25, P, P)), weights=np.ones(120) + 0j)
+    with pytest.raises(TypeError, match="sample_weight is complex"):
+        codiag.diagonalize(array.from_array(C, chunks=(25, P, P)), sample_weight=np.ones(120) + 0j)
 
 
 def test_parts_and_chunks_are_pickled(C):

@@ -171,10 +171,10 @@ def test_sources_are_white_and_sum_to_the_recording(model):
     sources = model.fit_transform(X)
     np.testing.assert_allclose(np.cov(sources, bias=True), np.eye(5), atol=1e-9)
     np.testing.assert_allclose(model.inverse_transform(sources), X, atol=1e-9)
-    assert model.variance_share_.sum() == pytest.approx(1) and model.kept_variance_ == 1
+    assert model.explained_variance_ratio_.sum() == pytest.approx(1) and model.explained_variance_ratio_total_ == 1
     rest = model.apply(X, [0, 2])
     np.testing.assert_allclose(rest, model.inverse_transform(sources, [0, 2]), atol=1e-9)
-    assert all(rival.margin >= 0 for rival in model.rivals_)
+    assert all(pair.margin >= 0 for pair in model.least_separable_)
     # The largest entry of each pattern is positive.
     largest = abs(model.patterns_).argmax(axis=0)
     assert (model.patterns_[largest, range(5)] > 0).all()
@@ -186,11 +186,11 @@ def test_rank_components_and_a_start(model):
     reduced = clone(model).fit(np.vstack([X, X[0] + X[1]]))
     assert reduced.filters_.shape == (5, 6)
     fewer = clone(model).set_params(n_components=3).fit(X)
-    assert fewer.filters_.shape == (3, 5) and fewer.kept_variance_ < 1
+    assert fewer.filters_.shape == (3, 5) and fewer.explained_variance_ratio_total_ < 1
     most = clone(model).set_params(n_components=0.9).fit(X)
-    assert most.kept_variance_ >= 0.9
+    assert most.explained_variance_ratio_total_ >= 0.9
     if not isinstance(model, codiag.AMUSE):
-        again = clone(model).set_params(start=model.fit(X).filters_).fit(X)
+        again = clone(model).set_params(init=model.fit(X).filters_).fit(X)
         np.testing.assert_allclose(again.filters_, model.filters_, atol=1e-6)
 
 
@@ -199,18 +199,18 @@ def test_excluded_spans_and_epochs():
     spoiled = X.copy()
     spoiled[:, 5000:5100] = 1e6
     for model in MODELS:
-        kept = clone(model).fit(spoiled, exclude=[(5000, 5100)])
+        kept = clone(model).fit(spoiled, bad_spans=[(5000, 5100)])
         other = X.copy()
         other[:, 5000:5100] = np.nan
-        same = clone(model).fit(other, exclude=[(5000, 5100)])
+        same = clone(model).fit(other, bad_spans=[(5000, 5100)])
         np.testing.assert_array_equal(kept.filters_, same.filters_)
     epochs = X.reshape(5, 40, 500).transpose(1, 0, 2)
     model = codiag.SOBI(lags=20).fit(epochs)
     assert codiag.amari_distance(model.filters_, mixing) < 0.05
     assert model.autocorrelations_.shape == (20, 5)
-    classes = codiag.SOBI(lags=20).fit(epochs, labels=["a", "b"] * 20)
+    classes = codiag.SOBI(lags=20).fit(epochs, y=["a", "b"] * 20)
     assert classes.autocorrelations_.shape == (40, 5)
-    segments = codiag.SOBI(lags=[0, 1, 2, 5], segments=10).fit(X)
+    segments = codiag.SOBI(lags=[0, 1, 2, 5], n_segments=10).fit(X)
     assert segments.autocorrelations_.shape == (40, 5) and len(segments.segments_) == 10
     assert codiag.JADE().fit(epochs).kurtosis_.shape == (5,)
 
@@ -237,7 +237,7 @@ def test_lagged_covariances_by_definition():
     mean = np.hstack([left, right]).mean(axis=1, keepdims=True)
     left, right = left - mean, right - mean
     for lag, found in zip(
-        (1, 7), codiag.lagged_covariances(X, [1, 7], exclude=[(120, 150)]), strict=True
+        (1, 7), codiag.lagged_covariances(X, [1, 7], bad_spans=[(120, 150)]), strict=True
     ):
         sums = lagged(left, lag) * (120 - lag) + lagged(right, lag) * (150 - lag)
         np.testing.assert_allclose(found, sums / (270 - 2 * lag), atol=1e-12)
@@ -266,12 +266,12 @@ def test_cumulants_by_definition():
         (lambda X: codiag.lagged_covariances(X, [-1]), "lags must not be negative"),
         (lambda X: codiag.lagged_covariances(X, 0), "lags must be at least 1"),
         (lambda X: codiag.lagged_covariances(X, [100]), "100 for 100 samples without a gap"),
-        (lambda X: codiag.lagged_covariances(X, 2, labels=[1]), "labels are for epochs"),
-        (lambda X: codiag.lagged_covariances(X[None], 2, exclude=[(0, 1)]), "leave epochs out"),
+        (lambda X: codiag.lagged_covariances(X, 2, y=[1]), "y"),
+        (lambda X: codiag.lagged_covariances(X[None], 2, bad_spans=[(0, 1)]), "leave epochs out"),
         (lambda X: codiag.cumulants(X, 4), "n_components must be"),
         (lambda X: codiag.SOBI(lags=[200]).fit(X), "lags must be shorter"),
         (lambda X: codiag.JADE(method="pham").fit(X), "does not support method=.pham"),
-        (lambda X: codiag.JADE(start=np.eye(4)).fit(X), "start must be 3 x 3"),
+        (lambda X: codiag.JADE(init=np.eye(4)).fit(X), "init must be 3 x 3"),
         (lambda X: codiag.SOBI().fit(X * np.nan), "nan|NaN"),
     ],
 )

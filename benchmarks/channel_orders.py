@@ -16,7 +16,7 @@ import codiag
 
 
 def sources(X, n_components):
-    model = codiag.SourceSeparation(n_components, segments=100, on_failure="ignore")
+    model = codiag.SourceSeparation(n_components, n_segments=100, on_failure="ignore")
     return model.fit(X).transform(X)
 
 
