@@ -1,4 +1,4 @@
-"""Complex Hermitian matrices, wherever real ones are taken."""
+"""Complex Hermitian matrices."""
 
 import numpy as np
 import pytest
@@ -43,13 +43,13 @@ def test_exact_sets_are_recovered():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_all_methods_reach_one_loss(C, result, method):
+def test_all_methods_reach_equal_losses(C, result, method):
     other = codiag.diagonalize(C, method=method)
     assert other.converged
     assert other.loss == pytest.approx(result.loss, abs=1e-9)
 
 
-def test_the_result_is_what_it_says(C, result):
+def test_result_is_consistent(C, result):
     B, A = result.B, result.A
     assert B.dtype == A.dtype == np.complex128
     np.testing.assert_allclose(B @ A, np.eye(5), atol=1e-12)
@@ -75,13 +75,13 @@ def test_loss_and_gradient(C, result):
     up, down = (codiag.loss(C, (np.eye(5) + s * E) @ B) for s in (h, -h))
     slope = np.real(np.sum(codiag.gradient(C, B) * E.conj()))
     assert (up - down) / (2 * h) == pytest.approx(slope, rel=1e-6)
-    # One of the two may be real.
+    # Real and complex arguments may be mixed.
     assert codiag.loss(C, np.eye(5)) == codiag.loss(C, np.eye(5, dtype=complex))
     assert codiag.loss(C.real, np.eye(5) + 0j) == pytest.approx(codiag.loss(C.real, np.eye(5)))
     assert codiag.amari_distance(np.eye(2), [[0, 1j], [2, 0]]) == 0
 
 
-def test_a_real_set_given_as_complex_has_the_same_answer():
+def test_real_matrices_as_complex_give_the_real_result():
     C, _ = codiag.datasets.synthetic(40, 6, sigma=0.1)
     for options in ({}, {"method": "pham"}, {"orthogonal": True}):
         real = codiag.diagonalize(C, tol=1e-11, **options)
@@ -92,7 +92,7 @@ def test_a_real_set_given_as_complex_has_the_same_answer():
             np.testing.assert_allclose(other.B, real.B, atol=1e-8)
 
 
-def test_single_precision_and_other_layouts_are_taken(C, result):
+def test_single_precision_and_other_layouts(C, result):
     expected = codiag.diagonalize(C.astype(np.complex64).astype(complex), symmetrize=True)
     single = codiag.diagonalize(C.astype(np.complex64), symmetrize=True)
     np.testing.assert_array_equal(single.B, expected.B)
@@ -100,7 +100,7 @@ def test_single_precision_and_other_layouts_are_taken(C, result):
         np.testing.assert_array_equal(codiag.diagonalize(other).B, result.B)
 
 
-def test_starts_and_unitary_answers(C, result):
+def test_init_and_unitary_results(C, result):
     assert codiag.diagonalize(C, init=result.B, tol=1e-7).n_iter == 0
     assert codiag.diagonalize(C, init=np.eye(5)).converged
     B = codiag.diagonalize(C, orthogonal=True).B
@@ -109,7 +109,7 @@ def test_starts_and_unitary_answers(C, result):
         codiag.diagonalize(C.real, init=result.B)
 
 
-def test_frobenius_takes_hermitian_matrices(C):
+def test_frobenius_criterion(C):
     X = C - C.mean(axis=0)
     losses = [
         codiag.diagonalize(X, criterion="frobenius", method=method).loss
@@ -118,7 +118,7 @@ def test_frobenius_takes_hermitian_matrices(C):
     assert max(losses) - min(losses) < 1e-8
 
 
-def test_saved_shown_and_checkpointed(C, result, tmp_path):
+def test_save_repr_and_checkpoint(C, result, tmp_path):
     result.save(tmp_path / "result.npz")
     again = codiag.load(tmp_path / "result.npz")
     np.testing.assert_array_equal(again.B, result.B)
@@ -127,7 +127,7 @@ def test_saved_shown_and_checkpointed(C, result, tmp_path):
     assert codiag.diagonalize(C, init=tmp_path / "b.npy", tol=1e-7).n_iter == 0
 
 
-def test_many_at_once(C, result):
+def test_diagonalize_many(C, result):
     results = codiag.diagonalize_many([C, C.real + np.eye(5), C])
     assert [one.B.dtype.kind for one in results] == ["c", "f", "c"]
     np.testing.assert_array_equal(results[0].B, results[2].B)
@@ -186,7 +186,7 @@ def test_bad_matrices(C, change, message):
         codiag.diagonalize(broken(C, change))
 
 
-def test_complex_weights_and_powers_are_refused(C):
+def test_complex_weights_and_features_raise(C):
     with pytest.raises(TypeError, match="sample_weight is complex"):
         codiag.diagonalize(C, sample_weight=np.ones(60) + 0j)
     with pytest.raises(TypeError, match="X is complex"):
@@ -212,7 +212,7 @@ def test_bad_options(C, options, message):
         codiag.diagonalize(C, **options)
 
 
-def test_shapes_layouts_and_the_callers_array(C, result, tmp_path):
+def test_shapes_layouts_and_unmodified_input(C, result, tmp_path):
     for bad in (C[0], C[:0], C[:, :3], C[None]):
         with pytest.raises(ValueError, match=r"expected C of shape \(n, p, p\)"):
             codiag.diagonalize(bad)
@@ -224,12 +224,12 @@ def test_shapes_layouts_and_the_callers_array(C, result, tmp_path):
     np.testing.assert_array_equal(kept, C)
     wide = np.repeat(C, 2, axis=0)[::2]
     np.testing.assert_array_equal(codiag.diagonalize(wide).B, result.B)
-    # Asymmetry of rounding is taken, an imaginary diagonal of rounding too.
+    # Rounding errors in the asymmetry and in imaginary diagonals are accepted.
     nearly = C.copy()
     nearly[:, 0, 1] += 1e-13j
     nearly[:, 2, 2] += 1e-13j
     np.testing.assert_allclose(codiag.diagonalize(nearly).B, result.B, atol=1e-6)
-    # One matrix, or one channel.
+    # A single matrix, and a single channel.
     assert codiag.diagonalize(C[:1]).converged
     assert codiag.diagonalize(C[:, :1, :1]).B.shape == (1, 1)
     with pytest.warns(codiag.ConvergenceWarning, match="max_iter"):

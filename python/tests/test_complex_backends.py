@@ -1,4 +1,4 @@
-"""Complex matrices that keep arriving, that are on a cluster, and those made from recordings."""
+"""Complex matrices in Tracker, on a Dask cluster, and as cross-spectra of recordings."""
 
 import pickle
 
@@ -23,7 +23,7 @@ def adjoint(X):
 # A tracker
 
 
-def test_a_tracker_solves_its_window(C):
+def test_tracker_minimizes_over_its_window(C):
     tracker = codiag.Tracker(window=50, forgetting=0.95, tol=1e-10)
     for matrix in C:
         result = tracker.push(matrix)
@@ -34,13 +34,13 @@ def test_a_tracker_solves_its_window(C):
     np.testing.assert_allclose(tracker.B @ tracker.A, np.eye(P), atol=1e-10)
 
 
-def test_a_tracker_keeps_phases_is_pickled_and_goes_on(C):
+def test_tracker_keeps_phases_and_is_pickled(C):
     tracker = codiag.Tracker(window=60, forgetting=1.0)
     before = tracker.push(C[:60]).B
     again = pickle.loads(pickle.dumps(tracker))
     after = tracker.push(C[60:63]).B
     np.testing.assert_array_equal(again.push(C[60:63]).B, after)
-    # Rows that had been exchanged or turned would differ by their own size.
+    # Rows with another order or phase would differ by their own size.
     assert np.abs(after - before).max() < 0.2 * np.abs(before).max()
 
 
@@ -48,7 +48,7 @@ def test_real_and_complex_matrices_in_one_tracker(C):
     real = C.real + 2 * np.eye(P)
     tracker = codiag.Tracker(window=60)
     assert tracker.push(real[:20]).B.dtype == np.float64
-    # From the first complex matrix on, all are.
+    # From the first complex matrix on, all results are complex.
     assert tracker.push(C[20:40]).B.dtype == np.complex128
     assert tracker.push(real[40:50]).B.dtype == np.complex128
     assert tracker.matrices.dtype == np.complex128
@@ -72,7 +72,7 @@ def test_partial_fit(C):
 # Results
 
 
-def test_a_result_is_plotted_and_transforms_real_matrices(C):
+def test_result_is_plotted_and_transforms_real_matrices(C):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     result = codiag.diagonalize(C)
@@ -92,14 +92,14 @@ def X():
     return delayed + 0.1 * rng.standard_normal((3, 5000))
 
 
-def test_cross_spectra_are_those_of_scipy(X):
+def test_cross_spectra_match_scipy(X):
     signal = pytest.importorskip("scipy.signal")
     bands = [(5, 12), (12, 30)]
     found = codiag.cross_spectra(X, bands, 100, window_length=200)
     assert found.dtype == np.complex128
     for a in range(3):
         for b in range(3):
-            # SciPy conjugates the first.
+            # SciPy conjugates the first signal.
             f, density = signal.csd(X[b], X[a], fs=100, nperseg=200, window="hann")
             for k, (low, high) in enumerate(bands):
                 chosen = (f >= low - 1e-9) & (f < high - 1e-9)
@@ -107,7 +107,7 @@ def test_cross_spectra_are_those_of_scipy(X):
                 np.testing.assert_allclose(found[k, a, b], expected, rtol=1e-6, atol=1e-9)
 
 
-def test_cross_spectra_have_the_choices_of_cospectra(X):
+def test_real_parts_of_cross_spectra_are_cospectra(X):
     found = codiag.cross_spectra(X, 5, 100)
     np.testing.assert_array_equal(found, adjoint(found))
     for options in (
@@ -136,7 +136,7 @@ def test_cross_spectra_have_the_choices_of_cospectra(X):
         _core.cross_spectra(X, {"bands": [(1, 9)], "sfreq": 99.0, "nonsense": 1})
 
 
-def test_a_delay_is_a_phase():
+def test_delay_gives_a_phase_shift():
     rng = np.random.default_rng(1)
     noise = rng.standard_normal(20_000)
     X = np.stack([noise, np.roll(noise, 5)])
@@ -159,7 +159,7 @@ def client():
         yield client
 
 
-def test_on_a_cluster(client, C):
+def test_cluster_gives_the_result_in_memory(client, C):
     array = pytest.importorskip("dask.array")
     expected = codiag.diagonalize(C, tol=1e-10)
     chunked = array.from_array(C, chunks=(25, P, P))
@@ -175,7 +175,7 @@ def test_on_a_cluster(client, C):
     np.testing.assert_allclose(single.loss, expected.loss, atol=1e-4)
 
 
-def test_futures_of_which_some_are_real(client, C):
+def test_real_and_complex_futures(client, C):
     real = C.real + 2 * np.eye(P)
     futures = client.scatter([real[:40], C[40:80], real[80:]], hash=False)
     mixed = np.concatenate([real[:40], C[40:80], real[80:]])
@@ -212,7 +212,7 @@ def test_parts_and_chunks_are_pickled(C):
         _core.Part([chunk, real], None, 1)
 
 
-def test_spectra_of_a_chunked_recording(client, X):
+def test_cospectra_and_cross_spectra_of_a_dask_array(client, X):
     array = pytest.importorskip("dask.array")
     import codiag.dask
 

@@ -1,4 +1,4 @@
-"""From a recording to its sources: arrays, and the scikit-learn face."""
+"""SourceSeparation on arrays."""
 
 import pickle
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 
 
 def mixed(p, stretches, length, seed, channels=None):
-    """Gaussian sources of which the power changes from stretch to stretch, mixed at random."""
+    """Gaussian sources with piecewise constant powers, mixed at random."""
     rng = np.random.default_rng(seed)
     amplitudes = np.exp(0.5 * rng.standard_normal((p, stretches)))
     sources = np.repeat(amplitudes, length, axis=1) * rng.standard_normal((p, stretches * length))
@@ -29,7 +29,7 @@ def simulated():
 
 
 class OnRows(codiag.SourceSeparation):
-    """Takes the tables that scikit-learn's checks generate: rows are samples, columns channels."""
+    """Transposes the arrays (samples, channels) that scikit-learn's checks generate."""
 
     def fit(self, X, y=None):
         # A segment needs more samples than there are channels, and a covariance more than one.
@@ -50,8 +50,8 @@ class OnRows(codiag.SourceSeparation):
         return tags
 
 
-# As for JointDiagonalizer: scikit-learn's tables reach it through an adapter, and all checks pass.
-# Shrinkage lets a segment of these tables have fewer samples than channels.
+# The adapter accepts two-dimensional arrays and passes all checks of scikit-learn. With shrinkage,
+# a segment of these arrays may have fewer samples than channels.
 @parametrize_with_checks(
     [codiag.SourceSeparation(), OnRows(n_segments=3, shrinkage=0.1, on_failure="ignore")]
 )
@@ -60,7 +60,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_sources_are_recovered():
-    """Ten sources, a hundred segments of 500 samples: 20 times better than no separation or PCA."""
+    """The Amari distance is 20 times smaller than without separation or with PCA."""
     X, mixing, sources = mixed(10, 100, 500, seed=1)
     model = codiag.SourceSeparation().fit(X)
     distance = codiag.amari_distance(model.filters_, mixing)
@@ -68,13 +68,13 @@ def test_sources_are_recovered():
     assert distance < 0.02
     assert 20 * distance < codiag.amari_distance(np.eye(10), mixing)
     assert 20 * distance < codiag.amari_distance(principal, mixing)
-    # Each source found is one of those mixed, up to sign and scale.
+    # Each separated source matches one true source, up to sign and scale.
     correlations = abs(np.corrcoef(model.transform(X), sources)[:10, 10:])
     assert sorted(correlations.argmax(axis=1)) == list(range(10))
     assert correlations.max(axis=1).min() > 0.99
 
 
-def test_fit_is_the_diagonalization_of_segment_covariances(simulated):
+def test_fit_diagonalizes_segment_covariances(simulated):
     X, _, _ = simulated
     model = codiag.SourceSeparation(n_segments=30, overlap=0.5, shrinkage=0.05).fit(X)
     C = codiag.segment_covariances(X, n_segments=30, overlap=0.5, shrinkage=0.05)
@@ -87,23 +87,25 @@ def test_fit_is_the_diagonalization_of_segment_covariances(simulated):
     )
 
 
-def test_what_is_known_about_sources(simulated):
+def test_fitted_attributes(simulated):
     X, _, _ = simulated
     model = codiag.SourceSeparation(n_segments=60).fit(X)
-    np.testing.assert_allclose(model.filters_ @ model.A_, np.eye(6), atol=1e-9)
-    assert model.filters_ is model.filters_ and model.patterns_ is model.A_
+    np.testing.assert_allclose(model.components_ @ model.mixing_, np.eye(6), atol=1e-9)
+    assert (model.filters_ == model.components_).all()
+    assert (model.patterns_ == model.mixing_.T).all()
     np.testing.assert_allclose(model.powers_.mean(axis=0), 1)
     deviation = model.powers_.std(axis=0) / model.powers_.mean(axis=0)
     np.testing.assert_allclose(model.nonstationarity_, deviation, rtol=1e-9)
     segments = X.reshape(6, 60, 200)
     total = (segments - segments.mean(axis=2, keepdims=True)).var(axis=(1, 2)).sum()
-    shares = (model.patterns_**2).sum(axis=0) / total
-    np.testing.assert_allclose(model.explained_variance_ratio_, shares, rtol=1e-9)
-    # Γ_ab Γ_ba − 1, from the powers.
+    ratios = (model.patterns_**2).sum(axis=1) / total
+    np.testing.assert_allclose(model.explained_variance_ratio_, ratios, rtol=1e-9)
+    # The identifiability margin Γ_ab Γ_ba − 1, from the powers.
     gamma = (model.powers_[:, None, :] / model.powers_[:, :, None]).mean(axis=0)
     margins = gamma * gamma.T - 1 + np.diag([np.inf] * 6)
     assert [pair.partner for pair in model.least_separable_] == margins.argmin(axis=1).tolist()
-    np.testing.assert_allclose([r.margin for r in model.least_separable_], margins.min(axis=1), rtol=1e-9)
+    found = [pair.margin for pair in model.least_separable_]
+    np.testing.assert_allclose(found, margins.min(axis=1), rtol=1e-9)
     assert model.segments_[1] == [(200, 400)] and len(model.segments_) == 60
     assert model.explained_variance_ratio_total_ == 1 and not model.shrinkages_.any()
     assert codiag.SourceSeparation(n_segments=4).fit(X[:1]).least_separable_ == [None]
@@ -143,8 +145,8 @@ def test_fewer_components():
     assert codiag.amari_distance(model.filters_, mixing) < 0.05
     assert codiag.SourceSeparation(0.99).fit(X).filters_.shape == (4, 12)
     assert 0.999 < model.explained_variance_ratio_total_ < 1
-    # What lies outside the components is kept by apply, and lost on the way through sources.
-    rest = X - model.patterns_ @ (model.filters_ @ X)
+    # `apply` keeps the part outside of the components; `inverse_transform` loses it.
+    rest = X - model.mixing_ @ (model.filters_ @ X)
     cleaned = model.apply(X, range(4))
     np.testing.assert_allclose(cleaned, rest, atol=1e-9)
     assert abs(cleaned).max() > 1e-4
@@ -154,8 +156,8 @@ def test_fewer_components():
             codiag.SourceSeparation(wrong).fit(X)
 
 
-def test_rank_is_found(simulated):
-    """An average reference takes one dimension away."""
+def test_rank_deficiency_is_detected(simulated):
+    """An average reference reduces the rank by one."""
     X, _, _ = simulated
     referenced = X - X.mean(axis=0)
     model = codiag.SourceSeparation().fit(referenced)
@@ -164,8 +166,8 @@ def test_rank_is_found(simulated):
     np.testing.assert_allclose(back, referenced, atol=1e-8)
 
 
-def test_units_do_not_matter(simulated):
-    """With a scale, channels in volts and in teslas are separated as if in one unit."""
+def test_scale_makes_units_irrelevant(simulated):
+    """With `scale`, channels in volts and in teslas are separated as if in one unit."""
     X, _, _ = simulated
     units = np.array([1e-6, 1e-6, 1e-6, 1e-13, 1e-13, 1e-13])
     kinds = ["eeg"] * 3 + ["mag"] * 3
@@ -185,7 +187,7 @@ def test_units_do_not_matter(simulated):
 
 
 def test_bands():
-    """Stationary sources that differ in their spectra alone."""
+    """Separates stationary sources that differ only in their spectra."""
     rng = np.random.default_rng(5)
     rate, frequencies = 200.0, [6, 11, 19, 33]
     spectra = np.fft.rfftfreq(40_000, 1 / rate)
@@ -228,7 +230,7 @@ def test_epochs(simulated):
     labelled = codiag.SourceSeparation().fit(epochs, y=classes)
     assert labelled.powers_.shape == (3, 6)
     assert labelled.segments_[0] == [(e * 200, (e + 1) * 200) for e in range(1, 60, 3)]
-    with pytest.raises(ValueError, match="y"):
+    with pytest.raises(ValueError, match=r"\by\b.*epochs"):
         codiag.SourceSeparation().fit(X, y=classes)
     with pytest.raises(ValueError, match="leave epochs out"):
         codiag.SourceSeparation().fit(epochs, bad_spans=[(0, 5)])
@@ -236,17 +238,17 @@ def test_epochs(simulated):
         codiag.SourceSeparation().fit(X, picks="eeg")
 
 
-def test_excluded_spans(simulated):
+def test_bad_spans(simulated):
     X, _, _ = simulated
     model = codiag.SourceSeparation(n_segments=50).fit(np.delete(X, np.s_[2000:4000], axis=1))
-    spoilt = X.copy()
-    spoilt[:, 2000:4000] += 1e3
-    same = codiag.SourceSeparation(n_segments=50).fit(spoilt, bad_spans=[(2000, 4000)])
+    corrupted = X.copy()
+    corrupted[:, 2000:4000] += 1e3
+    same = codiag.SourceSeparation(n_segments=50).fit(corrupted, bad_spans=[(2000, 4000)])
     np.testing.assert_allclose(model.filters_, same.filters_, rtol=1e-6, atol=1e-9)
 
 
 def test_warm_start(simulated):
-    """From the filters of another subject the solve begins nearer, and ends at the same place."""
+    """Filters of another subject are a better starting point and lead to the same result."""
     X, _, _ = simulated
     cold = codiag.SourceSeparation(n_segments=60).fit(X)
     rng = np.random.default_rng(8)
@@ -260,7 +262,7 @@ def test_warm_start(simulated):
         codiag.SourceSeparation(init=np.eye(5)).fit(X)
 
 
-def test_any_array_is_read_and_none_is_changed(simulated):
+def test_array_layouts_are_accepted_and_not_modified(simulated):
     X, _, _ = simulated
     expected = codiag.SourceSeparation().fit(X)
     wide = np.zeros((12, 2 * X.shape[1]))
@@ -282,10 +284,10 @@ def test_any_array_is_read_and_none_is_changed(simulated):
 def test_bad_recordings(simulated):
     X, _, _ = simulated
     fit = codiag.SourceSeparation().fit
-    spoilt = X.copy()
-    spoilt[2, 345] = np.nan
+    corrupted = X.copy()
+    corrupted[2, 345] = np.nan
     for wrong, problem in [
-        (spoilt, "channel 2.*345"),
+        (corrupted, "channel 2.*345"),
         (X[0], r"\(channels, samples\)"),
         (X[:, :0], "shape"),
         (X[:, :4], "samples"),
@@ -310,7 +312,7 @@ def test_no_convergence(simulated):
         codiag.SourceSeparation(max_iter=1, init="whitener", on_failure="raise").fit(X)
 
 
-def test_threads_give_the_same_sources():
+def test_sources_do_not_depend_on_n_jobs():
     X, _, _ = mixed(20, 60, 400, seed=3)
     alone = codiag.SourceSeparation(n_jobs=1).fit(X)
     together = codiag.SourceSeparation(n_jobs=4).fit(X)
@@ -318,14 +320,14 @@ def test_threads_give_the_same_sources():
     assert (alone.transform(X) == together.transform(X)).all()
 
 
-def test_conduct(simulated, capfd):
+def test_verbose_pickle_clone_and_not_fitted(simulated, capfd):
     X, _, _ = simulated
     model = codiag.SourceSeparation(n_segments=50, tol=1e-6, verbose=True).fit(X)
     assert "converged" in capfd.readouterr().err
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     copy = clone(model)
-    assert copy.segments == 50 and not hasattr(copy, "filters_")
+    assert copy.n_segments == 50 and not hasattr(copy, "filters_")
     for use in (copy.transform, copy.inverse_transform, copy.find_artifacts):
         with pytest.raises(NotFittedError):
             use(X)
@@ -365,7 +367,7 @@ def test_epoch_covariances(epochs):
     np.testing.assert_allclose(classes[2], mean, rtol=1e-10)
     names = np.array(["b", "a", "d", "c"])[labels]
     np.testing.assert_array_equal(codiag.epoch_covariances(X, names)[0], classes[1])
-    with pytest.raises(ValueError, match="y"):
+    with pytest.raises(ValueError, match=r"\by\b"):
         codiag.epoch_covariances(X, labels[:-1])
 
 

@@ -1,4 +1,4 @@
-"""From MNE's recordings to sources and back."""
+"""SourceSeparation on MNE's Raw and Epochs."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ RATE = 200.0
 
 @pytest.fixture
 def raw():
-    """Sixteen EEG channels, an EOG, a stimulus channel, and blinks among ten sources."""
+    """16 EEG channels that mix ten sources, one of them blinks; an EOG and a stimulus channel."""
     rng = np.random.default_rng(0)
     montage = mne.channels.make_standard_montage("biosemi16")
     names = [*montage.ch_names, "EOG", "STI"]
@@ -40,7 +40,7 @@ def blink_of(model, raw):
     return next(k for k, kinds in found.items() if kinds[0].kind == "blink"), found
 
 
-def test_fit_takes_good_data_channels(raw):
+def test_fit_uses_good_data_channels(raw):
     raw.info["bads"] = ["T7"]
     model = codiag.SourceSeparation(10).fit(raw)
     assert model.info_["ch_names"] == [n for n in raw.ch_names if n not in ("T7", "EOG", "STI")]
@@ -54,23 +54,24 @@ def test_fit_takes_good_data_channels(raw):
         codiag.SourceSeparation().fit(raw)
 
 
-def test_bad_spans_are_left_out(raw):
+def test_annotated_bad_spans_are_excluded(raw):
     clean = codiag.SourceSeparation(10, n_segments=50).fit(raw)
-    spoilt = raw.copy()
-    spoilt._data[:16, 3000:4000] += 1e-3 * np.random.default_rng(1).standard_normal(1000)
+    corrupted = raw.copy()
+    corrupted._data[:16, 3000:4000] += 1e-3 * np.random.default_rng(1).standard_normal(1000)
     start = (3000 + raw.first_samp) / RATE
-    assert abs(clean.filters_ - codiag.SourceSeparation(10, n_segments=50).fit(spoilt).filters_).max()
-    spoilt.set_annotations(
+    affected = codiag.SourceSeparation(10, n_segments=50).fit(corrupted)
+    assert abs(clean.filters_ - affected.filters_).max()
+    corrupted.set_annotations(
         mne.Annotations([3000 / RATE, 1.0], [1000 / RATE, 2.0], ["BAD_moved", "good"])
     )
-    model = codiag.SourceSeparation(10, n_segments=50).fit(spoilt)
+    model = codiag.SourceSeparation(10, n_segments=50).fit(corrupted)
     inside = [span for piece in model.segments_ for span in piece]
     assert all(stop <= 3000 or 4000 <= begin for begin, stop in inside)
     assert sum(stop - begin for begin, stop in inside) == 11_000
     data = raw.get_data(picks="eeg")
     same = codiag.SourceSeparation(10, n_segments=50).fit(np.delete(data, np.s_[3000:4000], axis=1))
     np.testing.assert_allclose(model.filters_, same.filters_, rtol=1e-5)
-    assert start > 0 and blink_of(model, spoilt)
+    assert start > 0 and blink_of(model, corrupted)
 
 
 def test_artifacts_are_found_and_removed(raw):
@@ -85,15 +86,15 @@ def test_artifacts_are_found_and_removed(raw):
     error = (after[:16] - raw.blinks).std(axis=1) / raw.blinks.std(axis=1)
     assert error.max() < 0.05
     assert cleaned.first_samp == raw.first_samp and cleaned.info["nchan"] == 18
-    # What lies outside the ten components is kept.
+    # `apply` keeps the part outside of the ten components.
     everything = model.apply(raw, range(10)).get_data()[:16]
     np.testing.assert_allclose(model.transform(raw), model.filters_ @ before[:16], rtol=1e-9)
-    rest = before[:16] - model.patterns_ @ (model.filters_ @ before[:16])
+    rest = before[:16] - model.mixing_ @ (model.filters_ @ before[:16])
     np.testing.assert_allclose(everything, rest, atol=1e-12)
 
 
 @pytest.mark.parametrize("projection", [False, True])
-def test_an_average_reference_takes_one_dimension(raw, projection):
+def test_average_reference_reduces_the_rank(raw, projection):
     raw.set_eeg_reference("average", projection=projection)
     assert codiag.SourceSeparation(n_segments=20).fit(raw).filters_.shape == (
         16 - (not projection),
@@ -107,7 +108,7 @@ def test_an_average_reference_takes_one_dimension(raw, projection):
 
 
 def test_units_of_channel_types(raw):
-    """Half of the channels in teslas: they count as much as the others."""
+    """Channels in teslas and in volts count equally."""
     both = raw.copy().pick("eeg")
     both._data[8:] *= 1e-7
     types = dict.fromkeys(both.ch_names[8:], "mag")
@@ -116,9 +117,11 @@ def test_units_of_channel_types(raw):
     kinds = ["eeg"] * 8 + ["mag"] * 8
     plain = codiag.SourceSeparation(8, n_segments=60, scale=kinds).fit(raw.get_data(picks="eeg"))
     units = np.repeat([1.0, 1e-7], 8)
-    # The sign of a pattern depends on which channel is largest, which depends on units.
+    # Signs may differ: they follow the largest entry of each pattern, which depends on units.
     np.testing.assert_allclose(abs(model.filters_ * units), abs(plain.filters_), rtol=1e-4, atol=1)
-    np.testing.assert_allclose(model.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-5)
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-5
+    )
 
 
 def test_sources_as_raw(raw):

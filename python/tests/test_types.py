@@ -1,4 +1,4 @@
-"""Types, as a type checker sees the installed package."""
+"""The type hints of the installed package, checked by mypy."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def python(*arguments, cwd):
 
 @pytest.fixture(scope="module")
 def mypy(tmp_path_factory):
-    """Checks a file; what the checker learns of numpy is kept from one file to the next."""
+    """Returns a function that checks a file; the cache is shared between files."""
     cache = tmp_path_factory.mktemp("mypy")
     arguments = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(cache)]
     return lambda file, cwd: python(*arguments, str(file), cwd=cwd)
@@ -34,7 +34,7 @@ def test_errors_are_found(mypy, tmp_path):
     assert "arg-type" in checked.stdout and "attr-defined" in checked.stdout
 
 
-# What stubtest cannot know of:
+# Allowed differences for stubtest:
 UNKNOWN = """
 # a Literal, which it takes for a union
 codiag._errors.OnFailure

@@ -1,4 +1,4 @@
-"""What `mypy --strict` must accept and infer: read by the type checker, run as well."""
+"""Code that `mypy --strict` must accept; it also runs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def stop_early(record: codiag.Record) -> bool:
 
 C, A = codiag.datasets.synthetic(30, 4)
 distance: float = codiag.amari_distance(filters(C), A)
-stopped = codiag.diagonalize(C.tolist(), callback=stop_early, tol=1e-14, on_failure="ignore")
+interrupted = codiag.diagonalize(C.tolist(), callback=stop_early, tol=1e-14, on_failure="ignore")
 results: list[codiag.Result] = codiag.diagonalize_many([C, C])
 confidence: NDArray[np.float64] = codiag.bootstrap(C, n=3).confidence
 B, infos = qndiag.qndiag(C)
@@ -36,5 +36,5 @@ features: NDArray[np.float64] = model.transform(C)
 recording = np.random.default_rng(0).standard_normal((3, 900))
 separation = codiag.SourceSeparation(2, n_segments=20).fit(recording)
 sources: NDArray[np.float64] = separation.transform(recording)
-rival: codiag.SeparabilityMargin | None = separation.least_separable_[0]
+pair: codiag.SeparabilityMargin | None = separation.least_separable_[0]
 covariances: NDArray[np.float64] = codiag.segment_covariances(recording, shrinkage="auto")
