@@ -1,6 +1,13 @@
 """
-A mixing that changes
-=====================
+
+Matrices keep arriving, and what mixed them drifts. :class:`codiag.Tracker` keeps a window of them,
+with forgetting, and its B follows. Run ``python examples/follow_a_mixing.py``.
+===
+Track a changing mixing
+=======================
+
+Matrices arrive one by one, and their mixing drifts. :class:`codiag.Tracker` updates B from a window
+of the last matrices with exponential forgetting. Run ``python examples/track_mixing.py``.===
 
 Matrices keep arriving, and what mixed them drifts. :class:`codiag.Tracker` keeps a window of them,
 with forgetting, and its B follows. Run ``python examples/follow_a_mixing.py``.
@@ -12,17 +19,17 @@ import numpy as np
 import codiag
 
 # %%
-# Six sources, whose mixing turns a little with every matrix.
+# Six sources whose mixing changes slightly with every matrix.
 rng = np.random.default_rng(1)
 p, steps = 6, 400
-turn = rng.standard_normal((p, p)) * 0.004
+drift = rng.standard_normal((p, p)) * 0.004
 mixing = [rng.standard_normal((p, p))]
 for _ in range(steps - 1):
-    mixing.append(mixing[-1] + turn @ mixing[-1])
+    mixing.append(mixing[-1] + drift @ mixing[-1])
 
 
 def matrix(A):
-    """The covariance of one stretch of the recording."""
+    """Simulate the covariance of one segment."""
     noise = rng.standard_normal((p, p))
     return (A * rng.uniform(0.1, 2.0, p)) @ A.T + 1e-4 * noise @ noise.T
 
@@ -30,21 +37,21 @@ def matrix(A):
 matrices = np.array([matrix(A) for A in mixing])
 
 # %%
-# One tracker with a window of 60 matrices, of which older ones count less; and one B found from the
-# first 60 matrices, and kept.
+# A tracker with a window of 60 matrices, in which older matrices have smaller weights, is compared
+# with a fixed B computed from the first 60 matrices.
 tracker = codiag.Tracker(window=60, forgetting=0.95)
-fixed = codiag.diagonalize(matrices[:60]).B
-followed, kept = [], []
+first_B = codiag.diagonalize(matrices[:60]).B
+tracked, fixed = [], []
 for C, A in zip(matrices, mixing, strict=True):
     tracker.push(C)
-    followed.append(codiag.amari_distance(tracker.B, A))
-    kept.append(codiag.amari_distance(fixed, A))
-print(f"at the end: followed {followed[-1]:.3f}, kept {kept[-1]:.3f}")
+    tracked.append(codiag.amari_distance(tracker.B, A))
+    fixed.append(codiag.amari_distance(first_B, A))
+print(f"at the end: tracked {tracked[-1]:.3f}, fixed {fixed[-1]:.3f}")
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 3.4), layout="constrained")
-axis.semilogy(followed, label="followed")
-axis.semilogy(kept, label="found once, and kept")
-axis.set(xlabel="matrix", ylabel="Amari distance to the mixing of the moment")
+axis.semilogy(tracked, label="tracked")
+axis.semilogy(fixed, label="fixed")
+axis.set(xlabel="matrix", ylabel="Amari distance to the current mixing")
 axis.legend()
 plt.show()

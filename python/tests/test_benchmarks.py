@@ -10,7 +10,7 @@ import pytest
 def table(root):
     path = root / "benchmarks" / "table.py"
     if not path.exists():
-        pytest.skip("the benchmarks are not here")
+        pytest.skip("the benchmarks are not available")
     spec = importlib.util.spec_from_file_location("benchmark_table", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

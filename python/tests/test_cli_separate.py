@@ -173,7 +173,7 @@ def test_channel_positions(raw):
 def test_a_meg_recording(shared, tmp_path):
     recording = shared / "meg_sample_24s_raw.fif"
     if not recording.exists():
-        pytest.skip(f"needs {recording.name}, which is not here")
+        pytest.skip(f"{recording.name} is not available")
     done = run(recording, "--n-components", "40", "-o", "sources", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "sources" / "report.json").read_text()

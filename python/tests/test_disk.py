@@ -132,7 +132,7 @@ def test_ctrl_c_interrupts(path):
 def test_memory_stays_within_the_budget(tmp_path):
     """Checks the peak resident size of a process that solves 128 MB with memory="16MB"."""
     if not os.path.exists("/proc/self/status"):
-        pytest.skip("the system does not tell the largest resident size")
+        pytest.skip("the system does not report the peak resident size")
     path = tmp_path / "covs.npy"
     small = codiag.datasets.synthetic(1000, 40, sigma=0.1, random_state=0)[0]
     big = np.lib.format.open_memmap(path, "w+", shape=(10_000, 40, 40))

@@ -78,7 +78,7 @@ def test_sources_of_a_meg_recording_do_not_depend_on_channel_order(kind, model, 
     mne = pytest.importorskip("mne")
     file = shared / "meg_sample_24s_raw.fif"
     if not file.exists():
-        pytest.skip(f"needs {file.name}, which is not here")
+        pytest.skip(f"{file.name} is not available")
     raw = mne.io.read_raw_fif(file, verbose=False).load_data(verbose=False)
     raw.info["bads"] = ["MEG 2443"]
     X = raw.pick(kind, exclude="bads").filter(1, None, verbose=False).get_data()

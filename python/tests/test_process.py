@@ -51,16 +51,16 @@ def test_other_threads_run_during_a_solve():
 
 def test_solves_in_threads_agree(noisy):
     expected = codiag.diagonalize(noisy).B
-    answers = []
+    found = []
     threads = [
-        threading.Thread(target=lambda: answers.append(codiag.diagonalize(noisy).B))
+        threading.Thread(target=lambda: found.append(codiag.diagonalize(noisy).B))
         for _ in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(answers) == 8 and all((B == expected).all() for B in answers)
+    assert len(found) == 8 and all((B == expected).all() for B in found)
 
 
 INTERRUPTED = """

@@ -227,9 +227,9 @@ def test_epochs(simulated):
         model.apply(epochs, [1]), model.inverse_transform(sources, [1]), atol=1e-9
     )
     classes = np.array(["rest", "left", "right"])[np.arange(60) % 3]
-    labelled = codiag.SourceSeparation().fit(epochs, y=classes)
-    assert labelled.powers_.shape == (3, 6)
-    assert labelled.segments_[0] == [(e * 200, (e + 1) * 200) for e in range(1, 60, 3)]
+    by_class = codiag.SourceSeparation().fit(epochs, y=classes)
+    assert by_class.powers_.shape == (3, 6)
+    assert by_class.segments_[0] == [(e * 200, (e + 1) * 200) for e in range(1, 60, 3)]
     with pytest.raises(ValueError, match=r"\by\b.*epochs"):
         codiag.SourceSeparation().fit(X, y=classes)
     with pytest.raises(ValueError, match="leave epochs out"):

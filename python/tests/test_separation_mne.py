@@ -154,8 +154,8 @@ def test_epochs(raw):
     cleaned = model.apply(epochs, [blink])
     np.testing.assert_allclose(cleaned.get_data(picks="eeg"), model.apply(data, [blink]))
     np.testing.assert_array_equal(cleaned.get_data("eog"), epochs.get_data("eog"))
-    labelled = codiag.SourceSeparation(4).fit(epochs, y=np.arange(len(epochs)) % 3)
-    assert labelled.powers_.shape == (3, 4)
+    by_class = codiag.SourceSeparation(4).fit(epochs, y=np.arange(len(epochs)) % 3)
+    assert by_class.powers_.shape == (3, 4)
 
 
 def test_another_recording(raw):

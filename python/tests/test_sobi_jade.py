@@ -15,7 +15,7 @@ SAMPLES = 20_000
 POLES = (0.95, 0.7, 0.3, -0.4, -0.8)
 
 
-def coloured(seed, poles=POLES):
+def colored(seed, poles=POLES):
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((len(poles), SAMPLES))
     sources = np.array([signal.lfilter([1], [1, -a], x) for a, x in zip(poles, noise, strict=True)])
@@ -75,7 +75,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_sobi_on_autoregressive_sources():
-    X, mixing, _ = coloured(0)
+    X, mixing, _ = colored(0)
     model = codiag.SOBI(lags=20).fit(X)
     assert codiag.amari_distance(model.filters_, mixing) < 0.03
     assert model.lags_ == list(range(1, 21)) and model.autocorrelations_.shape == (20, 5)
@@ -93,7 +93,7 @@ def test_sobi_on_autoregressive_sources():
 
 def test_sobi_by_least_squares():
     """White noise on one channel affects lag 0, and thereby the whitening, but no other lag."""
-    X, mixing, _ = coloured(6)
+    X, mixing, _ = colored(6)
     noisy = X.copy()
     noisy[0] += np.random.default_rng(7).standard_normal(SAMPLES)
     fitted = codiag.SOBI(lags=10, orthogonal=False).fit(noisy)
@@ -109,7 +109,7 @@ def test_sobi_by_least_squares():
 
 
 def test_amuse_solves_a_generalized_eigenvalue_problem():
-    X, mixing, _ = coloured(1)
+    X, mixing, _ = colored(1)
     model = codiag.AMUSE(lag=2).fit(X)
     assert codiag.amari_distance(model.filters_, mixing) < 0.1
     C0, C2 = codiag.lagged_covariances(X, [0, 2])
@@ -154,7 +154,7 @@ def test_fit_diagonalizes_cumulants_and_lagged_covariances():
     gain = abs(B @ codiag.JADE().fit(X).mixing_)
     np.testing.assert_allclose(np.sort(gain, axis=1)[:, -1], 1, atol=1e-6)
     np.testing.assert_allclose(np.sort(gain, axis=1)[:, :-1], 0, atol=1e-5)
-    X, _, _ = coloured(2)
+    X, _, _ = colored(2)
     values, vectors = np.linalg.eigh(np.cov(X, bias=True))
     W = vectors.T / values[:, None] ** 0.5
     C = codiag.lagged_covariances(W @ X, 30)
@@ -167,7 +167,7 @@ def test_fit_diagonalizes_cumulants_and_lagged_covariances():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_sources_are_white_and_sum_to_the_recording(model):
-    X, _, _ = coloured(3)
+    X, _, _ = colored(3)
     sources = model.fit_transform(X)
     np.testing.assert_allclose(np.cov(sources, bias=True), np.eye(5), atol=1e-9)
     np.testing.assert_allclose(model.inverse_transform(sources), X, atol=1e-9)
@@ -183,7 +183,7 @@ def test_sources_are_white_and_sum_to_the_recording(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_n_components_and_init(model):
-    X, _, _ = coloured(4)
+    X, _, _ = colored(4)
     reduced = clone(model).fit(np.vstack([X, X[0] + X[1]]))
     assert reduced.filters_.shape == (5, 6)
     fewer = clone(model).set_params(n_components=3).fit(X)
@@ -196,7 +196,7 @@ def test_n_components_and_init(model):
 
 
 def test_bad_spans_and_epochs():
-    X, mixing, _ = coloured(5)
+    X, mixing, _ = colored(5)
     corrupted = X.copy()
     corrupted[:, 5000:5100] = 1e6
     for model in MODELS:

@@ -14,7 +14,7 @@ mne.set_log_level("WARNING")
 def raw(shared):
     path = shared / "meg_sample_24s_raw.fif"
     if not path.exists():
-        pytest.skip(f"needs {path.name}, which is not here")
+        pytest.skip(f"{path.name} is not available")
     raw = mne.io.read_raw_fif(path, preload=True)
     raw.info["bads"] = ["MEG 2443"]
     return raw.filter(1.0, None)

@@ -150,7 +150,7 @@ def test_arrays_need_an_info():
 def test_meg_recording(shared, tmp_path):
     path = shared / "meg_sample_24s_raw.fif"
     if not path.exists():
-        pytest.skip(f"needs {path.name}, which is not here")
+        pytest.skip(f"{path.name} is not available")
     raw = mne.io.read_raw_fif(path, preload=True)
     picks = [name for name in raw.ch_names if name.startswith("MEG")]
     raw.filter(1, None, picks=picks, verbose="error")
