@@ -10,7 +10,7 @@ from codiag.compat import pyriemann
 FUNCTIONS = {
     "diagonalize": codiag.diagonalize,
     "many": lambda C, **options: codiag.diagonalize_many([C], **options)[0],
-    "bootstrap": lambda C, **options: codiag.bootstrap(C, n=2, **options),
+    "bootstrap": lambda C, **options: codiag.bootstrap(C, n_resamples=2, **options),
     "qndiag": qndiag.qndiag,
     "qndiag.ajd_pham": qndiag.ajd_pham,
     "pyriemann.ajd_pham": pyriemann.ajd_pham,
@@ -263,7 +263,7 @@ def test_option_types(C, options):
         (lambda C: qndiag.ajd_pham(C, max_iter=-1), "max_iter"),
         (lambda C: pyriemann.ajd_pham(C, eps=-1), "eps"),
         (lambda C: pyriemann.ajd(C, method="varimax"), "method"),
-        (lambda C: codiag.bootstrap(C, n=0), "n must"),
+        (lambda C: codiag.bootstrap(C, n_resamples=0), "n_resamples must"),
     ],
 )
 def test_compat_options(C, solve, name):
@@ -281,7 +281,10 @@ def test_compat_options(C, solve, name):
         ),
         ({"orthogonal": True, "method": "pham"}, '^method="pham" does not support orthogonal=True'),
         ({"orthogonal": True, "method": "row-wise"}, '^method="row-wise" does not support'),
-        ({"orthogonal": True, "n_components": 3}, "^orthogonal=True cannot be combined with n_components"),
+        (
+            {"orthogonal": True, "n_components": 3},
+            "^orthogonal=True cannot be combined with n_components",
+        ),
         ({"n_components": 7}, "^n_components must be .* from 1 to p, got 7"),
         ({"tol": -1.0}, "^tol must be a positive number, got -1"),
     ],
@@ -314,7 +317,7 @@ def test_unknown_options_raise(C):
 SYMMETRIZED = {
     "diagonalize": codiag.diagonalize,
     "many": lambda C, **options: codiag.diagonalize_many([C], **options)[0],
-    "bootstrap": lambda C, **options: codiag.bootstrap(C, n=2, **options).result,
+    "bootstrap": lambda C, **options: codiag.bootstrap(C, n_resamples=2, **options).result,
     "tracker": lambda C, **options: codiag.Tracker(**options).push(C),
     "estimator": lambda C, **options: codiag.JointDiagonalizer(**options).fit(C).result_,
 }

@@ -37,8 +37,8 @@ def test_tables_match_the_results(root, table, results, page):
 def test_changed_result_changes_the_table(root, table, results):
     text = (root / "README.md").read_text(encoding="utf-8")
     for row in results["experiments"].values():
-        for answer in row["answers"].values():
-            answer["seconds"] = [2 * x for x in answer.get("seconds", [])]
+        for columns in row["solvers"].values():
+            columns["seconds"] = [2 * x for x in columns.get("seconds", [])]
     assert table.with_tables(text, table.readme(results)) != text
 
 
@@ -48,9 +48,9 @@ def test_all_solvers_ran_on_equal_seeds(table, results):
     assert results["seeds"] == 10 and len(synthetic) > 20
     full = 0
     for row in synthetic:
-        for answer in row["answers"].values():
-            if "limit" not in answer:
-                counts = {len(column) for column in answer.values()}
+        for columns in row["solvers"].values():
+            if "limit" not in columns:
+                counts = {len(column) for column in columns.values()}
                 assert len(counts) == 1 and counts <= set(range(1, 11))
                 full += counts == {10}
     assert full > len(synthetic)

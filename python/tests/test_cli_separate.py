@@ -76,7 +76,8 @@ def test_options_before_the_file_and_excluded_sources(raw, tmp_path):
     np.testing.assert_allclose(cleaned.get_data(names), expected, rtol=1e-5, atol=1e-10)
     np.testing.assert_allclose(cleaned.get_data("T7"), raw.get_data("T7"), rtol=1e-6)
     report = json.loads((folder / "report.json").read_text())
-    assert report["command"] == "codiag separate -o out --n-components=8 --exclude 0 subject_raw.fif"
+    command = "codiag separate -o out --n-components=8 --exclude 0 subject_raw.fif"
+    assert report["command"] == command
     assert report["settings"]["scale"] == "types"
     assert "cleaned_raw.fif" in (folder / "report.html").read_text(encoding="utf-8")
 

@@ -132,7 +132,7 @@ def test_diagonalize_many(C, result):
     assert [one.B.dtype.kind for one in results] == ["c", "f", "c"]
     np.testing.assert_array_equal(results[0].B, results[2].B)
     assert results[0].loss == pytest.approx(result.loss, abs=1e-12)
-    assert codiag.bootstrap(C, n=5).confidence.min() > 0.9
+    assert codiag.bootstrap(C, n_resamples=5).confidence.min() > 0.9
 
 
 @pytest.mark.parametrize("dtype", ["<c16", ">c16", "<c8", ">c8"])

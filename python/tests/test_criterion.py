@@ -112,7 +112,7 @@ def test_many_and_bootstrap():
     sets = [rotated(40, 5, 0.2, seed)[0] for seed in range(3)]
     for C, result in zip(sets, codiag.diagonalize_many(sets, criterion="frobenius")):
         np.testing.assert_array_equal(result.B, codiag.diagonalize(C, criterion="frobenius").B)
-    stable = codiag.bootstrap(sets[0], n=10, criterion="frobenius")
+    stable = codiag.bootstrap(sets[0], n_resamples=10, criterion="frobenius")
     assert stable.confidence.shape == (5,) and stable.confidence.min() > 0.9
     assert stable.result.criterion == "frobenius"
 
@@ -297,7 +297,7 @@ class TestLeastSquares:
         for C, result in zip(sets, codiag.diagonalize_many(sets, criterion="least-squares")):
             expected = codiag.diagonalize(C, criterion="least-squares")
             np.testing.assert_array_equal(result.B, expected.B)
-        stable = codiag.bootstrap(sets[0], n=10, criterion="least-squares")
+        stable = codiag.bootstrap(sets[0], n_resamples=10, criterion="least-squares")
         assert stable.confidence.min() > 0.9 and stable.result.criterion == "least-squares"
         model = codiag.JointDiagonalizer(criterion="least-squares").fit(sets[0])
         assert model.score(sets[0]) == pytest.approx(-model.result_.loss)

@@ -42,7 +42,7 @@ def test_mutual_information_matches_mne(motor):
     pytest.importorskip("mne")
     ged = pytest.importorskip("mne.decoding._mod_ged")
     X, y = motor
-    csp = codiag.CSP(n_components=10).fit(X, y)
+    csp = codiag.CSP(n_components=10, rank="full").fit(X, y)
     covs = codiag.epoch_covariances(X, y)
     counts = np.unique(y, return_counts=True)[1]
     expected = ged._compute_mutual_info(covs, counts, csp.filters_.T)
@@ -90,7 +90,7 @@ def test_reduced_rank_and_few_samples(motor):
     short = X[:9, :, :4]
     labels = ["a", "b", "c"] * 3
     with pytest.raises(ValueError):
-        codiag.CSP(3, n_components=None).fit(short[:3], labels[:3])
+        codiag.CSP(3, rank="full").fit(short[:3], labels[:3])
     assert np.isfinite(codiag.CSP(3, shrinkage="auto").fit(short, labels).transform(short)).all()
 
 
@@ -98,7 +98,8 @@ def test_pipeline_and_grid(motor):
     X, y = motor
     pipeline = make_pipeline(codiag.CSP(), LinearDiscriminantAnalysis())
     assert cross_val_score(pipeline, X, y, cv=4).mean() > 0.8
-    grid = GridSearchCV(pipeline, {"csp__n_components": [1, 3], "csp__shrinkage": [0.0, "auto"]}, cv=3)
+    parameters = {"csp__n_components": [1, 3], "csp__shrinkage": [0.0, "auto"]}
+    grid = GridSearchCV(pipeline, parameters, cv=3)
     assert grid.fit(X, y).best_params_["csp__n_components"] == 3
 
 

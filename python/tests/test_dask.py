@@ -301,7 +301,10 @@ class TestDyingWorkers:
         assert_same(result, codiag.diagonalize(C))
 
     def test_all_die_and_none_is_replaced(self, C):
-        with unsupervised_workers(2) as (_, workers), dask.config.set({"codiag.worker-timeout": "2s"}):
+        with (
+            unsupervised_workers(2) as (_, workers),
+            dask.config.set({"codiag.worker-timeout": "2s"}),
+        ):
 
             def kill_all(record):
                 workers.kill()

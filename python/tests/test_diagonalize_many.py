@@ -57,7 +57,7 @@ def test_one_warning_names_all_failures(sets):
 class TestBootstrap:
     def test_identifiable_components_have_high_confidence(self):
         C, _ = codiag.datasets.synthetic(100, 5, sigma=0.01)
-        stable = codiag.bootstrap(C, n=30)
+        stable = codiag.bootstrap(C, n_resamples=30)
         assert stable.similarity.shape == (30, 5) and len(stable.results) == 30
         assert (stable.confidence > 0.999).all()
         assert (stable.result.B == codiag.diagonalize(C, tol=1e-6, n_jobs=1).B).all()
@@ -69,24 +69,24 @@ class TestBootstrap:
         powers[:, 3] = powers[:, 2]
         factors = rng.standard_normal((60, 4, 400)) * np.sqrt(powers)[:, :, None]
         C = factors @ factors.transpose(0, 2, 1) / 400
-        stable = codiag.bootstrap(C, n=40)
+        stable = codiag.bootstrap(C, n_resamples=40)
         assert (stable.similarity <= 1).all() and (stable.similarity >= 0).all()
         # Two of the four components differ by noise only.
         order = np.sort(stable.confidence)
         assert order[1] < 0.99 < order[2]
 
     def test_random_state(self, noisy, weights):
-        one = codiag.bootstrap(noisy, n=5, sample_weight=weights, random_state=3, n_jobs=1)
-        other = codiag.bootstrap(noisy, n=5, sample_weight=weights, random_state=3, n_jobs=3)
+        one = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=3, n_jobs=1)
+        other = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=3, n_jobs=3)
         assert (one.similarity == other.similarity).all()
-        different = codiag.bootstrap(noisy, n=5, sample_weight=weights, random_state=4)
+        different = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=4)
         assert (one.similarity != different.similarity).any()
         generator = np.random.default_rng(3)
-        again = codiag.bootstrap(noisy, n=5, sample_weight=weights, random_state=generator)
+        again = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=generator)
         assert (one.similarity == again.similarity).all()
 
     def test_n_components(self, noisy):
         lift = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 6)))[0]
-        stable = codiag.bootstrap(lift @ noisy @ lift.T, n=5, n_components="auto")
+        stable = codiag.bootstrap(lift @ noisy @ lift.T, n_resamples=5, n_components="auto")
         assert stable.confidence.shape == (6,)
         assert (stable.confidence > 0.5).all()

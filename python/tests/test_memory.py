@@ -17,15 +17,19 @@ CASES = [
     ("codiag.cumulants(wide[:306])", "MemoryError", "; n_components=40 needs"),
     ("codiag.JADE().fit(wide)", "MemoryError", "JADE of 400 components needs about"),
     ("codiag.JADE().fit(wide[:306])", "MemoryError", "; n_components=40 needs"),
-    ("codiag.diagonalize(C, n_resamples=10**15)", "ValueError", "n_resamples must be at most 1000000"),
+    (
+        "codiag.diagonalize(C, n_resamples=10**15)",
+        "ValueError",
+        "n_resamples must be at most 1000000",
+    ),
     ("codiag.diagonalize(C, n_resamples=10**6)", "MemoryError", "; n_resamples="),
     (
         "codiag.SourceSeparation(n_resamples=10**12).fit(X)",
         "ValueError",
         "n_resamples must be at most 1000000",
     ),
-    ("codiag.bootstrap(C, 10**15)", "ValueError", "n must be from 1 to 1000000"),
-    ("codiag.bootstrap(C, 10**6)", "MemoryError", "; n="),
+    ("codiag.bootstrap(C, 10**15)", "ValueError", "n_resamples must be from 1 to 1000000"),
+    ("codiag.bootstrap(C, 10**6)", "MemoryError", "; n_resamples="),
     (
         "codiag.cospectra(X, sfreq=250, bands=[(1, 40)], window_length=10**12)",
         "ValueError",

@@ -24,7 +24,7 @@ C, A = codiag.datasets.synthetic(30, 4)
 distance: float = codiag.amari_distance(filters(C), A)
 interrupted = codiag.diagonalize(C.tolist(), callback=stop_early, tol=1e-14, on_failure="ignore")
 results: list[codiag.Result] = codiag.diagonalize_many([C, C])
-confidence: NDArray[np.float64] = codiag.bootstrap(C, n=3).confidence
+confidence: NDArray[np.float64] = codiag.bootstrap(C, n_resamples=3).confidence
 B, infos = qndiag.qndiag(C)
 times: list[float] = infos["t_list"]
 V, D = ajd_pham(C)
