@@ -15,8 +15,8 @@ import time  # noqa: E402
 import warnings  # noqa: E402
 
 import numpy as np  # noqa: E402
-from picard import picard  # noqa: E402
 from numpy_jade import jade  # noqa: E402
+from picard import picard  # noqa: E402
 from sklearn.decomposition import FastICA  # noqa: E402
 
 import codiag  # noqa: E402

@@ -76,13 +76,19 @@ class TestBootstrap:
         assert order[1] < 0.99 < order[2]
 
     def test_random_state(self, noisy, weights):
-        one = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=3, n_jobs=1)
-        other = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=3, n_jobs=3)
+        one = codiag.bootstrap(
+            noisy, n_resamples=5, sample_weight=weights, random_state=3, n_jobs=1
+        )
+        other = codiag.bootstrap(
+            noisy, n_resamples=5, sample_weight=weights, random_state=3, n_jobs=3
+        )
         assert (one.similarity == other.similarity).all()
         different = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=4)
         assert (one.similarity != different.similarity).any()
         generator = np.random.default_rng(3)
-        again = codiag.bootstrap(noisy, n_resamples=5, sample_weight=weights, random_state=generator)
+        again = codiag.bootstrap(
+            noisy, n_resamples=5, sample_weight=weights, random_state=generator
+        )
         assert (one.similarity == again.similarity).all()
 
     def test_n_components(self, noisy):

@@ -53,8 +53,7 @@ def test_solves_in_threads_agree(noisy):
     expected = codiag.diagonalize(noisy).B
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(codiag.diagonalize(noisy).B))
-        for _ in range(8)
+        threading.Thread(target=lambda: found.append(codiag.diagonalize(noisy).B)) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
