@@ -15,7 +15,8 @@ FUZZ_TARGETS := npy npz csv recording solver
 TEST_PACKAGES := pytest pytest-xdist scikit-learn pyriemann mne edfio matplotlib pandas mypy qndiag==0.1 \
 	'dask[array]' distributed zarr
 # The kernels are public to the benchmarks only.
-ALL := --release --workspace --features codiag/internals
+CONVERSIONS := codiag/ndarray,codiag/nalgebra
+ALL := --release --workspace --features codiag/internals,$(CONVERSIONS)
 
 # Cargo and pip do their own work in parallel, and share what they build.
 .NOTPARALLEL:
@@ -37,6 +38,7 @@ lint: $(TOOLS)/ruff
 	$(TOOLS)/ruff format --check $(PYTHON_CODE)
 	$(TOOLS)/ruff check $(PYTHON_CODE)
 	$(PYTHON) tools/third_party_licenses.py --check
+	$(PYTHON) tools/check_language.py
 
 # THIRD-PARTY-LICENSES, after dependencies have changed.
 licenses:
@@ -60,7 +62,7 @@ test: lint test-rust test-python
 # The report pages are looked at in a browser, where one can be had.
 test-rust:
 	cli/tests/install-browser.sh
-	cargo test --workspace --release
+	cargo test --workspace --release --features $(CONVERSIONS)
 
 # The wheel is built from the source distribution, so that both are tested, without the optimization
 # across crates that released wheels have, and goes into a new environment. Tests are collected in a way that leaves
