@@ -43,7 +43,7 @@ static void put(mxArray *structure, const char *name, mxArray *value) {
 static mxArray *failure(int code) {
     mxArray *out = mxCreateStructMatrix(1, 1, 0, NULL);
     put(out, "error", mxCreateString(codiag_last_error_in(CODIAG_LANGUAGE_OCTAVE)));
-    put(out, "identifier", mxCreateString(code == CODIAG_ERROR_START ? "codiag:start" : "codiag:input"));
+    put(out, "identifier", mxCreateString(code == CODIAG_ERROR_INIT ? "codiag:start" : "codiag:input"));
     return out;
 }
 
@@ -104,7 +104,7 @@ static int follow(const codiag_record *record, const double *b, void *data) {
     return stop;
 }
 
-static mxArray *history(const codiag_answer *answer, size_t records) {
+static mxArray *history(const codiag_result *answer, size_t records) {
     mxArray *out = mxCreateStructMatrix(1, 1, FIELDS, RECORD);
     mxArray *stages = mxCreateCellMatrix(records, 1), *kinds = mxCreateCellMatrix(records, 1);
     double *columns[FIELDS];
@@ -118,7 +118,7 @@ static mxArray *history(const codiag_answer *answer, size_t records) {
         double values[FIELDS];
         memset(&record, 0, sizeof record);
         record.size = sizeof record;
-        if (codiag_answer_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
+        if (codiag_result_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
         values_of(&record, values);
         for (int k = 0; k < FIELDS; k++) columns[k][i] = values[k];
         mxSetCell(stages, i, mxCreateString(codiag_stage_name(record.stage)));
@@ -129,35 +129,35 @@ static mxArray *history(const codiag_answer *answer, size_t records) {
     return out;
 }
 
-static mxArray *fields_of(const codiag_answer *answer, const Watch *watch) {
+static mxArray *fields_of(const codiag_result *answer, const Watch *watch) {
     codiag_info info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    codiag_answer_info(answer, &info);
+    codiag_result_info(answer, &info);
     /* Complex numbers as columns of two. */
     size_t planes = info.is_complex ? 2 : 1;
     mxArray *out = mxCreateStructMatrix(1, 1, 0, NULL), *pair = mxCreateDoubleMatrix(1, 2, mxREAL);
-    put(out, "B", matrix(codiag_answer_b(answer), planes * info.components, info.channels));
-    put(out, "A", matrix(codiag_answer_a(answer), planes * info.channels, info.components));
-    if (info.trials > 0) {
-        put(out, "stability", matrix(codiag_answer_stability(answer), 1, info.components));
-        put(out, "matches", matrix(codiag_answer_matches(answer), info.trials, info.components));
+    put(out, "B", matrix(codiag_result_b(answer), planes * info.n_components, info.n_channels));
+    put(out, "A", matrix(codiag_result_a(answer), planes * info.n_channels, info.n_components));
+    if (info.n_trials > 0) {
+        put(out, "stability", matrix(codiag_result_stability(answer), 1, info.n_components));
+        put(out, "matches", matrix(codiag_result_matches(answer), info.n_trials, info.n_components));
     }
     put(out, "criterion", mxCreateString(codiag_criterion_name(info.criterion)));
     put(out, "status", mxCreateString(codiag_status_name(info.status)));
     put(out, "converged", mxCreateLogicalScalar(info.status == CODIAG_STATUS_CONVERGED));
-    put(out, "n_iter", scalar((double)info.iterations));
+    put(out, "n_iter", scalar((double)info.n_iter));
     put(out, "loss", scalar(info.loss));
     put(out, "gradient_norm", scalar(info.gradient_norm));
-    put(out, "condition_number", scalar(codiag_answer_condition_number(answer)));
+    put(out, "condition_number", scalar(codiag_result_condition_number(answer)));
     put(out, "margin", scalar(info.margin));
-    mxGetPr(pair)[0] = info.first == CODIAG_NONE ? 0.0 : (double)info.first + 1.0;
-    mxGetPr(pair)[1] = info.second == CODIAG_NONE ? 0.0 : (double)info.second + 1.0;
+    mxGetPr(pair)[0] = info.pair[0] == CODIAG_NONE ? 0.0 : (double)info.pair[0] + 1.0;
+    mxGetPr(pair)[1] = info.pair[1] == CODIAG_NONE ? 0.0 : (double)info.pair[1] + 1.0;
     put(out, "pair", pair);
-    put(out, "powers", matrix(codiag_answer_powers(answer), info.length, info.components));
-    put(out, "residuals", matrix(codiag_answer_residuals(answer), info.length, 1));
-    put(out, "start_losses", matrix(codiag_answer_start_losses(answer), info.starts, 1));
-    put(out, "history", history(answer, info.records));
+    put(out, "powers", matrix(codiag_result_powers(answer), info.n_matrices, info.n_components));
+    put(out, "residuals", matrix(codiag_result_residuals(answer), info.n_matrices, 1));
+    put(out, "start_losses", matrix(codiag_result_start_losses(answer), info.n_starts, 1));
+    put(out, "history", history(answer, info.n_records));
     put(out, "constant", scalar(info.constant));
     put(out, "callback_failed", mxCreateLogicalScalar(watch->failed != 0));
     if (watch->keep) put(out, "iterates", matrix(watch->iterates, watch->numbers, watch->kept));
@@ -183,31 +183,31 @@ void mexFunction(int outputs, mxArray *output[], int inputs, const mxArray *inpu
                   *callback = field(options, "callback");
     set_options.weights = mxIsEmpty(weights) ? NULL : mxGetPr(weights);
     double rank = number(options, "rank");
-    set_options.rank = rank < 0.0 ? CODIAG_RANK_AUTO : (size_t)rank;
+    set_options.n_components = rank < 0.0 ? CODIAG_N_COMPONENTS_AUTO : (size_t)rank;
     set_options.shrinkage = number(options, "shrinkage");
     set_options.symmetrize = number(options, "symmetrize") != 0.0;
-    set_options.threads = (size_t)number(options, "threads");
+    set_options.n_jobs = (size_t)number(options, "threads");
     word(options, "method", name);
     settings.method = codiag_method_from_name(name);
     if (mxIsChar(start)) {
         word(options, "start", name);
-        settings.start = codiag_start_from_name(name);
+        settings.init = codiag_init_from_name(name);
     } else {
-        settings.start = CODIAG_START_GIVEN;
+        settings.init = CODIAG_INIT_GIVEN;
         settings.b = mxGetPr(start);
     }
     settings.orthogonal = number(options, "orthogonal") != 0.0;
-    settings.tolerance = number(options, "tol");
-    settings.max_iterations = (size_t)number(options, "max_iter");
+    settings.tol = number(options, "tol");
+    settings.max_iter = (size_t)number(options, "max_iter");
     settings.lambda_min = number(options, "lambda_min");
     settings.max_halvings = (size_t)number(options, "max_halvings");
-    settings.restarts = (size_t)number(options, "restarts");
-    settings.stability = (size_t)number(options, "stability");
+    settings.n_restarts = (size_t)number(options, "restarts");
+    settings.n_resamples = (size_t)number(options, "stability");
     settings.canonical = number(options, "canonical") != 0.0;
     settings.rescale = number(options, "rescale") != 0.0;
 
     codiag_set *set = NULL;
-    codiag_answer *answer = NULL;
+    codiag_result *answer = NULL;
     int failed = is_complex
                      ? codiag_set_new_complex(data, n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &set_options, &set)
                      : codiag_set_new(data, n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &set_options, &set);
@@ -216,17 +216,17 @@ void mexFunction(int outputs, mxArray *output[], int inputs, const mxArray *inpu
     watch.callback = mxIsEmpty(callback) ? NULL : callback;
     watch.verbose = number(options, "verbose") != 0.0;
     watch.keep = number(options, "keep_iterates") != 0.0;
-    watch.numbers = (is_complex ? 2 : 1) * codiag_set_dimension(set) * codiag_set_channels(set);
+    watch.numbers = (is_complex ? 2 : 1) * codiag_set_n_components(set) * codiag_set_n_channels(set);
     settings.callback = follow;
     settings.user_data = &watch;
-    if (!failed && settings.start == CODIAG_START_GIVEN && mxGetNumberOfElements(start) != watch.numbers) {
-        size_t rows = codiag_set_dimension(set), columns = codiag_set_channels(set);
+    if (!failed && settings.init == CODIAG_INIT_GIVEN && mxGetNumberOfElements(start) != watch.numbers) {
+        size_t rows = codiag_set_n_components(set), columns = codiag_set_n_channels(set);
         codiag_set_free(set);
         mexErrMsgIdAndTxt("codiag:start", "the start must be %d x %d", (int)rows, (int)columns);
     }
     if (!failed) failed = codiag_diagonalize(set, &settings, &answer);
     output[0] = failed ? failure(failed) : fields_of(answer, &watch);
     free(watch.iterates);
-    codiag_answer_free(answer);
+    codiag_result_free(answer);
     codiag_set_free(set);
 }

@@ -89,34 +89,34 @@ int main(void) {
     check(codiag_set_new(&data[0][0][0], N, P, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set));
 
     /* The defaults: Newton's method on the likelihood. */
-    codiag_answer *answer;
+    codiag_result *answer;
     check(codiag_diagonalize(set, NULL, &answer));
     codiag_info info;
     codiag_info_init(&info, sizeof info);
-    check(codiag_answer_info(answer, &info));
-    printf("%s after %zu iterations, loss %.1e\n", codiag_status_name(info.status), info.iterations, info.loss);
-    printf("B A is a scaled permutation but for %.1e\n", leftover(codiag_answer_b(answer), mixing));
+    check(codiag_result_info(answer, &info));
+    printf("%s after %zu iterations, loss %.1e\n", codiag_status_name(info.status), info.n_iter, info.loss);
+    printf("B A is a scaled permutation but for %.1e\n", leftover(codiag_result_b(answer), mixing));
     expect(info.status == CODIAG_STATUS_CONVERGED, "the solve converges");
-    expect(leftover(codiag_answer_b(answer), mixing) < 1e-8, "B undoes the mixing");
-    expect(codiag_answer_condition_number(answer) > 1.0, "B has a condition number");
-    codiag_answer_free(answer);
+    expect(leftover(codiag_result_b(answer), mixing) < 1e-8, "B undoes the mixing");
+    expect(codiag_result_condition_number(answer) > 1.0, "B has a condition number");
+    codiag_result_free(answer);
 
     /* Another method and start, followed, and stopped after three iterations. */
     size_t last = 3;
     codiag_settings settings;
     check(codiag_settings_init(&settings, sizeof settings));
     settings.method = CODIAG_METHOD_QUASI_NEWTON;
-    settings.start = CODIAG_START_IDENTITY;
+    settings.init = CODIAG_INIT_IDENTITY;
     settings.callback = follow;
     settings.user_data = &last;
     check(codiag_diagonalize(set, &settings, &answer));
-    check(codiag_answer_info(answer, &info));
-    expect(info.status == CODIAG_STATUS_STOPPED && info.iterations == 3, "the callback stops the solve");
+    check(codiag_result_info(answer, &info));
+    expect(info.status == CODIAG_STATUS_INTERRUPTED && info.n_iter == 3, "the callback stops the solve");
     codiag_record record;
     codiag_record_init(&record, sizeof record);
-    check(codiag_answer_history(answer, info.records - 1, &record));
+    check(codiag_result_history(answer, info.n_records - 1, &record));
     expect(record.iteration == 3 && fabs(record.loss - info.loss) < 1e-12, "the history ends where the solve does");
-    codiag_answer_free(answer);
+    codiag_result_free(answer);
     codiag_set_free(set);
 
     /* What is wrong is said in words, and as numbers. */

@@ -22,15 +22,15 @@ inline void check(int failed) {
 
 struct Free {
     void operator()(codiag_set *set) const { codiag_set_free(set); }
-    void operator()(codiag_answer *answer) const { codiag_answer_free(answer); }
+    void operator()(codiag_result *answer) const { codiag_result_free(answer); }
 };
 using Set = std::unique_ptr<codiag_set, Free>;
-using Answer = std::unique_ptr<codiag_answer, Free>;
+using Answer = std::unique_ptr<codiag_result, Free>;
 
 inline Set complex_set(const std::vector<std::complex<double>> &data, size_t n, size_t p, size_t threads) {
     codiag_set_options options;
     check(codiag_set_options_init(&options, sizeof options));
-    options.threads = threads;
+    options.n_jobs = threads;
     codiag_set *set = nullptr;
     // The standard says that this cast is sound: an array of complex numbers is an array of pairs.
     const double *numbers = reinterpret_cast<const double *>(data.data());
@@ -52,7 +52,7 @@ inline Answer diagonalize(const Set &set, Follow follow) {
             return 1;
         }
     };
-    codiag_answer *answer = nullptr;
+    codiag_result *answer = nullptr;
     check(codiag_diagonalize(set.get(), &settings, &answer));
     return Answer(answer);
 }
@@ -84,12 +84,12 @@ int main() try {
     });
     codiag_info info;
     codiag::check(codiag_info_init(&info, sizeof info));
-    codiag::check(codiag_answer_info(answer.get(), &info));
+    codiag::check(codiag_result_info(answer.get(), &info));
     std::printf("%s after %zu iterations, loss %.1e, %zu points seen\n", codiag_status_name(info.status),
-                info.iterations, info.loss, seen);
+                info.n_iter, info.loss, seen);
 
     // B A is a permutation of complex factors: the rest of each row, as a share of its largest entry.
-    const auto *b = reinterpret_cast<const Complex *>(codiag_answer_b(answer.get()));
+    const auto *b = reinterpret_cast<const Complex *>(codiag_result_b(answer.get()));
     double worst = 0.0;
     for (size_t a = 0; a < p; a++) {
         double largest = 0.0, total = 0.0;
@@ -105,7 +105,7 @@ int main() try {
 
     // D = B C B^H of the first matrix is diagonal.
     std::vector<Complex> d(n * p * p);
-    codiag::check(codiag_set_transform(set.get(), codiag_answer_b(answer.get()), p, reinterpret_cast<double *>(d.data())));
+    codiag::check(codiag_set_transform(set.get(), codiag_result_b(answer.get()), p, reinterpret_cast<double *>(d.data())));
     const bool diagonal = std::abs(d[1]) < 1e-8 * std::abs(d[0]);
     try {
         codiag::complex_set(std::vector<Complex>(p * p, Complex(0.0, 1.0)), 1, p, 1);

@@ -1,5 +1,5 @@
-//! The examples and the README, compiled with all warnings as errors, linked to the shared library and
-//! to the static one, and run; under valgrind or AddressSanitizer where there is one.
+//! The examples and the README, compiled with all warnings as errors, linked to the shared library
+//! and to the static one, and run; under valgrind or AddressSanitizer where there is one.
 
 #![cfg(unix)] // elsewhere compilers are not called `cc`
 #![allow(clippy::print_stdout)] // what was not run is said
@@ -104,8 +104,8 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Compiles a source against the shared library; None if there is no such compiler, or it does not
-    /// know the flags.
+    /// Compiles a source against the shared library; None if there is no such compiler, or it does
+    /// not know the flags.
     fn compile(
         &self,
         language: &Language,

@@ -18,7 +18,7 @@ static void free_set(SEXP owner) {
 }
 
 static void free_answer(SEXP owner) {
-    codiag_answer_free(R_ExternalPtrAddr(owner));
+    codiag_result_free(R_ExternalPtrAddr(owner));
     R_ClearExternalPtr(owner);
 }
 
@@ -132,7 +132,7 @@ static SEXP vector(const double *data, size_t length) {
 }
 
 /* One vector per field of a record. */
-static SEXP history(const codiag_answer *answer, size_t records) {
+static SEXP history(const codiag_result *answer, size_t records) {
     const int count = sizeof RECORD / sizeof *RECORD;
     SEXP list = PROTECT(allocVector(VECSXP, count + 2)), names = PROTECT(allocVector(STRSXP, count + 2));
     for (int k = 0; k < count; k++)
@@ -143,7 +143,7 @@ static SEXP history(const codiag_answer *answer, size_t records) {
         codiag_record record;
         memset(&record, 0, sizeof record);
         record.size = sizeof record;
-        if (codiag_answer_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
+        if (codiag_result_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
         double fields[] = {(double)record.start, (double)record.iteration, record.seconds, record.loss,
                            record.gradient_norm, record.decrement, record.step,
                            (double)record.cg_iterations, record.passes};
@@ -156,36 +156,36 @@ static SEXP history(const codiag_answer *answer, size_t records) {
     return list;
 }
 
-static SEXP fields_of(const codiag_answer *answer, const Watch *watch) {
+static SEXP fields_of(const codiag_result *answer, const Watch *watch) {
     codiag_info info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    codiag_answer_info(answer, &info);
+    codiag_result_info(answer, &info);
     SEXP list = PROTECT(allocVector(VECSXP, 19)), names = PROTECT(allocVector(STRSXP, 19));
-    set_field(list, names, 0, "B", matrix(codiag_answer_b(answer), info.components, info.channels, info.is_complex));
-    set_field(list, names, 1, "A", matrix(codiag_answer_a(answer), info.channels, info.components, info.is_complex));
+    set_field(list, names, 0, "B", matrix(codiag_result_b(answer), info.n_components, info.n_channels, info.is_complex));
+    set_field(list, names, 1, "A", matrix(codiag_result_a(answer), info.n_channels, info.n_components, info.is_complex));
     set_field(list, names, 2, "criterion", mkString(codiag_criterion_name(info.criterion)));
     set_field(list, names, 3, "status", mkString(codiag_status_name(info.status)));
     set_field(list, names, 4, "converged", ScalarLogical(info.status == CODIAG_STATUS_CONVERGED));
-    set_field(list, names, 5, "n_iter", ScalarInteger((int)info.iterations));
+    set_field(list, names, 5, "n_iter", ScalarInteger((int)info.n_iter));
     set_field(list, names, 6, "loss", ScalarReal(info.loss));
     set_field(list, names, 7, "gradient_norm", ScalarReal(info.gradient_norm));
-    set_field(list, names, 8, "condition_number", ScalarReal(codiag_answer_condition_number(answer)));
-    set_field(list, names, 9, "margin", ScalarReal(info.first == CODIAG_NONE ? NA_REAL : info.margin));
+    set_field(list, names, 8, "condition_number", ScalarReal(codiag_result_condition_number(answer)));
+    set_field(list, names, 9, "margin", ScalarReal(info.pair[0] == CODIAG_NONE ? NA_REAL : info.margin));
     SEXP pair = PROTECT(allocVector(REALSXP, 2));
-    REAL(pair)[0] = asReal(from_one(info.first));
-    REAL(pair)[1] = asReal(from_one(info.second));
+    REAL(pair)[0] = asReal(from_one(info.pair[0]));
+    REAL(pair)[1] = asReal(from_one(info.pair[1]));
     set_field(list, names, 10, "pair", pair);
-    set_field(list, names, 11, "powers", matrix(codiag_answer_powers(answer), info.length, info.components, 0));
-    set_field(list, names, 12, "residuals", vector(codiag_answer_residuals(answer), info.length));
-    set_field(list, names, 13, "start_losses", vector(codiag_answer_start_losses(answer), info.starts));
-    set_field(list, names, 14, "history", history(answer, info.records));
+    set_field(list, names, 11, "powers", matrix(codiag_result_powers(answer), info.n_matrices, info.n_components, 0));
+    set_field(list, names, 12, "residuals", vector(codiag_result_residuals(answer), info.n_matrices));
+    set_field(list, names, 13, "start_losses", vector(codiag_result_start_losses(answer), info.n_starts));
+    set_field(list, names, 14, "history", history(answer, info.n_records));
     set_field(list, names, 15, "interrupted", ScalarLogical(watch->interrupted));
     set_field(list, names, 16, "stopped_by_step", ScalarLogical(watch->stopped_by_step));
     /* Of length 0 where nothing was tried. */
-    const size_t compared = info.trials > 0 ? info.components : 0;
-    set_field(list, names, 17, "stability", vector(codiag_answer_stability(answer), compared));
-    set_field(list, names, 18, "matches", matrix(codiag_answer_matches(answer), info.trials, compared, 0));
+    const size_t compared = info.n_trials > 0 ? info.n_components : 0;
+    set_field(list, names, 17, "stability", vector(codiag_result_stability(answer), compared));
+    set_field(list, names, 18, "matches", matrix(codiag_result_matches(answer), info.n_trials, compared, 0));
     setAttrib(list, R_NamesSymbol, names);
     UNPROTECT(3);
     return list;
@@ -202,22 +202,22 @@ SEXP diagonalize(SEXP c, SEXP size, SEXP options) {
     set_options.criterion = codiag_criterion_from_name(word(options, "criterion"));
     set_options.weights = weights == R_NilValue ? NULL : REAL(weights);
     double rank = number(options, "rank");
-    set_options.rank = rank < 0.0 ? CODIAG_RANK_AUTO : (size_t)rank;
+    set_options.n_components = rank < 0.0 ? CODIAG_N_COMPONENTS_AUTO : (size_t)rank;
     set_options.shrinkage = number(options, "shrinkage");
     set_options.symmetrize = number(options, "symmetrize") != 0.0;
-    set_options.threads = (size_t)number(options, "threads");
+    set_options.n_jobs = (size_t)number(options, "threads");
     settings.method = codiag_method_from_name(word(options, "method"));
     if (TYPEOF(start) == STRSXP) {
-        settings.start = codiag_start_from_name(CHAR(STRING_ELT(start, 0)));
+        settings.init = codiag_init_from_name(CHAR(STRING_ELT(start, 0)));
     } else {
-        settings.start = CODIAG_START_GIVEN;
+        settings.init = CODIAG_INIT_GIVEN;
         settings.b = TYPEOF(start) == CPLXSXP ? (const double *)COMPLEX(start) : REAL(start);
     }
     settings.orthogonal = number(options, "orthogonal") != 0.0;
-    settings.tolerance = number(options, "tol");
-    settings.max_iterations = (size_t)number(options, "max_iter");
-    settings.restarts = (size_t)number(options, "restarts");
-    settings.stability = (size_t)number(options, "stability");
+    settings.tol = number(options, "tol");
+    settings.max_iter = (size_t)number(options, "max_iter");
+    settings.n_restarts = (size_t)number(options, "restarts");
+    settings.n_resamples = (size_t)number(options, "stability");
     settings.canonical = number(options, "canonical") != 0.0;
     Watch watch = {element(options, "callback"), number(options, "stop_step"), clock(), 0, 0};
     settings.callback = follow;
@@ -225,17 +225,17 @@ SEXP diagonalize(SEXP c, SEXP size, SEXP options) {
 
     SEXP set_owner = PROTECT(owner_of(free_set)), answer_owner = PROTECT(owner_of(free_answer));
     codiag_set *set = NULL;
-    codiag_answer *answer = NULL;
+    codiag_result *answer = NULL;
     int is_complex = TYPEOF(c) == CPLXSXP;
     int failed = is_complex ? codiag_set_new_complex((const double *)COMPLEX(c), n, p, CODIAG_LAYOUT_COLUMN_MAJOR,
                                                      &set_options, &set)
                             : codiag_set_new(REAL(c), n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &set_options, &set);
     R_SetExternalPtrAddr(set_owner, set);
-    if (!failed && settings.start == CODIAG_START_GIVEN) {
+    if (!failed && settings.init == CODIAG_INIT_GIVEN) {
         /* The library takes the size of B from the set: R says what it is. */
         size_t rows = (size_t)nrows(start), columns = (size_t)ncols(start);
-        if (rows != codiag_set_dimension(set) || columns != codiag_set_channels(set)) {
-            size_t dimension = codiag_set_dimension(set), channels = codiag_set_channels(set);
+        if (rows != codiag_set_n_components(set) || columns != codiag_set_n_channels(set)) {
+            size_t dimension = codiag_set_n_components(set), channels = codiag_set_n_channels(set);
             free_set(set_owner);
             error("start must be %d x %d, got %d x %d", (int)dimension, (int)channels, (int)rows, (int)columns);
         }
@@ -254,15 +254,15 @@ static codiag_recording recording_of(SEXP x) {
     codiag_recording_init(&recording, sizeof recording);
     /* samples x channels by columns is channel after channel. */
     recording.data = REAL(x);
-    recording.samples = (size_t)nrows(x);
-    recording.channels = (size_t)ncols(x);
+    recording.n_samples = (size_t)nrows(x);
+    recording.n_channels = (size_t)ncols(x);
     return recording;
 }
 
 /* x: samples x channels; lags: whole numbers as doubles. */
 SEXP lagged_covariances(SEXP x, SEXP lags) {
     codiag_recording recording = recording_of(x);
-    const size_t p = recording.channels, count = (size_t)XLENGTH(lags);
+    const size_t p = recording.n_channels, count = (size_t)XLENGTH(lags);
     size_t *numbers = (size_t *)R_alloc(count, sizeof *numbers);
     for (size_t k = 0; k < count; k++) numbers[k] = (size_t)REAL(lags)[k];
     SEXP out = PROTECT(alloc3DArray(REALSXP, (int)p, (int)p, (int)count));
@@ -277,7 +277,7 @@ SEXP cumulants(SEXP x, SEXP components) {
     const size_t r = (size_t)asReal(components);
     SEXP matrices = PROTECT(alloc3DArray(REALSXP, (int)r, (int)r, (int)(r * (r + 1) / 2)));
     /* Row-major r x channels is channels x r for R. */
-    SEXP whitener = PROTECT(allocMatrix(REALSXP, (int)recording.channels, (int)r));
+    SEXP whitener = PROTECT(allocMatrix(REALSXP, (int)recording.n_channels, (int)r));
     SEXP result;
     if (codiag_cumulants(&recording, r, REAL(matrices), REAL(whitener)) != CODIAG_ERROR_NONE) {
         result = PROTECT(failure());

@@ -20,18 +20,18 @@ int main(int count, char **words) {
     fclose(file);
     codiag_set_options options;
     codiag_set_options_init(&options, sizeof options);
-    options.threads = 1;
+    options.n_jobs = 1;
     for (size_t k = 0; k < times; k++) {
         double before = now();
         codiag_set *set;
-        codiag_answer *answer;
+        codiag_result *answer;
         if (codiag_set_new(data, n, p, CODIAG_LAYOUT_ROW_MAJOR, &options, &set)
             || codiag_diagonalize(set, NULL, &answer)) {
             fprintf(stderr, "%s\n", codiag_last_error());
             return 1;
         }
-        double first = codiag_answer_b(answer)[0];
-        codiag_answer_free(answer);
+        double first = codiag_result_b(answer)[0];
+        codiag_result_free(answer);
         codiag_set_free(set);
         printf("%.9f %.17g\n", now() - before, first);
     }

@@ -1,8 +1,9 @@
-//! What the border costs: the time of a solve from C, as a ratio to that of the same call from Rust.
+//! What the border costs: the time of a solve from C, as a ratio to that of the same call from
+//! Rust.
 //!
-//! `cargo bench -p codiag-c` compiles a C program, and has it and itself, both as new processes, solve the
-//! same sets in turns, on one thread: the fastest of all solves of each, which are least at the mercy of what else the machine
-//! does, and their ratio; then the ratio of the medians.
+//! `cargo bench -p codiag-c` compiles a C program, and has it and itself, both as new processes,
+//! solve the same sets in turns, on one thread: the fastest of all solves of each, which are least
+//! at the mercy of what else the machine does, and their ratio; then the ratio of the medians.
 
 #![allow(clippy::print_stdout)] // it prints figures
 
