@@ -8,7 +8,7 @@ use codiag::{Criterion, MatrixSet, Method, SetOptions, Settings, c64, diagonaliz
 use super::*;
 
 #[test]
-fn every_criterion_and_method_gives_the_answer_of_the_library() {
+fn results_match_the_rust_library_for_all_criteria_and_methods() {
     let (n, p) = (30, 4);
     let definite = Synthetic::new(n, p, 0.1, 3).data;
     let (any, _) = indefinite(n, p, 0.1, 3);
@@ -91,7 +91,7 @@ fn c_string(text: &str) -> std::ffi::CString {
 }
 
 #[test]
-fn column_major_arrays_give_the_same_matrices_column_major() {
+fn column_major_input_gives_column_major_results() {
     let (n, p) = (25, 5);
     let real = Synthetic::new(n, p, 0.1, 1).data;
     let row_major = set(&real, n, p, ROW, &options()).unwrap();
