@@ -426,7 +426,7 @@ typedef struct codiag_set_options {
     double shrinkage;
     /**
      * Whether each matrix is replaced by its symmetric (if complex, Hermitian) part: 0 or 1. If it
-     * is 0, a matrix that is not symmetric is an error. Default: 0.
+     * is 0, a relative asymmetry beyond 1e-8 is an error. Default: 0.
      */
     int symmetrize;
     /**

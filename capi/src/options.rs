@@ -38,7 +38,7 @@ pub struct codiag_set_options {
     /// 0.
     pub shrinkage: f64,
     /// Whether each matrix is replaced by its symmetric (if complex, Hermitian) part: 0 or 1. If it
-    /// is 0, a matrix that is not symmetric is an error. Default: 0.
+    /// is 0, a relative asymmetry beyond 1e-8 is an error. Default: 0.
     pub symmetrize: c_int,
     /// Number of threads that prepare and solve the set; the result does not depend on it. Default:
     /// 0 (chosen automatically).

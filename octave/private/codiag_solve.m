@@ -26,7 +26,7 @@ data = numbers(C);
 if is_complex, data = interleaved(data); end
 weights = options.weights;
 if ~isempty(weights) && numel(weights) ~= n
-    error('codiag:input', 'expected %d weights, one per matrix, got %d', n, numel(weights));
+    error('codiag:input', 'expected %d weights, one per matrix, but the length of weights is %d', n, numel(weights));
 end
 init = options.init;
 if ~ischar(init)

@@ -1,11 +1,11 @@
 function text = codiag_suggestion(name, valid)
-% Returns ' (did you mean ''...''?)' for the most similar valid name, or '' if none is similar.
+% Returns 'did you mean ''...''? ' for the most similar valid name, or '' if none is similar.
 
 distances = cellfun(@(other) edit_distance(lower(name), lower(other)), valid);
 [least, k] = min(distances);
 text = '';
 if least <= max(2, floor(numel(name) / 3))
-    text = sprintf(' (did you mean ''%s''?)', valid{k});
+    text = sprintf('did you mean ''%s''? ', valid{k});
 end
 end
 

@@ -188,11 +188,11 @@ end
 
 function unknown_names_have_suggestions()
 C = mixed(3, 5, 0, false);
-check_error(@() codiag(C, 'max_iters', 5), 'unknown option ''max_iters'' \(did you mean ''max_iter''\?\)');
-check_error(@() codiag(C, 'method', 'newtn'), 'got ''newtn'' \(did you mean ''newton''\?\)');
-check_error(@() codiag(C, 'criterion', 'abcdefgh'), 'got ''abcdefgh''$');
-check_error(@() qndiag(permute(C, [3 1 2]), 'lambda', 1), 'Parameter ''lambda'' unknown$');
-check_error(@() qndiag(permute(C, [3 1 2]), 'lambda_mn', 1), 'unknown \(did you mean ''lambda_min''\?\)');
+check_error(@() codiag(C, 'max_iters', 5), 'unknown option ''max_iters''; did you mean ''max_iter''\?');
+check_error(@() codiag(C, 'method', 'newtn'), 'unknown method ''newtn''; did you mean ''newton''\?');
+check_error(@() codiag(C, 'criterion', 'abcdefgh'), 'unknown criterion ''abcdefgh''; valid: likelihood');
+check_error(@() qndiag(permute(C, [3 1 2]), 'lambda', 1), 'Parameter ''lambda'' unknown; valid: B0');
+check_error(@() qndiag(permute(C, [3 1 2]), 'lambda_mn', 1), 'unknown; did you mean ''lambda_min''\?');
 end
 
 function qndiag_agrees_with_definition()

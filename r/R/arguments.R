@@ -7,12 +7,11 @@ stop_if_failed <- function(result) {
 
 number <- function(x) formatC(x, digits = 4, format = "g")
 
-# "; did you mean ...?" for the most similar valid name, or "" if none is similar.
-suggestion <- function(name, valid, mark = "\"") {
+# Returns the most similar valid name, or NULL if none is similar.
+nearest <- function(name, valid) {
   distance <- drop(adist(name, valid, ignore.case = TRUE))
   best <- which.min(distance)
-  if (length(best) == 0 || distance[best] > max(2, nchar(name) %/% 3)) return("")
-  sprintf("; did you mean %s%s%s?", mark, valid[best], mark)
+  if (length(best) == 1 && distance[best] <= max(2, nchar(name) %/% 3)) valid[best]
 }
 
 # Raises an error if there are unused arguments: names or expressions of `...`.
@@ -20,20 +19,26 @@ stop_if_unused <- function(unused, valid) {
   if (length(unused) == 0) return(invisible())
   name <- names(unused)[1]
   if (is.null(name) || !nzchar(name)) stop("too many arguments; name the options, as in tol = 1e-6", call. = FALSE)
-  stop(sprintf("unused argument '%s'%s", name, suggestion(name, setdiff(valid, "..."), "'")), call. = FALSE)
+  similar <- nearest(name, setdiff(valid, "..."))
+  hint <- if (is.null(similar)) "" else sprintf("; did you mean '%s'?", similar)
+  stop(sprintf("unused argument '%s'%s", name, hint), call. = FALSE)
 }
 
+# Formats a value for a message.
 quoted <- function(value) {
   if (is.character(value)) return(paste0("\"", value, "\"", collapse = ", "))
   if (is.atomic(value) && length(value) > 0) format(value)[1] else class(value)[1]
 }
 
 choice <- function(name, value, choices, other = "") {
-  if (!is.character(value) || length(value) != 1 || !(value %in% choices)) {
-    hint <- if (is.character(value) && length(value) == 1 && !is.na(value)) suggestion(value, choices) else ""
-    stop(sprintf(
-      "%s must be one of %s%s, got %s%s", name, paste0("\"", choices, "\"", collapse = ", "), other, quoted(value), hint
-    ), call. = FALSE)
+  valid <- paste0(quoted(choices), other)
+  if (!is.character(value) || length(value) != 1 || is.na(value)) {
+    stop(sprintf("%s must be one of %s, got %s", name, valid, quoted(value)), call. = FALSE)
+  }
+  if (!(value %in% choices)) {
+    similar <- nearest(value, choices)
+    hint <- if (is.null(similar)) "valid" else sprintf("did you mean \"%s\"? Valid", similar)
+    stop(sprintf("unknown %s \"%s\"; %s: %s", name, value, hint, valid), call. = FALSE)
   }
   value
 }

@@ -56,7 +56,7 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
   }
   if (!is.null(weights)) {
     if (!is.numeric(weights) || length(weights) != shape[3]) {
-      stop(sprintf("expected %d weights, one per matrix, got %d", shape[3], length(weights)), call. = FALSE)
+      stop(sprintf("expected %d weights, one per matrix, but the length of weights is %d", shape[3], length(weights)), call. = FALSE)
     }
     weights <- as.double(weights)
   }
