@@ -70,8 +70,7 @@ for k = 1:2:numel(varargin)
             options.verbose = value;
         otherwise
             valid = {'B0', 'weights', 'max_iter', 'maxiter', 'tol', 'lambda_min', 'max_ls_tries', 'return_B_list', 'verbose'};
-            error('codiag:options', 'Parameter ''%s'' unknown; %svalid: %s', varargin{k}, ...
-                  codiag_suggestion(varargin{k}, valid), strjoin(valid, ', '));
+            error('codiag:options', 'Parameter ''%s'' unknown; %s', varargin{k}, codiag_suggestion(varargin{k}, valid));
     end
 end
 % The gradient norm of codiag is that of qndiag divided by sqrt(p).

@@ -15,8 +15,7 @@ for k = 1:2:numel(varargin)
         error('codiag:options', 'the name of an option must be a string, got %s', class(name));
     end
     if ~isfield(options, lower(name))
-        error('codiag:options', 'unknown option ''%s''; %svalid: %s', name, ...
-              codiag_suggestion(name, names), strjoin(names, ', '));
+        error('codiag:options', 'unknown option ''%s''; %s', name, codiag_suggestion(name, names));
     end
     options.(lower(name)) = varargin{k + 1};
 end
@@ -42,8 +41,7 @@ if ~ischar(value)
     error('codiag:options', '%s must be one of %s, got %s', name, strjoin(choices, ', '), class(value));
 end
 if ~any(strcmp(value, choices))
-    error('codiag:options', 'unknown %s ''%s''; %svalid: %s', name, value, codiag_suggestion(value, choices), ...
-          strjoin(choices, ', '));
+    error('codiag:options', 'unknown %s ''%s''; %s', name, value, codiag_suggestion(value, choices));
 end
 end
 

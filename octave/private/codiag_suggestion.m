@@ -1,11 +1,14 @@
 function text = codiag_suggestion(name, valid)
-% Returns 'did you mean ''...''? ' for the most similar valid name, or '' if none is similar.
+% Returns 'did you mean ''...''? Valid: ...', or 'valid: ...' if no valid name is similar.
 
-distances = cellfun(@(other) edit_distance(lower(name), lower(other)), valid);
+name = lower(name);
+distances = cellfun(@(other) edit_distance(name, lower(other)), valid);
+% One name may be the beginning of the other.
+distances(cellfun(@(other) strncmpi(name, other, min(numel(name), numel(other))), valid)) = 1;
 [least, k] = min(distances);
-text = '';
+text = ['valid: ' strjoin(valid, ', ')];
 if least <= max(2, floor(numel(name) / 3))
-    text = sprintf('did you mean ''%s''? ', valid{k});
+    text = sprintf('did you mean ''%s''? V%s', valid{k}, text(2:end));
 end
 end
 

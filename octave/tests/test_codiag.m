@@ -191,7 +191,7 @@ C = mixed(3, 5, 0, false);
 check_error(@() codiag(C, 'max_iters', 5), 'unknown option ''max_iters''; did you mean ''max_iter''\?');
 check_error(@() codiag(C, 'method', 'newtn'), 'unknown method ''newtn''; did you mean ''newton''\?');
 check_error(@() codiag(C, 'criterion', 'abcdefgh'), 'unknown criterion ''abcdefgh''; valid: likelihood');
-check_error(@() qndiag(permute(C, [3 1 2]), 'lambda', 1), 'Parameter ''lambda'' unknown; valid: B0');
+check_error(@() qndiag(permute(C, [3 1 2]), 'lambda', 1), 'Parameter ''lambda'' unknown; did you mean ''lambda_min''\?');
 check_error(@() qndiag(permute(C, [3 1 2]), 'lambda_mn', 1), 'unknown; did you mean ''lambda_min''\?');
 end
 
@@ -225,7 +225,7 @@ check(numel(infos.loss_list) == 3 && ~infos.converged, 'maxiter');
 check(isequal(infos.B_list(:, :, 1), eye(4)), 'the first iterate is B0');
 check(norm(infos.B_list(:, :, end) - B) < 1e-10, 'the last iterate is B');
 check_error(@() qndiag(reshape(C, 30, 16)), '3 dimensional');
-check_error(@() qndiag(C, 'steps', 3), 'unknown');
+check_error(@() qndiag(C, 'steps', 3), 'Parameter ''steps'' unknown; valid: B0');
 check_error(@() qndiag(), 'No signal provided');
 end
 

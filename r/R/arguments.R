@@ -7,9 +7,10 @@ stop_if_failed <- function(result) {
 
 number <- function(x) formatC(x, digits = 4, format = "g")
 
-# Returns the most similar valid name, or NULL if none is similar.
+# Returns the most similar valid name, or NULL if none is similar. One name may be the beginning of the other.
 nearest <- function(name, valid) {
   distance <- drop(adist(name, valid, ignore.case = TRUE))
+  distance[startsWith(name, valid) | startsWith(valid, name)] <- 1
   best <- which.min(distance)
   if (length(best) == 1 && distance[best] <= max(2, nchar(name) %/% 3)) valid[best]
 }

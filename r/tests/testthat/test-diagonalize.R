@@ -118,7 +118,7 @@ test_that("errors name the arguments of R", {
   expect_error(diagonalize(C, method = "fastica"), "unknown method \"fastica\"; valid: \"newton\"")
   expect_error(diagonalize(C, method = 1), "method must be one of")
   expect_error(diagonalize(C, method = "newtn"), "did you mean \"newton\"?", fixed = TRUE)
-  expect_error(diagonalize(C, tolerence = 1), "unused argument 'tolerence'")
+  expect_error(diagonalize(C, tolerence = 1), "did you mean 'tol'?", fixed = TRUE)
   expect_error(diagonalize(C, max_iters = 5), "did you mean 'max_iter'?", fixed = TRUE)
   expect_error(diagonalize(C, sort_by = "stability"), "n_resamples = 20 or n_restarts = 20")
   expect_error(diagonalize(C, method = "jacobi"), "criterion = \"likelihood\" does not support method = \"jacobi\"")
