@@ -113,7 +113,7 @@ int main() try {
     } catch (const std::runtime_error &error) {
         std::printf("expected error: %s\n", error.what());
     }
-    codiag_release_n_jobs();
+    codiag_release_threads();
     return info.status == CODIAG_STATUS_CONVERGED && worst < 1e-8 && diagonal && seen > 0 ? 0 : 1;
 } catch (const std::exception &error) {
     std::fprintf(stderr, "error: %s\n", error.what());
