@@ -145,6 +145,17 @@ fn null_and_misaligned_pointers_and_invalid_sizes_are_errors() {
             message()
         );
         assert_eq!(new(data.as_ptr(), ptr::null(), &raw mut set), 0);
+        let by_stability = codiag_settings {
+            sort_by: codiag_sort_by::Stability as c_int,
+            ..settings()
+        };
+        let code = codiag_diagonalize(set, &raw const by_stability, &raw mut result);
+        assert_eq!(code, codiag_error::Conflict as c_int);
+        assert!(
+            message().contains("CODIAG_SORT_BY_STABILITY"),
+            "{}",
+            message()
+        );
         let given = codiag_settings {
             init: codiag_init::Given as c_int,
             ..settings()

@@ -182,7 +182,13 @@ fn stability_matches_the_rust_library_in_both_layouts() {
         assert_eq!(row_major, expected.matches.as_slice());
         unsafe { codiag_result_free(result) };
 
-        // Settings of a program that was compiled with a header without this field.
+        asked.sort_by = codiag_sort_by::Stability as c_int;
+        let sorted = solve(set, &asked).unwrap();
+        let values: &[f64] = numbers(unsafe { codiag_result_stability(sorted) }, p);
+        assert!(values.windows(2).all(|pair| pair[0] >= pair[1]));
+        unsafe { codiag_result_free(sorted) };
+
+        // Settings of a program that was compiled with a header without these fields.
         asked.size = std::mem::offset_of!(codiag_settings, n_resamples);
         asked.n_restarts = 0;
         let result = solve(set, &asked).unwrap();
