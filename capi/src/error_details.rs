@@ -12,7 +12,7 @@ use crate::options::{self, CODIAG_NONE, Growing, end_of};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_remedy {
-    /// No remedy is known.
+    /// No remedy is details.
     None = 0,
     /// All matrices share a null space: set codiag_set_options.n_components to `rank`.
     Reduce = 1,
@@ -47,17 +47,17 @@ pub struct codiag_error_details {
 }
 
 impl codiag_error_details {
-    fn new(code: codiag_error, known: Details) -> Self {
+    fn new(code: codiag_error, details: Details) -> Self {
         Self {
             size: size_of::<Self>(),
             code: code as c_int,
-            matrix: known.matrix,
-            row: known.row,
-            column: known.column,
-            value: known.value,
-            remedy: known.remedy as c_int,
-            rank: known.rank,
-            shrinkage: known.shrinkage,
+            matrix: details.matrix,
+            row: details.row,
+            column: details.column,
+            value: details.value,
+            remedy: details.remedy as c_int,
+            rank: details.rank,
+            shrinkage: details.shrinkage,
         }
     }
 }
@@ -164,9 +164,9 @@ pub unsafe extern "C" fn codiag_error_details_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_last_error_details(details: *mut codiag_error_details) -> c_int {
     // Read first: an error of this call replaces the last error.
-    let (code, known) = last_error();
+    let (code, last) = last_error();
     guard(|| {
-        let filled = codiag_error_details::new(code, known);
+        let filled = codiag_error_details::new(code, last);
         // SAFETY: null or a struct whose first field is its size, as the caller guarantees.
         unsafe { options::write(details, filled) }
     })

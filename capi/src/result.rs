@@ -270,8 +270,8 @@ pub unsafe extern "C" fn codiag_result_info(
         // SAFETY: null or a valid result, as the caller guarantees.
         let result = unsafe { handle(result, "result") }?;
         let summary = match &result.solution {
-            AnySolution::Real(own) => own.info(result.layout),
-            AnySolution::Complex(own) => own.info(result.layout),
+            AnySolution::Real(solution) => solution.info(result.layout),
+            AnySolution::Complex(solution) => solution.info(result.layout),
         };
         // SAFETY: null or a struct whose first field is its size, as the caller guarantees.
         unsafe { options::write(info, summary) }
@@ -290,8 +290,8 @@ unsafe fn array(
     // SAFETY: null or valid, as the caller guarantees.
     match unsafe { result.as_ref() }.map(|result| &result.solution) {
         None => ptr::null(),
-        Some(AnySolution::Real(own)) => real(own),
-        Some(AnySolution::Complex(own)) => complex(own),
+        Some(AnySolution::Real(solution)) => real(solution),
+        Some(AnySolution::Complex(solution)) => complex(solution),
     }
 }
 
@@ -326,8 +326,8 @@ pub unsafe extern "C" fn codiag_result_powers(result: *const codiag_result) -> *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_result_residuals(result: *const codiag_result) -> *const f64 {
     let (real, complex) = (
-        |own: &Solution<f64>| own.solved.residuals.as_ptr(),
-        |own: &Solution<c64>| own.solved.residuals.as_ptr(),
+        |solution: &Solution<f64>| solution.solved.residuals.as_ptr(),
+        |solution: &Solution<c64>| solution.solved.residuals.as_ptr(),
     );
     // SAFETY: null or a valid result, as the caller guarantees.
     unsafe { array(result, real, complex) }
@@ -338,8 +338,8 @@ pub unsafe extern "C" fn codiag_result_residuals(result: *const codiag_result) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_result_start_losses(result: *const codiag_result) -> *const f64 {
     let (real, complex) = (
-        |own: &Solution<f64>| own.solved.start_losses.as_ptr(),
-        |own: &Solution<c64>| own.solved.start_losses.as_ptr(),
+        |solution: &Solution<f64>| solution.solved.start_losses.as_ptr(),
+        |solution: &Solution<c64>| solution.solved.start_losses.as_ptr(),
     );
     // SAFETY: null or a valid result, as the caller guarantees.
     unsafe { array(result, real, complex) }
@@ -372,8 +372,8 @@ pub unsafe extern "C" fn codiag_result_condition_number(result: *const codiag_re
     guard(|| {
         // SAFETY: null or a valid result, as the caller guarantees.
         ratio = match unsafe { &handle(result, "result")?.solution } {
-            AnySolution::Real(own) => own.solved.condition_number(),
-            AnySolution::Complex(own) => own.solved.condition_number(),
+            AnySolution::Real(solution) => solution.solved.condition_number(),
+            AnySolution::Complex(solution) => solution.solved.condition_number(),
         };
         Ok(())
     });
@@ -391,8 +391,8 @@ pub unsafe extern "C" fn codiag_result_history(
     guard(|| {
         // SAFETY: null or a valid result, as the caller guarantees.
         let history = match unsafe { &handle(result, "result")?.solution } {
-            AnySolution::Real(own) => &own.solved.history,
-            AnySolution::Complex(own) => &own.solved.history,
+            AnySolution::Real(solution) => &solution.solved.history,
+            AnySolution::Complex(solution) => &solution.solved.history,
         };
         let found = history.get(index).ok_or_else(|| {
             Failure::argument(format!(

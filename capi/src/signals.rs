@@ -129,9 +129,10 @@ pub unsafe extern "C" fn codiag_segment_covariances(
         let recording = unsafe { check(recording) }?;
         let numbers = count(n_segments, recording.channels)?;
         let segments = Segments::default().length(SegmentLength::Count(n_segments));
-        let made = signals::segment_covariances(&recording.view, &segments, &recording.options)?;
+        let computed =
+            signals::segment_covariances(&recording.view, &segments, &recording.options)?;
         // SAFETY: null or room for `numbers` numbers, as the caller guarantees.
-        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&made.data);
+        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&computed.data);
         Ok(())
     })
 }
@@ -158,9 +159,9 @@ pub unsafe extern "C" fn codiag_lagged_covariances(
         };
         let numbers = count(n_lags, recording.channels)?;
         let lags = Lags::new(lags.iter().copied());
-        let made = signals::lagged_covariances(&recording.view, &lags, &recording.options)?;
+        let computed = signals::lagged_covariances(&recording.view, &lags, &recording.options)?;
         // SAFETY: null or room for `numbers` numbers, as the caller guarantees.
-        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&made.data);
+        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&computed.data);
         Ok(())
     })
 }
@@ -180,8 +181,11 @@ pub unsafe extern "C" fn codiag_cumulants(
         // SAFETY: null or valid, as the caller guarantees.
         let recording = unsafe { check(recording) }?;
         let components = Components::Count(n_components);
-        let made = signals::cumulants(&recording.view, components, &[], &recording.options)?;
-        let (numbers, shape) = (made.matrices.data.len(), (n_components, recording.channels));
+        let computed = signals::cumulants(&recording.view, components, &[], &recording.options)?;
+        let (numbers, shape) = (
+            computed.matrices.data.len(),
+            (n_components, recording.channels),
+        );
         // SAFETY: null or room for as many numbers each, as the caller guarantees.
         let (matrices, whitener) = unsafe {
             (
@@ -189,10 +193,10 @@ pub unsafe extern "C" fn codiag_cumulants(
                 slice_mut(whitener, shape.0 * shape.1, "whitener")?,
             )
         };
-        matrices.copy_from_slice(&made.matrices.data);
+        matrices.copy_from_slice(&computed.matrices.data);
         recording
             .layout
-            .write(made.whitener.as_slice(), shape, whitener);
+            .write(computed.whitener.as_slice(), shape, whitener);
         Ok(())
     })
 }

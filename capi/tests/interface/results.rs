@@ -23,8 +23,9 @@ fn results_match_the_rust_library_for_all_criteria_and_methods() {
             criterion: code,
             ..options()
         };
-        let own = MatrixSet::with_options(data, n, p, &SetOptions::default().criterion(criterion))
-            .unwrap();
+        let rust_set =
+            MatrixSet::with_options(data, n, p, &SetOptions::default().criterion(criterion))
+                .unwrap();
         let set = set(data, n, p, ROW, &chosen).unwrap();
         for method in Method::ALL {
             let code = unsafe { codiag_method_from_name(c_string(method.name()).as_ptr()) };
@@ -33,7 +34,7 @@ fn results_match_the_rust_library_for_all_criteria_and_methods() {
                 max_iter: 40,
                 ..settings()
             };
-            let expected = diagonalize(&own, &Settings::default().method(method).max_iter(40));
+            let expected = diagonalize(&rust_set, &Settings::default().method(method).max_iter(40));
             let Ok(expected) = expected else {
                 assert_eq!(solve(set, &given), Err(codiag_error::Conflict as c_int));
                 assert!(message().contains("CODIAG_METHOD_"), "{}", message());
@@ -134,15 +135,15 @@ fn column_major_input_gives_column_major_results() {
 #[test]
 fn column_major_complex_results_are_not_conjugated() {
     let (n, p) = (25, 4);
-    let made = Synthetic::complex(n, p, 0.1, 1);
+    let synthetic = Synthetic::complex(n, p, 0.1, 1);
     let expected = diagonalize(
-        &MatrixSet::new(&made.data, n, p).unwrap(),
+        &MatrixSet::new(&synthetic.data, n, p).unwrap(),
         &Settings::default(),
     )
     .unwrap();
     for (layout, data) in [
-        (ROW, made.data.clone()),
-        (COLUMN, transposed(&made.data, p, p)),
+        (ROW, synthetic.data.clone()),
+        (COLUMN, transposed(&synthetic.data, p, p)),
     ] {
         let set = complex_set(&data, n, p, layout).unwrap();
         let result = solve(set, &settings()).unwrap();
@@ -168,13 +169,13 @@ fn column_major_complex_results_are_not_conjugated() {
                 0
             );
         }
-        let own = expected.transform(&MatrixSet::new(&made.data, n, p).unwrap());
+        let expected_d = expected.transform(&MatrixSet::new(&synthetic.data, n, p).unwrap());
         let row_major = if layout == ROW {
             d
         } else {
             transposed(&d, p, p)
         };
-        assert_eq!(row_major, own);
+        assert_eq!(row_major, expected_d);
         assert!((loss - expected.loss).abs() < 1e-12);
         assert!(gradient.iter().all(|g| g.norm() < 1e-6));
         unsafe {

@@ -70,16 +70,16 @@ fn n_components_weights_and_n_jobs_reach_the_rust_library() {
 
 #[test]
 fn matrices_of_recordings_match_the_rust_library() {
-    let made = codiag::signals::simulate::nonstationary(3, 10, 200, 0);
-    let (channels, samples) = (made.channels, made.samples);
-    let column_major = transposed(&made.data, channels, samples);
-    for (layout, data) in [(ROW, &made.data), (COLUMN, &column_major)] {
+    let simulated = codiag::signals::simulate::nonstationary(3, 10, 200, 0);
+    let (channels, samples) = (simulated.channels, simulated.samples);
+    let column_major = transposed(&simulated.data, channels, samples);
+    for (layout, data) in [(ROW, &simulated.data), (COLUMN, &column_major)] {
         let mut recording: codiag_recording = unsafe { std::mem::zeroed() };
         unsafe { codiag_recording_init(&raw mut recording, size_of_val(&recording)) };
         (recording.data, recording.n_channels, recording.n_samples) =
             (data.as_ptr(), channels, samples);
         recording.layout = layout;
-        let view = codiag::signals::RecordingView::new(&made.data, channels, samples).unwrap();
+        let view = codiag::signals::RecordingView::new(&simulated.data, channels, samples).unwrap();
         let plain = codiag::signals::CovarianceOptions::default();
         let mut covariances = vec![0.0; 10 * 9];
         let code = unsafe {
@@ -88,8 +88,8 @@ fn matrices_of_recordings_match_the_rust_library() {
         assert_eq!(code, 0);
         let segments =
             codiag::signals::Segments::default().length(codiag::signals::SegmentLength::Count(10));
-        let own = codiag::signals::segment_covariances(&view, &segments, &plain).unwrap();
-        assert_eq!(covariances, own.data);
+        let expected = codiag::signals::segment_covariances(&view, &segments, &plain).unwrap();
+        assert_eq!(covariances, expected.data);
         let lags = [1_usize, 2, 5];
         let mut lagged = vec![0.0; 3 * 9];
         let out = lagged.as_mut_ptr();
@@ -97,9 +97,9 @@ fn matrices_of_recordings_match_the_rust_library() {
             unsafe { codiag_lagged_covariances(&raw const recording, lags.as_ptr(), 3, out) },
             0
         );
-        let own =
+        let expected =
             codiag::signals::lagged_covariances(&view, &codiag::signals::Lags::new(lags), &plain);
-        assert_eq!(lagged, own.unwrap().data);
+        assert_eq!(lagged, expected.unwrap().data);
         let (mut matrices, mut whitener) = (vec![0.0; 3 * 4], vec![0.0; 2 * 3]);
         let code = unsafe {
             codiag_cumulants(
@@ -111,14 +111,14 @@ fn matrices_of_recordings_match_the_rust_library() {
         };
         assert_eq!(code, 0);
         let number = codiag::signals::Components::Count(2);
-        let own = codiag::signals::cumulants(&view, number, &[], &plain).unwrap();
-        assert_eq!(matrices, own.matrices.data);
+        let expected = codiag::signals::cumulants(&view, number, &[], &plain).unwrap();
+        assert_eq!(matrices, expected.matrices.data);
         let row_major = if layout == ROW {
             whitener
         } else {
             transposed(&whitener, 3, 2)
         };
-        assert_eq!(row_major, own.whitener.as_slice());
+        assert_eq!(row_major, expected.whitener.as_slice());
         let out = lagged.as_mut_ptr();
         assert_eq!(
             unsafe { codiag_lagged_covariances(&raw const recording, lags.as_ptr(), 0, out) },
@@ -169,15 +169,18 @@ fn stability_matches_the_rust_library_in_both_layouts() {
         let mut asked = settings();
         (asked.n_restarts, asked.n_resamples) = (1, 5);
         let result = solve(set, &asked).unwrap();
-        let known = info(result);
-        assert_eq!(known.n_trials, expected.matches.rows());
-        assert_eq!(known.n_trial_starts, expected.starts);
+        let summary = info(result);
+        assert_eq!(summary.n_trials, expected.matches.rows());
+        assert_eq!(summary.n_trial_starts, expected.starts);
         let values: &[f64] = numbers(unsafe { codiag_result_stability(result) }, p);
         assert_eq!(values, expected.values);
-        let matches: &[f64] = numbers(unsafe { codiag_result_matches(result) }, known.n_trials * p);
+        let matches: &[f64] = numbers(
+            unsafe { codiag_result_matches(result) },
+            summary.n_trials * p,
+        );
         let row_major = match layout {
             ROW => matches.to_vec(),
-            _ => transposed(matches, p, known.n_trials),
+            _ => transposed(matches, p, summary.n_trials),
         };
         assert_eq!(row_major, expected.matches.as_slice());
         unsafe { codiag_result_free(result) };
