@@ -70,23 +70,23 @@ SOBI.default <- function(X, k = 12, method = "newton", eps = 1e-06, maxiter = 10
   whitener <- decomposed$vectors %*% (t(decomposed$vectors) / sqrt(decomposed$values))
   lagged <- .Call(C_lagged_covariances, centered %*% whitener, as.double(k))
   stop_if_failed(lagged)
-  found <- rotation(lagged, solver, eps, maxiter)
-  W <- with_positive_row_sums(found$B %*% whitener)
+  solution <- rotation(lagged, solver, eps, maxiter)
+  W <- with_positive_row_sums(solution$B %*% whitener)
   S <- tcrossprod(centered, W)
   order <- order(squared_autocorrelation(S, k), decreasing = TRUE)
   W <- W[order, , drop = FALSE]
   colnames(W) <- colnames(X)
   S <- ts(S[, order, drop = FALSE], names = paste("Series", seq_along(order)))
   structure(
-    list(W = W, k = k, method = method, S = S, MU = MU, diagonalization = found),
+    list(W = W, k = k, method = method, S = S, MU = MU, diagonalization = solution),
     class = c("codiag_bss", "bss")
   )
 }
 
 SOBI.ts <- function(X, ...) {
-  found <- SOBI.default(as.matrix(X), ...)
-  tsp(found$S) <- tsp(X)
-  found
+  result <- SOBI.default(as.matrix(X), ...)
+  tsp(result$S) <- tsp(X)
+  result
 }
 
 JADE <- function(X, n.comp = NULL, eps = 1e-06, maxiter = 100, na.action = na.fail, method = "newton") {
@@ -99,8 +99,8 @@ JADE <- function(X, n.comp = NULL, eps = 1e-06, maxiter = 100, na.action = na.fa
   Xmu <- colMeans(X)
   white <- .Call(C_cumulants, X, as.double(n.comp))
   stop_if_failed(white)
-  found <- rotation(white$matrices, solver, eps, maxiter)
-  W <- with_positive_row_sums(found$B %*% t(white$whitener))
+  solution <- rotation(white$matrices, solver, eps, maxiter)
+  W <- with_positive_row_sums(solution$B %*% t(white$whitener))
   S <- tcrossprod(sweep(X, 2, Xmu), W)
   # By decreasing fourth moment.
   order <- order(colMeans(S^4), decreasing = TRUE)
@@ -112,7 +112,7 @@ JADE <- function(X, n.comp = NULL, eps = 1e-06, maxiter = 100, na.action = na.fa
   A <- if (n.comp == ncol(X)) solve(W) else tcrossprod(crossprod(sweep(X, 2, Xmu)) / nrow(X), W)
   dimnames(A) <- list(colnames(X), colnames(S))
   structure(
-    list(A = A, W = W, S = S, Xmu = Xmu, diagonalization = found),
+    list(A = A, W = W, S = S, Xmu = Xmu, diagonalization = solution),
     class = c("codiag_bss", "bss")
   )
 }

@@ -1,11 +1,11 @@
 test_that("exactly diagonalizable sets are recovered, real and complex", {
   set.seed(1)
   for (complex in c(FALSE, TRUE)) {
-    made <- mixed(4, 25, complex = complex)
-    result <- diagonalize(made$C)
+    simulated <- mixed(4, 25, complex = complex)
+    result <- diagonalize(simulated$C)
     expect_true(result$converged)
     expect_identical(is.complex(result$B), complex)
-    expect_lt(separation_error(result$B, made$A), 1e-7)
+    expect_lt(separation_error(result$B, simulated$A), 1e-7)
     expect_lt(max(Mod(result$B %*% result$A - diag(4))), 1e-10)
   }
 })
@@ -13,10 +13,10 @@ test_that("exactly diagonalizable sets are recovered, real and complex", {
 test_that("the loss of all methods agrees with its definition", {
   set.seed(2)
   for (complex in c(FALSE, TRUE)) {
-    made <- mixed(4, 30, noise = 0.1, complex = complex)
+    simulated <- mixed(4, 30, noise = 0.1, complex = complex)
     losses <- vapply(c("newton", "quasi-newton", "pham", "row-wise"), function(method) {
-      result <- diagonalize(made$C, method = method)
-      expect_equal(result$loss, likelihood(result$B, made$C), tolerance = 1e-8)
+      result <- diagonalize(simulated$C, method = method)
+      expect_equal(result$loss, likelihood(result$B, simulated$C), tolerance = 1e-8)
       result$loss
     }, numeric(1))
     expect_lt(diff(range(losses)), 1e-8)
@@ -25,11 +25,11 @@ test_that("the loss of all methods agrees with its definition", {
 
 test_that("fields of the result agree with their definitions", {
   set.seed(3)
-  made <- mixed(3, 20, noise = 0.1)
-  dimnames(made$C) <- list(c("Fz", "Cz", "Pz"), c("Fz", "Cz", "Pz"), NULL)
+  simulated <- mixed(3, 20, noise = 0.1)
+  dimnames(simulated$C) <- list(c("Fz", "Cz", "Pz"), c("Fz", "Cz", "Pz"), NULL)
   weights <- seq_len(20)
-  result <- diagonalize(made$C, weights = weights)
-  D <- apply(made$C, 3, function(M) diag(result$B %*% M %*% t(result$B)))
+  result <- diagonalize(simulated$C, weights = weights)
+  D <- apply(simulated$C, 3, function(M) diag(result$B %*% M %*% t(result$B)))
   expect_equal(result$powers, t(unname(D)), tolerance = 1e-8)
   expect_equal(sum(result$residuals * weights) / sum(weights), result$loss, tolerance = 1e-8)
   expect_identical(colnames(result$B), c("Fz", "Cz", "Pz"))
@@ -42,14 +42,14 @@ test_that("fields of the result agree with their definitions", {
 
 test_that("frobenius and least-squares accept indefinite matrices", {
   set.seed(4)
-  made <- mixed(4, 20)
-  C <- made$C
+  simulated <- mixed(4, 20)
+  C <- simulated$C
   C[, , 1] <- -C[, , 1]
   for (method in c("newton", "acdc", "uwedge", "ffdiag")) {
     result <- diagonalize(C, criterion = "least-squares", method = method, on_failure = "ignore")
     expect_lt(result$loss, 1e-6)
   }
-  U <- qr.Q(qr(made$A))
+  U <- qr.Q(qr(simulated$A))
   R <- array(apply(C, 3, function(M) U %*% diag(diag(M)) %*% t(U)), dim(C))
   for (method in c("newton", "quasi-newton", "jacobi")) {
     result <- diagonalize(R, criterion = "frobenius", method = method)
@@ -59,9 +59,9 @@ test_that("frobenius and least-squares accept indefinite matrices", {
 })
 
 test_that("lists, integers and single matrices are accepted and not modified", {
-  made <- mixed(3, 5)
-  list <- lapply(1:5, function(i) made$C[, , i])
-  expect_equal(diagonalize(list)$B, diagonalize(made$C)$B)
+  simulated <- mixed(3, 5)
+  list <- lapply(1:5, function(i) simulated$C[, , i])
+  expect_equal(diagonalize(list)$B, diagonalize(simulated$C)$B)
   C <- array(c(2L, 1L, 1L, 3L, 5L, 1L, 1L, 1L), c(2, 2, 2))
   before <- C
   expect_true(diagonalize(C)$converged)
@@ -71,25 +71,25 @@ test_that("lists, integers and single matrices are accepted and not modified", {
 
 test_that("callbacks see each iteration and can stop the solve", {
   set.seed(5)
-  made <- mixed(5, 40, noise = 0.5)
+  simulated <- mixed(5, 40, noise = 0.5)
   seen <- c()
-  result <- diagonalize(made$C, method = "quasi-newton", init = "whitener", callback = function(record) {
+  result <- diagonalize(simulated$C, method = "quasi-newton", init = "whitener", callback = function(record) {
     seen <<- c(seen, record$iteration)
     record$iteration >= 2
   })
   expect_identical(result$status, "interrupted")
   expect_equal(max(seen), 2)
-  expect_error(diagonalize(made$C, callback = function(record) stop("enough")), "enough")
+  expect_error(diagonalize(simulated$C, callback = function(record) stop("enough")), "enough")
 })
 
 test_that("init accepts a matrix", {
   set.seed(6)
   for (complex in c(FALSE, TRUE)) {
-    made <- mixed(4, 30, noise = 0.2, complex = complex)
-    first <- diagonalize(made$C)
-    expect_identical(diagonalize(made$C, init = first$B, tol = 1e-7)$n_iter, 0L)
+    simulated <- mixed(4, 30, noise = 0.2, complex = complex)
+    first <- diagonalize(simulated$C)
+    expect_identical(diagonalize(simulated$C, init = first$B, tol = 1e-7)$n_iter, 0L)
   }
-  expect_error(diagonalize(made$C, init = diag(3)), "init must be 4 x 4, got 3 x 3")
+  expect_error(diagonalize(simulated$C, init = diag(3)), "init must be 4 x 4, got 3 x 3")
   expect_error(diagonalize(mixed(2, 3)$C, init = diag(2) * 1i), "init must be real")
   expect_error(diagonalize(mixed(2, 3)$C, init = matrix(1, 2, 2)), "must be finite and invertible")
 })
@@ -151,16 +151,16 @@ test_that("results can be printed, summarized and plotted", {
 
 test_that("stability is the median of the matches", {
   set.seed(8)
-  made <- mixed(4, 40, noise = 0.01)
-  expect_null(diagonalize(made$C)$stability)
-  result <- diagonalize(made$C, n_resamples = 6)
+  simulated <- mixed(4, 40, noise = 0.01)
+  expect_null(diagonalize(simulated$C)$stability)
+  result <- diagonalize(simulated$C, n_resamples = 6)
   expect_identical(dim(result$matches), c(6L, 4L))
   expect_equal(result$stability, apply(result$matches, 2, median), tolerance = 1e-12)
   expect_true(all(result$matches >= 0 & result$matches <= 1 + 1e-12))
   expect_output(print(summary(result)), "stability of the components")
-  sorted <- diagonalize(made$C, n_resamples = 6, sort_by = "stability")
+  sorted <- diagonalize(simulated$C, n_resamples = 6, sort_by = "stability")
   expect_false(is.unsorted(rev(sorted$stability)))
-  expect_error(diagonalize(made$C, n_resamples = -1), "n_resamples must be an integer")
+  expect_error(diagonalize(simulated$C, n_resamples = -1), "n_resamples must be an integer")
 })
 
 test_that("large results print in a few lines", {
