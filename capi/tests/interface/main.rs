@@ -1,12 +1,12 @@
-//! The functions that C calls, called from Rust: the same answers as the library's own, in both layouts,
-//! for real and complex sets, and every mistake told apart.
+//! Tests of the C functions, called from Rust: results equal those of the Rust library, for real
+//! and complex sets in both layouts, and each error has its code and location.
 
-#![allow(unsafe_code)] // what C does, done here
-#![allow(clippy::undocumented_unsafe_blocks)] // pointers of slices that outlive the calls, throughout
-#![allow(clippy::wildcard_imports)] // all that the header has
+#![allow(unsafe_code)] // calls the functions as C does
+#![allow(clippy::undocumented_unsafe_blocks)] // all pointers are to slices that outlive the calls
+#![allow(clippy::wildcard_imports)] // uses most of the interface
 
-mod answers;
-mod mistakes;
+mod errors;
+mod results;
 mod sets;
 
 use std::ffi::{CStr, c_int};
@@ -48,10 +48,10 @@ fn settings() -> codiag_settings {
     settings
 }
 
-fn info(answer: *const codiag_answer) -> codiag_info {
+fn info(result: *const codiag_result) -> codiag_info {
     let mut info: codiag_info = unsafe { std::mem::zeroed() };
     info.size = size_of::<codiag_info>();
-    assert_eq!(unsafe { codiag_answer_info(answer, &raw mut info) }, 0);
+    assert_eq!(unsafe { codiag_result_info(result, &raw mut info) }, 0);
     info
 }
 
@@ -79,13 +79,13 @@ fn complex_set(data: &[c64], n: usize, p: usize, layout: c_int) -> Result<*mut c
     if code == 0 { Ok(set) } else { Err(code) }
 }
 
-fn solve(set: *const codiag_set, settings: &codiag_settings) -> Result<*mut codiag_answer, c_int> {
-    let mut answer = ptr::dangling_mut();
-    let code = unsafe { codiag_diagonalize(set, settings, &raw mut answer) };
+fn solve(set: *const codiag_set, settings: &codiag_settings) -> Result<*mut codiag_result, c_int> {
+    let mut result = ptr::dangling_mut();
+    let code = unsafe { codiag_diagonalize(set, settings, &raw mut result) };
     if code == 0 {
-        Ok(answer)
+        Ok(result)
     } else {
-        assert!(answer.is_null());
+        assert!(result.is_null());
         Err(code)
     }
 }
@@ -94,8 +94,8 @@ fn numbers<'a, T>(data: *const f64, length: usize) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(data.cast(), length) }
 }
 
-/// Matrices one after the other, each turned.
-fn turned<T: Copy>(data: &[T], rows: usize, columns: usize) -> Vec<T> {
+/// Transposes each of several consecutive row-major matrices.
+fn transposed<T: Copy>(data: &[T], rows: usize, columns: usize) -> Vec<T> {
     let each = data.chunks_exact(rows * columns);
     let entry = |matrix: &[T], k: usize| matrix[k % rows * columns + k / rows];
     each.flat_map(|matrix| {

@@ -1,68 +1,68 @@
-//! What is wrong, as numbers: for programs that put it in words of their own.
+//! Details of the last error as numbers, for programs that write their own messages.
 
 use std::ffi::c_int;
 
 use codiag::Error;
 use codiag::error::Remedy;
 
-use crate::border::{codiag_error, guard, last};
+use crate::ffi_guard::{codiag_error, guard, last_error};
 use crate::options::{self, CODIAG_NONE, Growing, end_of};
 
-/// What would make a set positive definite.
+/// Change that would make a set of matrices positive definite.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_remedy {
-    /// Nothing is known to help.
+    /// No remedy is details.
     None = 0,
-    /// All matrices share a null space: reduce the set to its rank.
+    /// All matrices share a null space: set codiag_set_options.n_components to `rank`.
     Reduce = 1,
-    /// Single matrices are singular: shrink them.
+    /// Some matrices are singular: set codiag_set_options.shrinkage to `shrinkage`.
     Shrink = 2,
 }
 
-/// Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0. Set it up
-/// with codiag_error_details_init.
+/// Location and value of the number that caused an error. Indices that do not apply are
+/// CODIAG_NONE, other fields 0. Initialize it with codiag_error_details_init.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_error_details {
-    /// sizeof(codiag_error_details); the init function sets it.
+    /// sizeof(codiag_error_details), set by codiag_error_details_init.
     pub size: usize,
-    /// The codiag_error that the call returned.
+    /// Return code of the failed call, a codiag_error.
     pub code: c_int,
-    /// The matrix or, for CODIAG_ERROR_WEIGHTS, the weight.
+    /// Index of the matrix or, for CODIAG_ERROR_WEIGHTS, of the weight.
     pub matrix: usize,
-    /// The row of its entry or, of a recording, the channel.
+    /// Row of the entry or, for a recording, index of the channel.
     pub row: usize,
-    /// The column of its entry or, of a recording, the sample.
+    /// Column of the entry or, for a recording, index of the sample.
     pub column: usize,
-    /// The entry, weight or sample that is no good; the asymmetry, as a share of the largest entry;
-    /// the smallest eigenvalue.
+    /// The invalid entry, weight or sample. For CODIAG_ERROR_ASYMMETRIC, the asymmetry relative to
+    /// the largest entry. For CODIAG_ERROR_NOT_POSITIVE_DEFINITE, the smallest eigenvalue.
     pub value: f64,
-    /// What would help: a codiag_remedy.
+    /// Change that resolves the error, a codiag_remedy.
     pub remedy: c_int,
-    /// The rank to reduce to, for CODIAG_REMEDY_REDUCE.
+    /// Rank of the set, for CODIAG_REMEDY_REDUCE.
     pub rank: usize,
-    /// A shrinkage that is enough, for CODIAG_REMEDY_SHRINK.
+    /// Sufficient shrinkage, for CODIAG_REMEDY_SHRINK.
     pub shrinkage: f64,
 }
 
 impl codiag_error_details {
-    fn new(code: codiag_error, known: Details) -> Self {
+    fn new(code: codiag_error, details: Details) -> Self {
         Self {
             size: size_of::<Self>(),
             code: code as c_int,
-            matrix: known.matrix,
-            row: known.row,
-            column: known.column,
-            value: known.value,
-            remedy: known.remedy as c_int,
-            rank: known.rank,
-            shrinkage: known.shrinkage,
+            matrix: details.matrix,
+            row: details.row,
+            column: details.column,
+            value: details.value,
+            remedy: details.remedy as c_int,
+            rank: details.rank,
+            shrinkage: details.shrinkage,
         }
     }
 }
 
-/// The same within the library.
+/// Fields of [`codiag_error_details`] other than the size and the code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Details {
     matrix: usize,
@@ -141,32 +141,33 @@ impl Details {
     }
 }
 
-// SAFETY: repr(C), begins with its size, and any bytes are a value of it.
+// SAFETY: repr(C), its first field is its size, and any bytes are a valid value.
 unsafe impl Growing for codiag_error_details {
     const FIRST_SIZE: usize = end_of!(codiag_error_details, shrinkage: f64);
     const NAME: &'static str = "codiag_error_details";
 }
 
-/// Sets error details to those of no error. `size` is sizeof(codiag_error_details).
+/// Sets all fields to those of no error. `size` is sizeof(codiag_error_details). Returns 0 or a
+/// codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_error_details_init(
     details: *mut codiag_error_details,
     size: usize,
 ) -> c_int {
     let none = codiag_error_details::new(codiag_error::None, Details::default());
-    // SAFETY: the caller passes a struct of that size.
+    // SAFETY: null or a struct of `size` bytes, as the caller guarantees.
     unsafe { options::init(details, size, none) }
 }
 
-/// Tells which matrix and entry the last failed call on this thread reported. Set `details` up with
-/// codiag_error_details_init.
+/// Fills in the details of the last error on this thread. Initialize `details` with
+/// codiag_error_details_init. Returns 0 or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_last_error_details(details: *mut codiag_error_details) -> c_int {
-    // Before this call's own failure, if it has one.
-    let (code, known) = last();
+    // Read first: an error of this call replaces the last error.
+    let (code, last) = last_error();
     guard(|| {
-        let filled = codiag_error_details::new(code, known);
-        // SAFETY: the caller passes a struct of the size that it begins with.
+        let filled = codiag_error_details::new(code, last);
+        // SAFETY: null or a struct whose first field is its size, as the caller guarantees.
         unsafe { options::write(details, filled) }
     })
 }

@@ -1,10 +1,10 @@
-//! What the border costs: the time of a solve from C, as a ratio to that of the same call from Rust.
+//! Overhead of the C interface: the ratio of the time of a solve from C to that from Rust.
 //!
-//! `cargo bench -p codiag-c` compiles a C program, and has it and itself, both as new processes, solve the
-//! same sets in turns, on one thread: the fastest of all solves of each, which are least at the mercy of what else the machine
-//! does, and their ratio; then the ratio of the medians.
+//! `cargo bench -p codiag-c` compiles a C program. That program and this one, each as new processes
+//! in turn, solve the same sets on one thread. The table shows the fastest solve of each, which is
+//! least affected by other load, their ratio, and the ratio of the medians.
 
-#![allow(clippy::print_stdout)] // it prints figures
+#![allow(clippy::print_stdout)] // it prints measurements
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,34 +14,34 @@ use codiag::synthetic::Synthetic;
 use codiag::{MatrixSet, SetOptions, Settings, diagonalize};
 
 const ROUNDS: usize = 20;
-/// Of each round; the first are for the caches to warm up.
-const SKIPPED: usize = 3;
+/// Number of warm-up solves of each round, which are not measured.
+const WARM_UP: usize = 3;
 
 fn main() {
-    let words: Vec<String> = std::env::args().collect();
-    if let [_, file, n, p, times] = &words[..] {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, file, n, p, repeats] = &arguments[..] {
         let number = |word: &String| word.parse().expect("a number");
-        return solve(Path::new(file), number(n), number(p), number(times));
+        return solve(Path::new(file), number(n), number(p), number(repeats));
     }
-    let folder = tempfile::tempdir().expect("a folder for a while");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(program) = compile(folder.path()) else {
-        println!("there is no C compiler: nothing was measured");
+        println!("no C compiler was found; nothing was measured");
         return;
     };
-    let itself = std::env::current_exe().expect("a program has a path");
+    let this_program = std::env::current_exe().expect("the path of this program");
     println!(
         "{:>5} {:>4} {:>12} {:>12} {:>8} {:>12}",
-        "n", "p", "C", "Rust", "ratio", "of medians"
+        "n", "p", "C", "Rust", "ratio", "median ratio"
     );
-    for (n, p, times) in [(10, 3, 1000), (100, 5, 500), (100, 20, 50), (100, 40, 10)] {
+    for (n, p, repeats) in [(10, 3, 1000), (100, 5, 500), (100, 20, 50), (100, 40, 10)] {
         let data = Synthetic::new(n, p, 0.1, 0).data;
         let file = folder.path().join("set");
         let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_ne_bytes()).collect();
-        std::fs::write(&file, bytes).expect("a file for a while");
+        std::fs::write(&file, bytes).expect("a temporary file");
         let (mut c, mut rust) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            c.extend(run(&program, &file, n, p, times));
-            rust.extend(run(&itself, &file, n, p, times));
+            c.extend(run(&program, &file, n, p, repeats));
+            rust.extend(run(&this_program, &file, n, p, repeats));
         }
         c.sort_by(f64::total_cmp);
         rust.sort_by(f64::total_cmp);
@@ -56,30 +56,30 @@ fn main() {
     }
 }
 
-/// What benches/border.c does, from Rust.
-fn solve(file: &Path, n: usize, p: usize, times: usize) {
-    let bytes = std::fs::read(file).expect("the set is there");
+/// Solves the set in a file as call_overhead.c does, from Rust.
+fn solve(file: &Path, n: usize, p: usize, repeats: usize) {
+    let bytes = std::fs::read(file).expect("the file of the set");
     let numbers = bytes.chunks_exact(8);
     let data: Vec<f64> = numbers
         .map(|eight| f64::from_ne_bytes(eight.try_into().expect("eight bytes")))
         .collect();
     let options = SetOptions::default().n_jobs(1);
-    for _ in 0..times {
+    for _ in 0..repeats {
         let before = Instant::now();
-        let set = MatrixSet::with_options(&data, n, p, &options).expect("a good set");
-        let answer = diagonalize(&set, &Settings::default()).expect("good settings");
-        let first = answer.b[(0, 0)];
-        drop((answer, set));
+        let set = MatrixSet::with_options(&data, n, p, &options).expect("a valid set");
+        let result = diagonalize(&set, &Settings::default()).expect("valid settings");
+        let first = result.b[(0, 0)];
+        drop((result, set));
         println!("{:.9} {first}", before.elapsed().as_secs_f64());
     }
 }
 
-fn run(program: &Path, file: &Path, n: usize, p: usize, times: usize) -> Vec<f64> {
+fn run(program: &Path, file: &Path, n: usize, p: usize, repeats: usize) -> Vec<f64> {
     let output = Command::new(program)
         .arg(file)
-        .args([n, p, times + SKIPPED].map(|number| number.to_string()))
+        .args([n, p, repeats + WARM_UP].map(|number| number.to_string()))
         .output()
-        .expect("it runs");
+        .expect("the program runs");
     assert!(
         output.status.success(),
         "{}",
@@ -90,10 +90,10 @@ fn run(program: &Path, file: &Path, n: usize, p: usize, times: usize) -> Vec<f64
         let first = line.split(' ').next().unwrap_or_default();
         first.parse().expect("a number")
     });
-    seconds.skip(SKIPPED).collect()
+    seconds.skip(WARM_UP).collect()
 }
 
-#[cfg(not(unix))] // elsewhere compilers are not called `cc`
+#[cfg(not(unix))] // compilers of other systems are not called `cc`
 fn compile(_: &Path) -> Option<PathBuf> {
     None
 }
@@ -113,11 +113,11 @@ fn compile(folder: &Path) -> Option<PathBuf> {
     for name in names {
         std::os::unix::fs::symlink(libraries.join(built), folder.join(name)).ok()?;
     }
-    let program = folder.join("border");
+    let program = folder.join("call_overhead");
     let output = Command::new("cc")
         .args(["-std=c99", "-O2", "-I"])
         .arg(here.join("include"))
-        .arg(here.join("benches/border.c"))
+        .arg(here.join("benches/call_overhead.c"))
         .arg(format!("-L{}", folder.display()))
         .args(["-lcodiag", "-o"])
         .arg(&program)

@@ -6,10 +6,10 @@ use codiag::{MatrixSet, Settings, diagonalize};
 use super::*;
 
 #[test]
-fn rank_weights_and_threads_reach_the_library() {
+fn n_components_weights_and_n_jobs_reach_the_rust_library() {
     let (n, p) = (40, 6);
     let made = Synthetic::new(n, p, 0.1, 2).data;
-    // A seventh channel that is the sum of the others.
+    // A seventh channel is the sum of the others.
     let lift = |matrix: &[f64]| -> Vec<f64> {
         let entry = |a: usize, b: usize| -> f64 {
             let range = |k: usize| if k < p { k..k + 1 } else { 0..p };
@@ -42,13 +42,13 @@ fn rank_weights_and_threads_reach_the_library() {
     let set = set(&data, n, p + 1, COLUMN, &chosen).unwrap();
     unsafe {
         assert_eq!(
-            (codiag_set_dimension(set), codiag_set_channels(set)),
+            (codiag_set_n_components(set), codiag_set_n_channels(set)),
             (p, p + 1)
         );
-        let answer = solve(set, &settings()).unwrap();
-        let found = info(answer);
-        assert_eq!((found.components, found.channels), (p, p + 1));
-        let residuals = numbers::<f64>(codiag_answer_residuals(answer), n);
+        let result = solve(set, &settings()).unwrap();
+        let found = info(result);
+        assert_eq!((found.n_components, found.n_channels), (p, p + 1));
+        let residuals = numbers::<f64>(codiag_result_residuals(result), n);
         let total: f64 = weights.iter().sum();
         let mean: f64 = residuals
             .iter()
@@ -56,30 +56,30 @@ fn rank_weights_and_threads_reach_the_library() {
             .map(|(r, w)| r * w / total)
             .sum();
         assert!((mean - found.loss).abs() < 1e-10);
-        // Answers outlive their sets.
+        // A result outlives its set.
         codiag_set_free(set);
         assert!(
-            numbers::<f64>(codiag_answer_b(answer), p * (p + 1))
+            numbers::<f64>(codiag_result_b(result), p * (p + 1))
                 .iter()
                 .all(|x| x.is_finite())
         );
-        codiag_answer_free(answer);
+        codiag_result_free(result);
         assert_eq!(codiag_release_threads(), 0);
     }
 }
 
 #[test]
-fn recordings_become_matrices() {
-    let made = codiag::signals::simulate::nonstationary(3, 10, 200, 0);
-    let (channels, samples) = (made.channels, made.samples);
-    let turned = turned(&made.data, channels, samples);
-    for (layout, data) in [(ROW, &made.data), (COLUMN, &turned)] {
+fn matrices_of_recordings_match_the_rust_library() {
+    let simulated = codiag::signals::simulate::nonstationary(3, 10, 200, 0);
+    let (channels, samples) = (simulated.channels, simulated.samples);
+    let column_major = transposed(&simulated.data, channels, samples);
+    for (layout, data) in [(ROW, &simulated.data), (COLUMN, &column_major)] {
         let mut recording: codiag_recording = unsafe { std::mem::zeroed() };
         unsafe { codiag_recording_init(&raw mut recording, size_of_val(&recording)) };
-        (recording.data, recording.channels, recording.samples) =
+        (recording.data, recording.n_channels, recording.n_samples) =
             (data.as_ptr(), channels, samples);
         recording.layout = layout;
-        let view = codiag::signals::RecordingView::new(&made.data, channels, samples).unwrap();
+        let view = codiag::signals::RecordingView::new(&simulated.data, channels, samples).unwrap();
         let plain = codiag::signals::CovarianceOptions::default();
         let mut covariances = vec![0.0; 10 * 9];
         let code = unsafe {
@@ -88,8 +88,8 @@ fn recordings_become_matrices() {
         assert_eq!(code, 0);
         let segments =
             codiag::signals::Segments::default().length(codiag::signals::SegmentLength::Count(10));
-        let own = codiag::signals::segment_covariances(&view, &segments, &plain).unwrap();
-        assert_eq!(covariances, own.data);
+        let expected = codiag::signals::segment_covariances(&view, &segments, &plain).unwrap();
+        assert_eq!(covariances, expected.data);
         let lags = [1_usize, 2, 5];
         let mut lagged = vec![0.0; 3 * 9];
         let out = lagged.as_mut_ptr();
@@ -97,9 +97,9 @@ fn recordings_become_matrices() {
             unsafe { codiag_lagged_covariances(&raw const recording, lags.as_ptr(), 3, out) },
             0
         );
-        let own =
+        let expected =
             codiag::signals::lagged_covariances(&view, &codiag::signals::Lags::new(lags), &plain);
-        assert_eq!(lagged, own.unwrap().data);
+        assert_eq!(lagged, expected.unwrap().data);
         let (mut matrices, mut whitener) = (vec![0.0; 3 * 4], vec![0.0; 2 * 3]);
         let code = unsafe {
             codiag_cumulants(
@@ -111,28 +111,27 @@ fn recordings_become_matrices() {
         };
         assert_eq!(code, 0);
         let number = codiag::signals::Components::Count(2);
-        let own = codiag::signals::cumulants(&view, number, &[], &plain).unwrap();
-        assert_eq!(matrices, own.matrices.data);
-        let by_rows = if layout == ROW {
+        let expected = codiag::signals::cumulants(&view, number, &[], &plain).unwrap();
+        assert_eq!(matrices, expected.matrices.data);
+        let row_major = if layout == ROW {
             whitener
         } else {
-            self::turned(&whitener, 3, 2)
+            transposed(&whitener, 3, 2)
         };
-        assert_eq!(by_rows, own.whitener.as_slice());
+        assert_eq!(row_major, expected.whitener.as_slice());
         let out = lagged.as_mut_ptr();
         assert_eq!(
             unsafe { codiag_lagged_covariances(&raw const recording, lags.as_ptr(), 0, out) },
             8
         );
-        recording.samples = 0;
+        recording.n_samples = 0;
         let code = unsafe { codiag_segment_covariances(&raw const recording, 10, out) };
         assert_eq!(code, codiag_error::Recording as c_int);
     }
 }
 
-/// A set is read by several threads at once.
 #[test]
-fn sets_are_shared_by_threads() {
+fn several_threads_can_solve_one_set() {
     struct Shared(*mut codiag_set);
     unsafe impl Sync for Shared {}
     let data = Synthetic::new(30, 5, 0.1, 0).data;
@@ -141,9 +140,9 @@ fn sets_are_shared_by_threads() {
         let shared = &shared;
         let one = || {
             scope.spawn(move || {
-                let answer = solve(shared.0, &settings()).unwrap();
-                let loss = info(answer).loss;
-                unsafe { codiag_answer_free(answer) };
+                let result = solve(shared.0, &settings()).unwrap();
+                let loss = info(result).loss;
+                unsafe { codiag_result_free(result) };
                 loss
             })
         };
@@ -158,7 +157,7 @@ fn sets_are_shared_by_threads() {
 }
 
 #[test]
-fn stability_is_that_of_the_library_in_both_layouts() {
+fn stability_matches_the_rust_library_in_both_layouts() {
     let (n, p) = (40, 4);
     let data = Synthetic::new(n, p, 0.1, 3).data;
     let library = MatrixSet::new(&data, n, p).unwrap();
@@ -169,29 +168,38 @@ fn stability_is_that_of_the_library_in_both_layouts() {
         let set = set(&data, n, p, layout, &options()).unwrap();
         let mut asked = settings();
         (asked.n_restarts, asked.n_resamples) = (1, 5);
-        let answer = solve(set, &asked).unwrap();
-        let known = info(answer);
-        assert_eq!(known.trials, expected.matches.rows());
-        assert_eq!(known.trial_starts, expected.starts);
-        let values: &[f64] = numbers(unsafe { codiag_answer_stability(answer) }, p);
+        let result = solve(set, &asked).unwrap();
+        let summary = info(result);
+        assert_eq!(summary.n_trials, expected.matches.rows());
+        assert_eq!(summary.n_trial_starts, expected.starts);
+        let values: &[f64] = numbers(unsafe { codiag_result_stability(result) }, p);
         assert_eq!(values, expected.values);
-        let matches: &[f64] = numbers(unsafe { codiag_answer_matches(answer) }, known.trials * p);
-        let by_rows = match layout {
+        let matches: &[f64] = numbers(
+            unsafe { codiag_result_matches(result) },
+            summary.n_trials * p,
+        );
+        let row_major = match layout {
             ROW => matches.to_vec(),
-            _ => turned(matches, p, known.trials),
+            _ => transposed(matches, p, summary.n_trials),
         };
-        assert_eq!(by_rows, expected.matches.as_slice());
-        unsafe { codiag_answer_free(answer) };
+        assert_eq!(row_major, expected.matches.as_slice());
+        unsafe { codiag_result_free(result) };
 
-        // Settings of a program that was compiled before the field was there.
+        asked.sort_by = codiag_sort_by::Stability as c_int;
+        let sorted = solve(set, &asked).unwrap();
+        let values: &[f64] = numbers(unsafe { codiag_result_stability(sorted) }, p);
+        assert!(values.windows(2).all(|pair| pair[0] >= pair[1]));
+        unsafe { codiag_result_free(sorted) };
+
+        // Settings of a program that was compiled with a header without these fields.
         asked.size = std::mem::offset_of!(codiag_settings, n_resamples);
         asked.n_restarts = 0;
-        let answer = solve(set, &asked).unwrap();
-        assert_eq!(info(answer).trials, 0);
-        assert!(unsafe { codiag_answer_stability(answer) }.is_null());
-        assert!(unsafe { codiag_answer_matches(answer) }.is_null());
+        let result = solve(set, &asked).unwrap();
+        assert_eq!(info(result).n_trials, 0);
+        assert!(unsafe { codiag_result_stability(result) }.is_null());
+        assert!(unsafe { codiag_result_matches(result) }.is_null());
         unsafe {
-            codiag_answer_free(answer);
+            codiag_result_free(result);
             codiag_set_free(set);
         }
     }

@@ -1,4 +1,4 @@
-//! The border itself: nothing unwinds across it, and what went wrong is kept for the thread.
+//! Entry guard of all C functions: catches panics, and stores the last error of each thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -8,44 +8,46 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use codiag::Error;
 use codiag::error::OptionNames;
 
-use crate::details::Details;
+use crate::error_details::Details;
 use crate::option_names::{C, Octave, R};
 
-/// What functions return: 0, or what kind of thing is wrong.
+/// Return code of a function: 0 for success, otherwise the kind of error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_error {
-    /// Nothing is wrong.
+    /// Success.
     None = 0,
-    /// A pointer is NULL or not aligned, the size of a struct is not one that this version of the
-    /// library knows, or a number is none of its enum.
+    /// A pointer is NULL or misaligned, the `size` of a struct is not supported by this version of
+    /// the library, or a number is not a value of its enum.
     Argument = 1,
-    /// There are no matrices, they have no size, or more numbers than can be addressed.
+    /// The number or the size of the matrices is 0, or the array is too large to be addressed.
     Shape = 2,
-    /// An entry or a sample is NaN or infinite, or so large or small that products leave the range of
-    /// numbers.
+    /// An entry or a sample is NaN or infinite, or so large or small that products overflow or
+    /// underflow.
     NotFinite = 3,
     /// A matrix is not symmetric or, if it is complex, not Hermitian.
     Asymmetric = 4,
-    /// A matrix is not positive definite, and the criterion asks for it.
+    /// A matrix is not positive definite, but the criterion requires it.
     NotPositiveDefinite = 5,
-    /// A weight is negative or not finite, or all are zero.
+    /// A weight is negative or not finite, or all weights are zero.
     Weights = 6,
-    /// A given B is singular, not finite or not orthogonal.
-    Start = 7,
-    /// A setting is out of its range.
+    /// The given starting point B is singular or not finite, or not orthogonal where that is
+    /// required.
+    Init = 7,
+    /// The value of a setting is out of range.
     Setting = 8,
-    /// Two choices exclude each other, such as a method that the criterion does not have.
+    /// Two settings cannot be combined, such as a criterion and a method that does not support it.
     Conflict = 9,
-    /// A recording has no channels, no samples or no variance, or too few samples for what is asked.
+    /// A recording has no channels, no samples or zero variance, or too few samples for the
+    /// request.
     Recording = 10,
-    /// The library itself is at fault: please report it.
+    /// A defect of the library. Please report it.
     Internal = 11,
-    /// What was asked for takes more memory than there is. Nothing has been allocated.
+    /// The request needs more memory than is available. Nothing was allocated.
     Memory = 12,
 }
 
-/// Whose names of options a message has.
+/// Language whose option names are used in error messages.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_language {
@@ -57,17 +59,17 @@ pub enum codiag_language {
     Octave = 2,
 }
 
-/// What went wrong in a call.
+/// Error of one call, before it is stored for the thread.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub code: codiag_error,
     pub message: String,
-    /// The error of the library, if it is one.
+    /// The error of the Rust library; None for an invalid argument or a panic.
     pub error: Option<Error>,
 }
 
 impl Failure {
-    /// Something that a caller in C must not pass.
+    /// Creates the error of an invalid argument.
     pub fn argument(message: impl Into<String>) -> Self {
         Self {
             code: codiag_error::Argument,
@@ -85,7 +87,7 @@ impl Failure {
             code: codiag_error::Internal,
             message: format!(
                 "internal error, please report it: {}",
-                text.as_deref().unwrap_or("a panic without words")
+                text.as_deref().unwrap_or("panic without a message")
             ),
             error: None,
         }
@@ -102,7 +104,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The kind of an error of the library.
+/// Returns the error code of an error of the Rust library.
 fn code(error: &Error) -> codiag_error {
     match error {
         Error::Shape { .. }
@@ -120,7 +122,7 @@ fn code(error: &Error) -> codiag_error {
         Error::WeightsLength { .. } | Error::Weight { .. } | Error::WeightsZero => {
             codiag_error::Weights
         }
-        Error::InitShape { .. } | Error::Init { .. } => codiag_error::Start,
+        Error::InitShape { .. } | Error::Init { .. } => codiag_error::Init,
         Error::Setting { .. } | Error::Memory { .. } => codiag_error::Setting,
         Error::OutOfMemory { .. } => codiag_error::Memory,
         Error::Conflict(_) | Error::Method { .. } => codiag_error::Conflict,
@@ -132,32 +134,34 @@ fn code(error: &Error) -> codiag_error {
     }
 }
 
-struct Last {
+/// The last error of a thread.
+struct LastError {
     message: CString,
     error: Option<Error>,
     code: codiag_error,
 }
 
 thread_local! {
-    static LAST: RefCell<Last> = RefCell::new(Last {
+    static LAST_ERROR: RefCell<LastError> = RefCell::new(LastError {
         message: CString::default(),
         error: None,
         code: codiag_error::None,
     });
 }
 
-/// Does the work of a call. Whatever goes wrong becomes a code, and is kept for the thread.
+/// Runs the body of a C function. An error or a panic is stored for this thread, and its code is
+/// returned.
 pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    // What a panic leaves half done is dropped, or has been handed to nobody.
+    // Unwind safety: values that a panic leaves incomplete are dropped, or were not yet returned.
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return codiag_error::None as c_int,
         Ok(Err(failure)) => failure,
         Err(payload) => Failure::panic(&*payload),
     };
     let code = failure.code;
-    // At the very end of a thread there is no place left for it.
-    let _ = LAST.try_with(|last| {
-        *last.borrow_mut() = Last {
+    // Thread-local storage may already be destroyed while a thread exits: the message is then lost.
+    let _ = LAST_ERROR.try_with(|last| {
+        *last.borrow_mut() = LastError {
             message: to_c(failure.message),
             error: failure.error,
             code,
@@ -172,9 +176,9 @@ fn to_c(message: String) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-/// The code and the details of the last failure of this thread.
-pub(crate) fn last() -> (codiag_error, Details) {
-    let last = LAST.try_with(|last| {
+/// Returns the code and the details of the last error of this thread.
+pub(crate) fn last_error() -> (codiag_error, Details) {
+    let last = LAST_ERROR.try_with(|last| {
         let last = last.borrow();
         let details = last.error.as_ref().map(Details::of);
         (last.code, details.unwrap_or_default())
@@ -182,17 +186,18 @@ pub(crate) fn last() -> (codiag_error, Details) {
     last.unwrap_or((codiag_error::None, Details::default()))
 }
 
-/// What was wrong in the last call that failed on this thread: a sentence in UTF-8, empty if none has
-/// failed. It is valid until the next failure on the thread.
+/// Returns the error message of the last call that failed on this thread, in UTF-8; an empty string
+/// if no call has failed. The pointer is valid until the next call that fails on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_last_error() -> *const c_char {
-    const NOTHING: &CStr = c"";
-    let message = LAST.try_with(|last| last.borrow().message.as_ptr());
-    message.unwrap_or(NOTHING.as_ptr())
+    const NO_ERROR: &CStr = c"";
+    let message = LAST_ERROR.try_with(|last| last.borrow().message.as_ptr());
+    message.unwrap_or(NO_ERROR.as_ptr())
 }
 
-/// The message of codiag_last_error with the names of options of a codiag_language, for bindings that are made from
-/// this library. It is valid until the next failure on the thread, or the next call of this function.
+/// Returns the message of codiag_last_error with the option names of `language`, a codiag_language.
+/// It is meant for bindings built on this library. The pointer is valid until the next call that
+/// fails on this thread, or the next call of this function.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_last_error_in(language: c_int) -> *const c_char {
     const R_LANGUAGE: c_int = codiag_language::R as c_int;
@@ -202,7 +207,7 @@ pub extern "C" fn codiag_last_error_in(language: c_int) -> *const c_char {
         OCTAVE_LANGUAGE => &Octave,
         _ => &C,
     };
-    let _ = LAST.try_with(|last| {
+    let _ = LAST_ERROR.try_with(|last| {
         let last = &mut *last.borrow_mut();
         if let Some(error) = &last.error {
             last.message = to_c(error.render(names));
@@ -216,13 +221,13 @@ mod tests {
     use super::*;
 
     fn message() -> String {
-        // SAFETY: the message ends with a zero, and no call comes between.
+        // SAFETY: the message ends with a zero, and no other call is made before it is read.
         let text = unsafe { CStr::from_ptr(codiag_last_error()) };
         text.to_str().expect("messages are UTF-8").to_owned()
     }
 
     #[test]
-    fn a_panic_becomes_a_code_and_a_sentence() {
+    fn panic_becomes_internal_error_with_message() {
         let code = guard(|| panic!("seven is {}", 7));
         assert_eq!(code, codiag_error::Internal as c_int);
         assert_eq!(message(), "internal error, please report it: seven is 7");
@@ -231,20 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn every_thread_has_its_own_message() {
+    fn messages_are_per_thread() {
         guard(|| Err(Failure::argument("the first")));
         let other = std::thread::spawn(|| {
             let before = message();
             guard(|| Err(Failure::argument("the second")));
             (before, message())
         });
-        let (before, after) = other.join().expect("it does not panic");
+        let (before, after) = other.join().expect("the thread does not panic");
         assert_eq!((before.as_str(), after.as_str()), ("", "the second"));
         assert_eq!(message(), "the first");
     }
 
     #[test]
-    fn a_message_has_the_names_of_the_language() {
+    fn message_uses_option_names_of_language() {
         let weight = || Error::Weight {
             index: 3,
             value: -1.0,
@@ -258,13 +263,13 @@ mod tests {
             codiag_last_error_in(language as c_int);
             assert!(message().starts_with(start), "{}", message());
         }
-        guard(|| Err(Failure::argument("no error of the library")));
+        guard(|| Err(Failure::argument("invalid argument")));
         codiag_last_error_in(codiag_language::R as c_int);
-        assert_eq!(message(), "no error of the library");
+        assert_eq!(message(), "invalid argument");
     }
 
     #[test]
-    fn a_message_has_no_zeros_within() {
+    fn zero_bytes_are_removed_from_messages() {
         guard(|| Err(Failure::argument("a\0b")));
         assert_eq!(message(), "ab");
     }
