@@ -1,4 +1,4 @@
-//! Fewer sources than channels.
+//! Rank reduction: fewer sources than channels.
 
 use codiag::backend::Chunk;
 use codiag::cluster::Worker;
@@ -11,12 +11,12 @@ use codiag::{
 use super::{Number, distance, number, options, real_and_complex, solve};
 
 real_and_complex!(
-    fewer_sources_than_channels_are_fitted_in_the_channels,
-    a_rank_is_that_of_the_matrices_and_not_of_their_mean,
-    parts_share_the_reduction_of_the_whole,
+    reduced_set_is_recovered_in_channel_coordinates,
+    rank_is_that_of_the_matrices_not_of_their_mean,
+    workers_share_the_reduction_of_the_set,
 );
 
-/// Five channels, of which three are seen by the sources: Cⁱ = L Mⁱ Lᴴ.
+/// Matrices Cⁱ = L Mⁱ Lᴴ of three sources in five channels, and L.
 fn lifted<T: Scalar>(data: &[T]) -> (Vec<T>, Matrix<T>) {
     let lift = Matrix::from_fn(5, 3, |a, b| number::<T>(4 * a + b + 1));
     let lifted = data.chunks_exact(9).flat_map(|matrix| {
@@ -26,7 +26,7 @@ fn lifted<T: Scalar>(data: &[T]) -> (Vec<T>, Matrix<T>) {
     (lifted.collect(), lift)
 }
 
-fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
+fn reduced_set_is_recovered_in_channel_coordinates<T: Number>() {
     let n = 30;
     let (data, mixing) = T::mixed(n, 3, 0.0, 2);
     let (data, lift) = lifted(&data);
@@ -36,26 +36,26 @@ fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
             .n_components(Rank::Auto);
         let set = MatrixSet::with_options(&data, n, 5, &options).unwrap();
         assert_eq!((set.channels(), set.dimension()), (5, 3));
-        let answer = diagonalize(&set, &Settings::default()).unwrap();
-        assert!(answer.status.is_converged());
-        assert_eq!((answer.b.rows(), answer.b.columns()), (3, 5));
-        // Its own answer is a start in the channels of the input.
-        let again = Settings::default().init(Init::given(&answer.b));
+        let result = diagonalize(&set, &Settings::default()).unwrap();
+        assert!(result.status.is_converged());
+        assert_eq!((result.b.rows(), result.b.columns()), (3, 5));
+        // The result is accepted as a start, in channel coordinates.
+        let again = Settings::default().init(Init::given(&result.b));
         let again = diagonalize(&set, &again.tol(1e-7)).unwrap();
         assert_eq!(again.n_iter, 0);
         let identity = Matrix::<T>::identity(3);
-        assert!(distance(&(&answer.b * &answer.a), &identity) < 1e-11);
+        assert!(distance(&(&result.b * &result.a), &identity) < 1e-11);
         if criterion == Criterion::Frobenius {
-            let gram = &answer.b * &answer.b.adjoint();
+            let gram = &result.b * &result.b.adjoint();
             assert!(distance(&gram, &identity) < 1e-12);
             continue;
         }
-        assert!(answer.loss.abs() < 1e-12);
-        assert!(amari_distance(&answer.b, &(&lift * &mixing)) < 1e-9);
-        // Of unit columns in the channels, and a fit of the matrices as they came.
-        let a = &answer.a;
+        assert!(result.loss.abs() < 1e-12);
+        assert!(amari_distance(&result.b, &(&lift * &mixing)) < 1e-9);
+        // A has columns of unit norm in channel coordinates and fits the original matrices.
+        let a = &result.a;
         let fit = |i: usize, x: usize, y: usize| -> T {
-            let terms = (0..3).map(|k| a[(x, k)] * a[(y, k)].conj() * answer.powers[(i, k)]);
+            let terms = (0..3).map(|k| a[(x, k)] * a[(y, k)].conj() * result.powers[(i, k)]);
             terms.sum()
         };
         for (i, matrix) in data.chunks_exact(25).enumerate() {
@@ -65,30 +65,30 @@ fn fewer_sources_than_channels_are_fitted_in_the_channels<T: Number>() {
         }
         let norm: f64 = (0..5).map(|c| a[(c, 1)].norm_sqr()).sum();
         assert!((norm - 1.0).abs() < 1e-12);
-        let there = T::from_disk(&T::file(&data, n, 5), &options, &Settings::default());
-        assert!(amari_distance(&there.b, &answer.a) < 1e-9);
+        let from_disk = T::from_disk(&T::file(&data, n, 5), &options, &Settings::default());
+        assert!(amari_distance(&from_disk.b, &result.a) < 1e-9);
     }
 }
 
-fn a_rank_is_that_of_the_matrices_and_not_of_their_mean<T: Number>() {
-    // Their mean is zero.
+fn rank_is_that_of_the_matrices_not_of_their_mean<T: Number>() {
+    // Two matrices of rank 1 with mean zero.
     let data = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0].map(T::from_real);
     let set = |rank| MatrixSet::with_options(&data, 2, 2, &options().n_components(rank));
     assert_eq!(set(Rank::Auto).unwrap().dimension(), 1);
     let error = set(Rank::Exactly(2)).unwrap_err().to_string();
     assert!(error.contains("2 for a set of rank 1"), "{error}");
-    // The leading dimensions of noisy matrices, which have all.
+    // Noisy matrices have full rank and are reduced to their leading dimensions.
     let (noisy, _) = T::mixed(20, 6, 0.3, 3);
     let reduced = options().n_components(Rank::Exactly(4));
     let set = MatrixSet::with_options(&noisy, 20, 6, &reduced).unwrap();
-    let answer = solve(&set, Method::Newton);
-    assert!(answer.status.is_converged() && answer.b.rows() == 4);
-    // Matrices of nothing are left as they are.
+    let result = solve(&set, Method::Newton);
+    assert!(result.status.is_converged() && result.b.rows() == 4);
+    // Zero matrices are not reduced.
     let zeros = MatrixSet::with_options(&[T::ZERO; 18], 2, 3, &options().n_components(Rank::Auto));
     assert_eq!(zeros.unwrap().dimension(), 3);
 }
 
-fn parts_share_the_reduction_of_the_whole<T: Number>() {
+fn workers_share_the_reduction_of_the_set<T: Number>() {
     let n = 40;
     let (data, _) = lifted(&T::mixed(n, 3, 0.2, 7).0);
     let options = options().n_components(Rank::Auto);
@@ -100,17 +100,18 @@ fn parts_share_the_reduction_of_the_whole<T: Number>() {
     });
     let mut sum = Matrix::<T>::zeros(5, 5);
     for chunk in &chunks {
-        let share = chunk.weight() / n as f64;
+        let fraction = chunk.weight() / n as f64;
         let own = chunk.range_sum();
-        sum = Matrix::from_fn(5, 5, |a, b| sum[(a, b)] + own[(a, b)] * share);
+        sum = Matrix::from_fn(5, 5, |a, b| sum[(a, b)] + own[(a, b)] * fraction);
     }
-    // A product need not be symmetric to the last bit.
+    // Products are not exactly symmetric in floating point.
     let sum = Matrix::from_fn(5, 5, |a, b| (sum[(a, b)] + sum[(b, a)].conj()) * 0.5);
     let reduction = Reduction::of_sum(Criterion::LeastSquares, &sum, Rank::Auto).unwrap();
-    let part = |chunk| Worker::of_chunks(vec![chunk], Some(reduction.filters()), Some(1)).unwrap();
-    let parts = chunks.map(part);
+    let worker =
+        |chunk| Worker::of_chunks(vec![chunk], Some(reduction.filters()), Some(1)).unwrap();
+    let workers = chunks.map(worker);
     let settings = Settings::default();
-    let answer = T::from_parts_of_a_set(&parts, Some(reduction.clone()), &settings);
-    assert!((answer.loss - expected.loss).abs() < 1e-11);
-    assert!(amari_distance(&answer.b, &expected.a) < 1e-6);
+    let result = T::from_workers(&workers, Some(reduction.clone()), &settings);
+    assert!((result.loss - expected.loss).abs() < 1e-11);
+    assert!(amari_distance(&result.b, &expected.a) < 1e-6);
 }
