@@ -211,8 +211,7 @@ fn print_row<T: Scalar>(name: &str, sets: &[MatrixSet<T>], method: Method) -> Re
     Ok(())
 }
 
-/// Solves with the default start of Newton's method or, for the likelihood, the paper's start of
-/// others.
+/// Solves from the spectral start, or from the paper's for other methods of the likelihood.
 fn solve<T: Scalar>(set: &MatrixSet<T>, method: Method) -> Result<Diagonalization<T>, Error> {
     let init = match (method, set.criterion()) {
         (Method::Newton, _) | (_, Criterion::Frobenius) => Init::Spectral,

@@ -301,10 +301,14 @@ fn pham_gradient_norm_is_normalized_after_restarts() {
     let settings = Settings::default()
         .method(Method::Pham)
         .init(Init::Given(far));
-    let once = diagonalize(&set, &settings).unwrap();
-    let again = diagonalize(&set, &settings.n_restarts(2)).unwrap();
-    assert!(once.status.is_converged() && again.status.is_converged());
-    assert!(again.gradient_norm <= 1e-8, "{}", again.gradient_norm);
+    let single = diagonalize(&set, &settings).unwrap();
+    let restarted = diagonalize(&set, &settings.n_restarts(2)).unwrap();
+    assert!(single.status.is_converged() && restarted.status.is_converged());
+    assert!(
+        restarted.gradient_norm <= 1e-8,
+        "{}",
+        restarted.gradient_norm
+    );
 }
 
 #[test]

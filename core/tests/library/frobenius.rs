@@ -177,11 +177,11 @@ fn newton_starts_on_principal_combinations() {
             assert!(own.len() - sampled <= 12, "{}", own.len() - sampled);
         }
         // Another method accepts the result as a minimum of the full set.
-        let again = Settings::default()
+        let warm = Settings::default()
             .method(Method::QuasiNewton)
             .init(Init::Given(result.b.clone()))
             .tol(1e-7);
-        assert_eq!(diagonalize(&set, &again).unwrap().n_iter, 0);
+        assert_eq!(diagonalize(&set, &warm).unwrap().n_iter, 0);
     }
     // A solve from a given start begins on all matrices.
     let data = correlated(n, p, 0);
@@ -285,8 +285,8 @@ fn unsupported_methods_and_starts_are_errors() {
         Init::Whitener,
         Init::Given(result.b.clone()),
     ] {
-        let again = diagonalize(&set, &Settings::default().init(start)).unwrap();
-        assert!(again.status.is_converged() && again.loss >= result.loss - 1e-9);
+        let warm = diagonalize(&set, &Settings::default().init(start)).unwrap();
+        assert!(warm.status.is_converged() && warm.loss >= result.loss - 1e-9);
     }
     let skewed = Init::Given(Matrix::diagonal(&[1.0, 2.0, 1.0, 1.0]));
     assert!(diagonalize(&set, &Settings::default().init(skewed)).is_err());

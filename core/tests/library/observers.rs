@@ -12,11 +12,11 @@ use codiag::{
 /// Channel 3 is the sum of channels 0 and 1.
 fn set_of_rank_3() -> MatrixSet {
     let made = Synthetic::new(60, 3, 0.3, 5);
-    let lift = Matrix::from_fn(4, 3, |a, b| f64::from(u8::from(a == b || a == 3 && b < 2)));
+    let embedding = Matrix::from_fn(4, 3, |a, b| f64::from(u8::from(a == b || a == 3 && b < 2)));
     let mut data = Vec::new();
     for matrix in made.data.chunks_exact(9) {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
-        data.extend((&(&lift * &c) * &lift.transpose()).into_vec());
+        data.extend((&(&embedding * &c) * &embedding.transpose()).into_vec());
     }
     MatrixSet::with_options(
         &data,
@@ -46,8 +46,8 @@ fn observed_b_is_a_start_with_the_recorded_loss() {
             assert_eq!((b.rows(), b.columns()), (set.dimension(), 4));
             let here = Evaluation::at(&set, &b).unwrap();
             assert!((here.loss - record.loss).abs() < 1e-10);
-            let again = Settings::default().init(Init::Given(b));
-            let first = &diagonalize(&set, &again).unwrap().history[0];
+            let warm = Settings::default().init(Init::Given(b));
+            let first = &diagonalize(&set, &warm).unwrap().history[0];
             assert!((first.loss - record.loss).abs() < 1e-10);
         }
     }

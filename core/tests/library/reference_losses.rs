@@ -96,8 +96,8 @@ fn newton_reaches_the_reference_losses_with_every_backend() {
     for case in cases() {
         let set = MatrixSet::new(&case.data, N, P).unwrap();
         for (orthogonal, expected) in [(false, case.loss), (true, case.orthogonal_loss)] {
-            for (way, solve) in BACKENDS {
-                let name = format!("{} from {way}, orthogonal: {orthogonal}", case.name);
+            for (backend, solve) in BACKENDS {
+                let name = format!("{} from {backend}, orthogonal: {orthogonal}", case.name);
                 let found = solve(&case.data, &settings(orthogonal));
                 assert!(found.status.is_converged(), "{name}");
                 let off = (found.loss - expected).abs();
@@ -107,11 +107,11 @@ fn newton_reaches_the_reference_losses_with_every_backend() {
                     found.loss
                 );
                 // Loss and gradient at the returned B.
-                let there = Evaluation::at(&set, &found.b).unwrap();
-                let error = (there.loss - found.loss).abs();
+                let at_b = Evaluation::at(&set, &found.b).unwrap();
+                let error = (at_b.loss - found.loss).abs();
                 assert!(error <= 1e-10 * (1.0 + expected), "{name}: {error:e}");
                 if !orthogonal {
-                    let g = &there.gradient;
+                    let g = &at_b.gradient;
                     let gradient_norm = g.norm() / (P as f64).sqrt();
                     assert!(gradient_norm <= 1.1e-6, "{name}: {gradient_norm:e}");
                 }
@@ -128,11 +128,14 @@ fn first_steps_agree_between_backends() {
             .init(Init::Identity)
             .max_iter(3);
         let expected = from_memory(&case.data, &settings);
-        for (way, solve) in &BACKENDS[1..] {
+        for (backend, solve) in &BACKENDS[1..] {
             let found = solve(&case.data, &settings);
             let off = (found.loss - expected.loss).abs();
             let name = case.name;
-            assert!(off <= 1e-9 * expected.loss, "{name} from {way}: {off:e}");
+            assert!(
+                off <= 1e-9 * expected.loss,
+                "{name} from {backend}: {off:e}"
+            );
         }
     }
 }

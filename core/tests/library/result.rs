@@ -120,9 +120,9 @@ fn warm_start_at_the_result_takes_no_iterations() {
         let settings = Settings::default().method(method);
         let cold = diagonalize(&set, &settings).unwrap();
         let warm = settings.init(Init::Given(cold.b.clone())).tol(1e-7);
-        let again = diagonalize(&set, &warm).unwrap();
-        assert_eq!((again.n_iter, again.status), (0, Status::Converged));
-        let pairs = cold.b.as_slice().iter().zip(again.b.as_slice());
+        let repeated = diagonalize(&set, &warm).unwrap();
+        assert_eq!((repeated.n_iter, repeated.status), (0, Status::Converged));
+        let pairs = cold.b.as_slice().iter().zip(repeated.b.as_slice());
         assert!(pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f64::max) < 1e-12);
     }
 }
@@ -213,7 +213,7 @@ fn restarts_return_the_lowest_loss() {
 /// made from.
 fn rank_deficient() -> (Vec<f64>, Synthetic) {
     let made = Synthetic::new(25, 3, 0.1, 6);
-    let lift = Matrix::from_fn(5, 3, |a, b| {
+    let embedding = Matrix::from_fn(5, 3, |a, b| {
         ((a * 4 + b * 3) % 5) as f64 - 1.5 + f64::from(u8::from(a == b))
     });
     let mut data = Vec::new();
@@ -223,7 +223,7 @@ fn rank_deficient() -> (Vec<f64>, Synthetic) {
                 let mut sum = 0.0;
                 for k in 0..3 {
                     for l in 0..3 {
-                        sum += lift[(x, k)] * c[k * 3 + l] * lift[(y, l)];
+                        sum += embedding[(x, k)] * c[k * 3 + l] * embedding[(y, l)];
                     }
                 }
                 data.push(sum);

@@ -245,15 +245,20 @@ fn resumed_tracker_gives_bitwise_equal_results() {
     let (matrices, _) = drifting(90, 4);
     let weights = |t: usize| [0.5 + (t % 3) as f64];
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let mut whole = Tracker::new(4, settings_with(30, 0.9)).unwrap();
+    let mut tracker = Tracker::new(4, settings_with(30, 0.9)).unwrap();
     for (t, c) in matrices[..50].iter().enumerate() {
-        whole.push_with(c, Some(&weights(t)), &mut silent).unwrap();
+        tracker
+            .push_with(c, Some(&weights(t)), &mut silent)
+            .unwrap();
     }
-    let b = whole.b().cloned();
+    let b = tracker.b().cloned();
     let settings = settings_with(30, 0.9);
-    let mut resumed = Tracker::resume(4, settings, &whole.matrices(), &whole.weights(), b).unwrap();
+    let mut resumed =
+        Tracker::resume(4, settings, &tracker.matrices(), &tracker.weights(), b).unwrap();
     for (t, c) in matrices.iter().enumerate().skip(50) {
-        let one = whole.push_with(c, Some(&weights(t)), &mut silent).unwrap();
+        let one = tracker
+            .push_with(c, Some(&weights(t)), &mut silent)
+            .unwrap();
         let other = resumed
             .push_with(c, Some(&weights(t)), &mut silent)
             .unwrap();
@@ -280,13 +285,13 @@ fn matrix_of_weight_zero_has_no_effect() {
 fn rank_reduction_and_orthogonality_are_kept() {
     // Matrices of rank 5 in seven channels.
     let made = Synthetic::new(40, 5, 0.1, 4);
-    let lift = Matrix::from_fn(7, 5, |a, b| ((a * 3 + b * 5) % 7) as f64 / 3.0 - 1.0);
-    let lifted: Vec<Vec<f64>> = made
+    let embedding = Matrix::from_fn(7, 5, |a, b| ((a * 3 + b * 5) % 7) as f64 / 3.0 - 1.0);
+    let embedded: Vec<Vec<f64>> = made
         .data
         .chunks_exact(25)
         .map(|c| {
             let c = Matrix::from_rows(5, 5, c.to_vec());
-            product(&product(&lift, &c), &lift.transpose()).into_vec()
+            product(&product(&embedding, &c), &embedding.transpose()).into_vec()
         })
         .collect();
     let settings = TrackerSettings {
@@ -294,7 +299,7 @@ fn rank_reduction_and_orthogonality_are_kept() {
         ..settings_with(20, 0.95)
     };
     let mut tracker = Tracker::new(7, settings).unwrap();
-    let results = push_each(&mut tracker, &lifted);
+    let results = push_each(&mut tracker, &embedded);
     assert!(
         results
             .iter()
@@ -303,8 +308,8 @@ fn rank_reduction_and_orthogonality_are_kept() {
     let plain: Vec<Vec<f64>> = made.data.chunks_exact(25).map(<[f64]>::to_vec).collect();
     let mut full_rank = Tracker::new(5, settings_with(20, 0.95)).unwrap();
     let expected = push_each(&mut full_rank, &plain);
-    let unlifted = product(tracker.b().unwrap(), &lift);
-    assert!(amari_distance(&unlifted, &expected[39].a) < 1e-6);
+    let reduced = product(tracker.b().unwrap(), &embedding);
+    assert!(amari_distance(&reduced, &expected[39].a) < 1e-6);
 
     let settings = TrackerSettings {
         solve: Settings::default().orthogonal(true),

@@ -67,18 +67,18 @@ fn hessian_matches_finite_differences() {
     );
     // The Hessian is real-linear and symmetric, but not complex-linear.
     assert!((e.dot(&hessian.product(&f)) - form).abs() < 1e-12 * form.abs().max(1.0));
-    let turned = Matrix::from_fn(P, P, |a, c| c64::I * e[(a, c)]);
-    let of_turned = hessian.product(&turned);
+    let rotated = Matrix::from_fn(P, P, |a, c| c64::I * e[(a, c)]);
+    let rotated_product = hessian.product(&rotated);
     assert!(
-        (0..P * P)
-            .any(|k| (of_turned.as_slice()[k] - c64::I * product.as_slice()[k]).norm() > 1e-3)
+        (0..P * P).any(
+            |k| (rotated_product.as_slice()[k] - c64::I * product.as_slice()[k]).norm() > 1e-3
+        )
     );
     // A data pass gives the product without the term Eᴴ of the log-determinant.
     let mut working = InMemory::new(&set);
     let request = Request::HessianProduct { b, e: e.clone() };
     let mut sums = Sums::default();
     working.evaluate(&request, &mut sums).unwrap();
-
     let sums = sums.moments_mut().0;
     let by_pass = |a: usize, c: usize| {
         if a == c {

@@ -214,13 +214,13 @@ fn all_starts_reach_the_same_loss() {
 fn rank_weights_and_shrinkage_work_on_complex_sets() {
     // Channel 3 is i times channel 0 plus channel 1.
     let made = Synthetic::complex(40, 3, 0.2, 6);
-    let mut lift = Matrix::zeros(4, 3);
-    (0..3).for_each(|a| lift[(a, a)] = c64::ONE);
-    (lift[(3, 0)], lift[(3, 1)]) = (c64::I, c64::ONE);
+    let mut embedding = Matrix::zeros(4, 3);
+    (0..3).for_each(|a| embedding[(a, a)] = c64::ONE);
+    (embedding[(3, 0)], embedding[(3, 1)]) = (c64::I, c64::ONE);
     let mut data = Vec::new();
     for matrix in made.data.chunks_exact(9) {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
-        data.extend((&(&lift * &c) * &lift.adjoint()).into_vec());
+        data.extend((&(&embedding * &c) * &embedding.adjoint()).into_vec());
     }
     let weights: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i % 3)).collect();
     let plain = SetOptions::default().weights(weights);
@@ -231,13 +231,13 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
     let result = solve(&set, Method::Newton);
     assert_eq!((result.b.rows(), result.b.columns()), (3, 4));
     assert!(distance(&(&result.b * &result.a), &Matrix::identity(3)) < 1e-11);
-    let whole = MatrixSet::with_options(&made.data, 40, 3, &plain).unwrap();
-    let expected = solve(&whole, Method::Newton);
+    let full_rank = MatrixSet::with_options(&made.data, 40, 3, &plain).unwrap();
+    let expected = solve(&full_rank, Method::Newton);
     assert!((result.loss - expected.loss).abs() < 1e-10);
-    assert!(amari_distance(&result.b, &(&lift * &expected.a)) < 1e-7);
+    assert!(amari_distance(&result.b, &(&embedding * &expected.a)) < 1e-7);
     // The result is accepted as a start, in channel coordinates.
-    let again = Settings::default().init(Init::given(&result.b));
-    assert_eq!(diagonalize(&set, &again).unwrap().n_iter, 0);
+    let warm = Settings::default().init(Init::given(&result.b));
+    assert_eq!(diagonalize(&set, &warm).unwrap().n_iter, 0);
     let shrunk = MatrixSet::with_options(&data, 40, 4, &plain.shrinkage(0.1)).unwrap();
     let c = shrunk.matrix(3);
     let trace: f64 = (0..4).map(|a| data[3 * 16 + a * 5].re).sum();
@@ -281,8 +281,8 @@ fn observers_see_complex_matrices_and_can_stop() {
     let result = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
     assert_eq!(result.status, Status::Interrupted);
     let last = checkpoint.last().unwrap();
-    let again = Settings::default().init(Init::given(&last));
-    assert!(diagonalize(&set, &again).unwrap().status.is_converged());
+    let warm = Settings::default().init(Init::given(&last));
+    assert!(diagonalize(&set, &warm).unwrap().status.is_converged());
 }
 
 #[test]

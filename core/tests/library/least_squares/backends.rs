@@ -91,12 +91,12 @@ fn starts_and_restarts_converge<T: Number>() {
     let set = set::<T>(20, 4, 0.2, 1);
     let result = solve(&set, Method::Newton);
     for start in [Init::Identity, Init::Whitener, Init::given(&result.b)] {
-        let again = diagonalize(&set, &Settings::default().init(start)).unwrap();
-        assert!(again.status.is_converged() && again.loss >= result.loss - 1e-9);
+        let warm = diagonalize(&set, &Settings::default().init(start)).unwrap();
+        assert!(warm.status.is_converged() && warm.loss >= result.loss - 1e-9);
     }
-    let again = Settings::default().init(Init::given(&result.b));
-    let again = diagonalize(&set, &again.tol(1e-7)).unwrap();
-    assert_eq!(again.n_iter, 0);
+    let warm = Settings::default().init(Init::given(&result.b));
+    let warm = diagonalize(&set, &warm.tol(1e-7)).unwrap();
+    assert_eq!(warm.n_iter, 0);
     let several = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
     assert!(several.start_losses.len() == 3 && several.loss <= result.loss + 1e-12);
     let margin = result.identifiability.unwrap().margin;

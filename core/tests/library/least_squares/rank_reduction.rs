@@ -17,19 +17,19 @@ real_and_complex!(
 );
 
 /// Matrices Cⁱ = L Mⁱ Lᴴ of three sources in five channels, and L.
-fn lifted<T: Scalar>(data: &[T]) -> (Vec<T>, Matrix<T>) {
-    let lift = Matrix::from_fn(5, 3, |a, b| number::<T>(4 * a + b + 1));
-    let lifted = data.chunks_exact(9).flat_map(|matrix| {
+fn embedded<T: Scalar>(data: &[T]) -> (Vec<T>, Matrix<T>) {
+    let embedding = Matrix::from_fn(5, 3, |a, b| number::<T>(4 * a + b + 1));
+    let embedded = data.chunks_exact(9).flat_map(|matrix| {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
-        (&(&lift * &c) * &lift.adjoint()).into_vec()
+        (&(&embedding * &c) * &embedding.adjoint()).into_vec()
     });
-    (lifted.collect(), lift)
+    (embedded.collect(), embedding)
 }
 
 fn reduced_set_is_recovered_in_channel_coordinates<T: Number>() {
     let n = 30;
     let (data, mixing) = T::mixed(n, 3, 0.0, 2);
-    let (data, lift) = lifted(&data);
+    let (data, embedding) = embedded(&data);
     for criterion in [Criterion::LeastSquares, Criterion::Frobenius] {
         let options = SetOptions::default()
             .criterion(criterion)
@@ -40,9 +40,9 @@ fn reduced_set_is_recovered_in_channel_coordinates<T: Number>() {
         assert!(result.status.is_converged());
         assert_eq!((result.b.rows(), result.b.columns()), (3, 5));
         // The result is accepted as a start, in channel coordinates.
-        let again = Settings::default().init(Init::given(&result.b));
-        let again = diagonalize(&set, &again.tol(1e-7)).unwrap();
-        assert_eq!(again.n_iter, 0);
+        let warm = Settings::default().init(Init::given(&result.b));
+        let warm = diagonalize(&set, &warm.tol(1e-7)).unwrap();
+        assert_eq!(warm.n_iter, 0);
         let identity = Matrix::<T>::identity(3);
         assert!(distance(&(&result.b * &result.a), &identity) < 1e-11);
         if criterion == Criterion::Frobenius {
@@ -51,7 +51,7 @@ fn reduced_set_is_recovered_in_channel_coordinates<T: Number>() {
             continue;
         }
         assert!(result.loss.abs() < 1e-12);
-        assert!(amari_distance(&result.b, &(&lift * &mixing)) < 1e-9);
+        assert!(amari_distance(&result.b, &(&embedding * &mixing)) < 1e-9);
         // A has columns of unit norm in channel coordinates and fits the original matrices.
         let a = &result.a;
         let fit = |i: usize, x: usize, y: usize| -> T {
@@ -90,10 +90,10 @@ fn rank_is_that_of_the_matrices_not_of_their_mean<T: Number>() {
 
 fn workers_share_the_reduction_of_the_set<T: Number>() {
     let n = 40;
-    let (data, _) = lifted(&T::mixed(n, 3, 0.2, 7).0);
+    let (data, _) = embedded(&T::mixed(n, 3, 0.2, 7).0);
     let options = options().n_components(Rank::Auto);
-    let whole = MatrixSet::with_options(&data, n, 5, &options).unwrap();
-    let expected = solve(&whole, Method::Newton);
+    let set = MatrixSet::with_options(&data, n, 5, &options).unwrap();
+    let expected = solve(&set, Method::Newton);
     let chunks = [(0, 15), (15, n)].map(|(first, end)| {
         let own = &data[first * 25..end * 25];
         Chunk::new(own, end - first, 5, first, &options).unwrap()

@@ -49,10 +49,10 @@ fn every_method_and_option_agrees_with_memory() {
     ];
     for (name, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
-        let least = smallest_budget(npy.open(), &options);
+        let smallest = smallest_budget(npy.open(), &options);
         for settings in [settings.clone(), without_hessian_memory(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
-            for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
+            for memory in [smallest, Memory(2 * smallest.0), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
                 assert_results_agree(&found, &expected, ROUNDING, &format!("{name} in {memory}"));
             }
@@ -66,10 +66,10 @@ fn every_method_and_option_agrees_with_memory() {
 fn rank_deficient_set_is_reduced_as_in_memory() {
     let (n, p, r) = (60, 9, 6);
     let made = Synthetic::new(n, r, 0.1, 5);
-    let lift = Matrix::from_fn(p, r, |a, b| {
+    let embedding = Matrix::from_fn(p, r, |a, b| {
         f64::from(u8::from(a == b)) + 0.1 * (a * b) as f64
     });
-    let lifted: Vec<f64> = made
+    let embedded: Vec<f64> = made
         .data
         .chunks_exact(r * r)
         .flat_map(|c| {
@@ -77,7 +77,7 @@ fn rank_deficient_set_is_reduced_as_in_memory() {
                 let mut sum = 0.0;
                 for a in 0..r {
                     for b in 0..r {
-                        sum += lift[(x, a)] * c[a * r + b] * lift[(y, b)];
+                        sum += embedding[(x, a)] * c[a * r + b] * embedding[(y, b)];
                     }
                 }
                 sum
@@ -85,7 +85,7 @@ fn rank_deficient_set_is_reduced_as_in_memory() {
             Matrix::from_fn(p, p, entry).into_vec()
         })
         .collect();
-    let npy = Npy::double(&lifted, n, p);
+    let npy = Npy::double(&embedded, n, p);
     let full = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default());
     let error = full.err().unwrap().to_string();
     assert!(
@@ -94,7 +94,7 @@ fn rank_deficient_set_is_reduced_as_in_memory() {
     );
     assert!(error.contains("Rank::Exactly(6)"), "{error}");
     let options = SetOptions::default().n_components(Rank::Auto);
-    let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
+    let set = MatrixSet::with_options(&embedded, n, p, &options).unwrap();
     let settings = Settings::default().tol(TOLERANCE);
     let expected = diagonalize(&set, &settings).unwrap();
     for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
@@ -148,12 +148,12 @@ fn results_are_bitwise_equal_for_all_threads_and_budgets() {
         solve(&npy, memory, &options, &Settings::default())
     };
     let one = with(1, Memory(1 << 30));
-    let least = smallest_budget(npy.open(), &SetOptions::default());
+    let smallest = smallest_budget(npy.open(), &SetOptions::default());
     for (threads, memory) in [
         (2, 1 << 30),
-        (3, 3 * least.0),
-        (7, 20 * least.0),
-        (1, 4 * least.0),
+        (3, 3 * smallest.0),
+        (7, 20 * smallest.0),
+        (1, 4 * smallest.0),
     ] {
         let other = with(threads, Memory(memory));
         assert_eq!(one.b, other.b, "{threads} threads in {memory}");
@@ -198,11 +198,11 @@ fn other_precisions_and_byte_orders_are_read() {
     ];
     for npy in files {
         let options = SetOptions::default();
-        let least = smallest_budget(npy.open(), &options);
-        let found = solve(&npy, least, &options, &settings);
+        let smallest = smallest_budget(npy.open(), &options);
+        let found = solve(&npy, smallest, &options, &settings);
         assert_results_agree(&found, &expected, ROUNDING, "another type");
-        let whole = npy.open().read_set(&options).unwrap();
-        assert_eq!(whole.mean(), set.mean());
+        let in_memory = npy.open().read_set(&options).unwrap();
+        assert_eq!(in_memory.mean(), set.mean());
     }
 }
 
@@ -235,8 +235,8 @@ fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
             &settings,
         )
         .unwrap();
-        let whole = npy.open().read_complex_set(&options).unwrap();
-        assert_eq!(diagonalize(&whole, &settings).unwrap().b, expected.b);
+        let in_memory = npy.open().read_complex_set(&options).unwrap();
+        assert_eq!(diagonalize(&in_memory, &settings).unwrap().b, expected.b);
         let mut last: Option<Matrix<c64>> = None;
         for (memory, threads) in [(3_000_000, 1), (4_000_000, 2), (1 << 30, 1)] {
             let options = options.clone().n_jobs(threads);

@@ -67,6 +67,6 @@ fn watcher_stop_after_convergence_keeps_the_result() {
     assert_eq!(result.status, Status::Converged);
     // Powers and residuals need another data pass, which was stopped.
     assert!(result.powers.rows() == 0 && result.residuals.is_empty());
-    let whole = diagonalize(&made.set().unwrap(), &settings).unwrap();
-    assert!((result.loss - whole.loss).abs() < 1e-10);
+    let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
+    assert!((result.loss - expected.loss).abs() < 1e-10);
 }

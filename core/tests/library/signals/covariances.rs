@@ -36,8 +36,8 @@ fn long_segment_matches_naive_sum() {
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
-    let whole = Segments::default().length(SegmentLength::Count(1));
-    let found = segment_covariances(&view, &whole, &CovarianceOptions::default()).unwrap();
+    let segments = Segments::default().length(SegmentLength::Count(1));
+    let found = segment_covariances(&view, &segments, &CovarianceOptions::default()).unwrap();
     let chosen: Vec<usize> = (0..samples).collect();
     assert_close(
         &found.data,
@@ -149,8 +149,8 @@ fn automatic_shrinkage_agrees_with_scikit_learn() {
         let view = RecordingView::new(&data, p, samples).unwrap();
         for (shrinkage, expected) in [(Shrinkage::LedoitWolf, ledoit_wolf), (Shrinkage::Oas, oas)] {
             let options = CovarianceOptions::default().shrinkage(shrinkage);
-            let whole = Segments::default().length(SegmentLength::Count(1));
-            let found = segment_covariances(&view, &whole, &options).unwrap();
+            let segments = Segments::default().length(SegmentLength::Count(1));
+            let found = segment_covariances(&view, &segments, &options).unwrap();
             assert!(
                 (found.shrinkages[0] - expected).abs() < 1e-12,
                 "{shrinkage:?}"

@@ -115,9 +115,9 @@ fn lag_zero_is_the_covariance() {
     let view = RecordingView::new(&data, p, samples).unwrap();
     for scale in [Scale::Unchanged, Scale::UnitRms] {
         let options = CovarianceOptions::default().scale(scale);
-        let whole = Segments::default().length(SegmentLength::Count(1));
+        let segments = Segments::default().length(SegmentLength::Count(1));
         let lagged = lagged_covariances(&view, &Lags::new([0]), &options).unwrap();
-        let covariance = segment_covariances(&view, &whole, &options).unwrap();
+        let covariance = segment_covariances(&view, &segments, &options).unwrap();
         assert_close(&lagged.data, &covariance.data, 1e-13);
     }
 }

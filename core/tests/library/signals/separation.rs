@@ -43,8 +43,8 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
 /// The whitener of the covariance, i.e. the principal components scaled to unit variance.
 fn principal_components(made: &Simulation) -> Matrix {
     let p = made.channels;
-    let whole = Separation::default().contrast(segments(1));
-    let found = whole.fit(&view(made)).unwrap();
+    let separation = Separation::default().contrast(segments(1));
+    let found = separation.fit(&view(made)).unwrap();
     assert_eq!(found.n_components(), p);
     found.filters().clone()
 }
@@ -278,8 +278,8 @@ fn filters_of_one_recording_can_start_and_separate_another() {
     let reduced = separation.fit(&first).unwrap();
     separation.solver.init = Init::Given(reduced.filters().clone());
     separation.solver.tol *= 10.0;
-    let again = separation.fit(&first).unwrap();
-    assert_eq!(again.diagonalization.n_iter, 0);
+    let warm_reduced = separation.fit(&first).unwrap();
+    assert_eq!(warm_reduced.diagonalization.n_iter, 0);
     separation.solver.init = Init::Given(trained.filters().clone());
     assert!(matches!(
         separation.fit(&first),
@@ -313,8 +313,8 @@ fn epochs_can_be_separated_by_epoch_class_and_frequency() {
     let separation = Separation::default();
     let found = separation.fit_epochs(&cut, None, &mut unobserved).unwrap();
     // The result equals that of segments of the whole recording.
-    let whole = Separation::default().contrast(segments(epochs));
-    let expected = whole.fit(&view(&made)).unwrap();
+    let by_segments = Separation::default().contrast(segments(epochs));
+    let expected = by_segments.fit(&view(&made)).unwrap();
     let difference = amari_distance(found.filters(), expected.patterns());
     assert!(difference < 1e-7, "{difference:e}");
     assert_eq!(found.segments.len(), epochs);
