@@ -14,8 +14,8 @@ fn error_of(change: impl Fn(&mut [c64])) -> Error {
 #[test]
 fn non_finite_real_and_imaginary_parts_are_named() {
     let error = error_of(|c| c[5].im = f64::NAN);
-    let message = "matrix 7: the imaginary part of entry (1, 2) is NaN, not a finite number";
-    assert_eq!(error.to_string(), message);
+    let words = "matrix 7: the imaginary part of entry (1, 2) is NaN, not a finite number";
+    assert_eq!(error.to_string(), words);
     let error = error_of(|c| c[3].re = f64::INFINITY);
     assert_eq!(
         error.to_string(),

@@ -266,10 +266,10 @@ fn real_files_can_be_read_as_complex_but_not_the_reverse() {
         npy.open().read_set(&SetOptions::default()).err(),
         OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).err(),
     ] {
-        let message = error.unwrap().to_string();
+        let words = error.unwrap().to_string();
         assert!(
-            message.ends_with("the numbers are complex (c16), where real ones are needed"),
-            "{message}"
+            words.ends_with("the numbers are complex (c16), where real ones are needed"),
+            "{words}"
         );
     }
 }

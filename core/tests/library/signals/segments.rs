@@ -1,5 +1,7 @@
 //! Division of recordings into segments.
 
+use codiag::Error;
+use codiag::error::Setting;
 use codiag::signals::{SegmentLength, Segments};
 
 #[test]
@@ -73,11 +75,10 @@ fn invalid_lengths_and_overlaps_are_errors() {
 #[test]
 fn lengths_in_seconds_need_a_sampling_frequency() {
     let quarter = Segments::default().length("0.25s".parse().unwrap());
-    let error = quarter.pieces(1000, 4).unwrap_err().to_string();
-    assert!(
-        error.contains("rate") && error.contains("0.25 s"),
-        "{error}"
-    );
+    let error = quarter.pieces(1000, 4).unwrap_err();
+    let setting = Setting::SegmentLength;
+    assert!(matches!(&error, Error::Setting { setting: s, .. } if *s == setting));
+    assert!(error.to_string().contains("0.25 s"), "{error}");
     let pieces = quarter.sfreq(200.0).pieces(1000, 4).unwrap();
     assert_eq!((pieces.len(), pieces[1][0].clone()), (20, 50..100));
     for text in ["", "s", "1.5", "-3", "quickly", "1 s s"] {
