@@ -17,7 +17,7 @@ TEST_PACKAGES := pytest pytest-xdist scikit-learn pyriemann mne edfio matplotlib
 # The benchmarks use the kernels, which only the feature `internals` makes public.
 ALL := --release --workspace --features codiag/internals
 
-# Targets share build directories; cargo and pip run in parallel themselves.
+# Targets use common build directories; cargo and pip run in parallel themselves.
 .NOTPARALLEL:
 .PHONY: all fmt lint lint-workflows test test-rust test-python test-docs wheel packages capi octave test-octave test-r \
 	test-arm licenses sanitize soak fuzz bench docs clean
