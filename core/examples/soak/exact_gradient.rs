@@ -1,4 +1,5 @@
-//! The gradient of the likelihood in double-double arithmetic: about 32 digits, to judge what double precision reports.
+//! The gradient of the likelihood in double-double arithmetic (about 32 digits), as a reference for
+//! the gradient in double precision.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -6,10 +7,10 @@ use codiag::{Matrix, MatrixSet, Scalar};
 
 /// The unevaluated sum of two doubles that do not overlap (Dekker 1971).
 #[derive(Clone, Copy, Debug, Default)]
-struct Double(f64, f64);
+struct DoubleDouble(f64, f64);
 
-impl Double {
-    /// The exact sum of two numbers (Knuth's TwoSum).
+impl DoubleDouble {
+    /// The exact sum of two numbers (Knuth's `TwoSum`).
     fn sum(x: f64, y: f64) -> Self {
         let s = x + y;
         let z = s - x;
@@ -25,7 +26,7 @@ impl Double {
     }
 }
 
-impl Add for Double {
+impl Add for DoubleDouble {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -36,7 +37,7 @@ impl Add for Double {
     }
 }
 
-impl Neg for Double {
+impl Neg for DoubleDouble {
     type Output = Self;
 
     fn neg(self) -> Self {
@@ -44,7 +45,7 @@ impl Neg for Double {
     }
 }
 
-impl Sub for Double {
+impl Sub for DoubleDouble {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -52,7 +53,7 @@ impl Sub for Double {
     }
 }
 
-impl Mul for Double {
+impl Mul for DoubleDouble {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
@@ -62,13 +63,16 @@ impl Mul for Double {
     }
 }
 
-/// A complex number.
+/// A complex number in double-double arithmetic.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair(Double, Double);
+struct Complex(DoubleDouble, DoubleDouble);
 
-impl Pair {
+impl Complex {
     fn of<T: Scalar>(x: T) -> Self {
-        Self(Double(x.real(), 0.0), Double(x.imaginary(), 0.0))
+        Self(
+            DoubleDouble(x.real(), 0.0),
+            DoubleDouble(x.imaginary(), 0.0),
+        )
     }
 
     fn conj(self) -> Self {
@@ -76,7 +80,7 @@ impl Pair {
     }
 }
 
-impl Add for Pair {
+impl Add for Complex {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -84,7 +88,7 @@ impl Add for Pair {
     }
 }
 
-impl Mul for Pair {
+impl Mul for Complex {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
@@ -95,31 +99,33 @@ impl Mul for Pair {
     }
 }
 
-/// ĝ of the likelihood at B: ‖G‖_F / √p in the normalization Σ_i w_i Dⁱ_aa = 1 or, over rotations, ‖G − Gᴴ‖_F / √p.
+/// The gradient norm ĝ of the likelihood at B.
+///
+/// It is ‖G‖_F / √p in the normalization Σ_i w_i Dⁱ_aa = 1 or, over rotations, ‖G − Gᴴ‖_F / √p.
 pub fn gradient_norm<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>, rotations: bool) -> f64 {
     let p = b.rows();
-    let entry = |a: usize, k: usize| Pair::of(b[(a, k)]);
-    let mut gradient = vec![Pair::default(); p * p];
-    let mut powers = vec![Double::default(); p];
+    let entry = |a: usize, k: usize| Complex::of(b[(a, k)]);
+    let mut gradient = vec![Complex::default(); p * p];
+    let mut powers = vec![DoubleDouble::default(); p];
     for (i, weight) in set.weights().iter().enumerate() {
         let c = set.matrix(i);
         // Dⁱ = B Cⁱ Bᴴ.
-        let mut half = vec![Pair::default(); p * p];
-        let mut d = vec![Pair::default(); p * p];
+        let mut half = vec![Complex::default(); p * p];
+        let mut d = vec![Complex::default(); p * p];
         for (a, k, l) in triples(p) {
-            half[a * p + l] = half[a * p + l] + entry(a, k) * Pair::of(c[(k, l)]);
+            half[a * p + l] = half[a * p + l] + entry(a, k) * Complex::of(c[(k, l)]);
         }
         for (a, k, l) in triples(p) {
             d[a * p + l] = d[a * p + l] + half[a * p + k] * entry(l, k).conj();
         }
-        let weight = Double(*weight, 0.0);
+        let weight = DoubleDouble(*weight, 0.0);
         for a in 0..p {
             let power = d[a * p + a].0;
             powers[a] = powers[a] + weight * power;
             let factor = weight.divided_by(power);
             for k in 0..p {
                 let x = d[a * p + k];
-                let term = Pair(factor * x.0, factor * x.1);
+                let term = Complex(factor * x.0, factor * x.1);
                 gradient[a * p + k] = gradient[a * p + k] + term;
             }
         }
@@ -132,7 +138,7 @@ pub fn gradient_norm<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>, rotations: bo
             let (re, im) = (x.0 - y.0, x.1 + y.1);
             return re.0 * re.0 + im.0 * im.0;
         }
-        let diagonal = Double(f64::from(u8::from(a == k)), 0.0);
+        let diagonal = DoubleDouble(f64::from(u8::from(a == k)), 0.0);
         let scale = powers[a].0 / powers[k].0;
         let re = x.0 - diagonal;
         (re.0 * re.0 + x.1.0 * x.1.0) * scale
@@ -140,6 +146,7 @@ pub fn gradient_norm<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>, rotations: bo
     (squares.sum::<f64>() / p as f64).sqrt()
 }
 
+/// All index triples (a, k, l) below p.
 fn triples(p: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     (0..p).flat_map(move |a| (0..p).flat_map(move |k| (0..p).map(move |l| (a, k, l))))
 }

@@ -1,4 +1,4 @@
-//! Complex matrices that keep arriving.
+//! Tracking of complex matrices.
 
 use codiag::synthetic::{Synthetic, amari_distance};
 use codiag::{
@@ -19,7 +19,7 @@ fn settings(window: usize, forgetting: f64) -> TrackerSettings {
     }
 }
 
-/// D(t) = U(t) C U(t)ᴴ for a slowly turning unitary U.
+/// The matrices U(t) Cᵗ U(t)ᴴ with a slowly rotating unitary U(t), and the mixing at each time.
 fn drifting(n: usize) -> (Vec<Vec<c64>>, Vec<Matrix<c64>>) {
     let made = Synthetic::complex(n, P, 0.05, 4);
     let generator = antihermitian(P, 9);
@@ -35,7 +35,7 @@ fn drifting(n: usize) -> (Vec<Vec<c64>>, Vec<Matrix<c64>>) {
 }
 
 #[test]
-fn each_update_is_the_solve_of_the_window() {
+fn update_solves_the_window() {
     let made = Synthetic::complex(60, P, 0.2, 1);
     let mut tracker = Tracker::new(P, settings(30, 0.9)).unwrap();
     for matrix in made.data.chunks_exact(P * P) {
@@ -52,42 +52,42 @@ fn each_update_is_the_solve_of_the_window() {
 }
 
 #[test]
-fn components_keep_their_rows_and_phases_while_the_mixing_turns() {
+fn components_keep_their_order_and_phases_while_the_mixing_drifts() {
     let (matrices, mixings) = drifting(400);
     let mut tracker = Tracker::new(P, settings(60, 0.95)).unwrap();
     tracker.push(&matrices[..60].concat()).unwrap();
     let mut before = tracker.b().unwrap().clone();
     for t in 60..400 {
-        let answer = tracker.push(&matrices[t]).unwrap();
-        assert!(amari_distance(&answer.b, &mixings[t]) < 0.1, "{t}");
-        assert!(distance(&(&answer.b * &answer.a), &Matrix::identity(P)) < 1e-10);
-        // A row that had been exchanged or turned would differ by its own size.
-        let moved = distance(&answer.b, &before);
+        let result = tracker.push(&matrices[t]).unwrap();
+        assert!(amari_distance(&result.b, &mixings[t]) < 0.1, "{t}");
+        assert!(distance(&(&result.b * &result.a), &Matrix::identity(P)) < 1e-10);
+        // A row with another position or phase would change by about its own norm.
+        let moved = distance(&result.b, &before);
         assert!(moved < 0.3 * before.norm() / 5.0, "{t}: {moved}");
-        before = answer.b;
+        before = result.b;
     }
 }
 
 #[test]
-fn a_tracker_goes_on_where_another_left_off() {
+fn resumed_tracker_gives_equal_results() {
     let made = Synthetic::complex(40, P, 0.2, 2);
     let (first, rest) = made.data.split_at(25 * P * P);
-    let mut one = Tracker::new(P, settings(20, 0.95)).unwrap();
-    one.push(first).unwrap();
-    let (matrices, weights) = (one.matrices(), one.weights());
-    let settings = settings(20, 0.95);
-    let mut other = Tracker::resume(P, settings, &matrices, &weights, one.b().cloned()).unwrap();
-    let (x, y) = (one.push(rest).unwrap(), other.push(rest).unwrap());
+    let mut tracker = Tracker::new(P, settings(20, 0.95)).unwrap();
+    tracker.push(first).unwrap();
+    let (matrices, weights) = (tracker.matrices(), tracker.weights());
+    let (settings, b) = (settings(20, 0.95), tracker.b().cloned());
+    let mut resumed = Tracker::resume(P, settings, &matrices, &weights, b).unwrap();
+    let (x, y) = (tracker.push(rest).unwrap(), resumed.push(rest).unwrap());
     assert_eq!(x.b, y.b);
 }
 
 #[test]
-fn a_given_start_orders_the_components_and_must_be_real_for_real_matrices() {
+fn given_start_sets_order_and_phases_and_must_match_the_matrices() {
     let made = Synthetic::complex(40, P, 0.05, 3);
-    let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
-    // Its rows in another order, and with other phases.
-    let turned = |a: usize| c64::from_polar(1.0, 0.3 + a as f64);
-    let b = Matrix::from_fn(P, P, |a, c| turned(a) * answer.b[((a + 1) % P, c)]);
+    let result = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
+    // The rows of the result in another order and with other phases.
+    let phase = |a: usize| c64::from_polar(1.0, 0.3 + a as f64);
+    let b = Matrix::from_fn(P, P, |a, c| phase(a) * result.b[((a + 1) % P, c)]);
     let mut given = settings(40, 1.0);
     given.solve.init = Init::given(&b);
     let found = Tracker::new(P, given).unwrap().push(&made.data).unwrap();
@@ -96,6 +96,6 @@ fn a_given_start_orders_the_components_and_must_be_real_for_real_matrices() {
     let mut complex = settings(40, 1.0);
     complex.solve.init = Init::given(&near_identity(P, 0.1));
     let real = Synthetic::new(40, P, 0.05, 3).data;
-    let refused = Tracker::new(P, complex).unwrap().push(&real);
-    assert!(matches!(refused, Err(Error::Init { .. })));
+    let result = Tracker::new(P, complex).unwrap().push(&real);
+    assert!(matches!(result, Err(Error::Init { .. })));
 }

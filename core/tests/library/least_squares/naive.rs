@@ -1,4 +1,4 @@
-//! The methods beside plain implementations of them, without regard to speed.
+//! Loss, gradient and methods against naive implementations.
 
 use std::ops::ControlFlow;
 
@@ -13,12 +13,12 @@ use super::{
 };
 
 real_and_complex!(
-    loss_and_gradient_are_those_of_the_fit,
-    acdc_is_that_of_a_plain_implementation,
-    uwedge_and_ffdiag_are_those_of_a_plain_implementation,
+    loss_and_gradient_match_the_fit,
+    acdc_matches_a_naive_implementation,
+    uwedge_and_ffdiag_match_naive_implementations,
 );
 
-/// The inverse, by elimination.
+/// The inverse by Gauss–Jordan elimination with partial pivoting.
 pub(super) fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     let p = m.rows();
     let mut work = Matrix::from_fn(
@@ -36,8 +36,8 @@ pub(super) fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
             work[(k, c)] = work[(pivot, c)];
             work[(pivot, c)] = swapped;
         }
-        let by = work[(k, k)];
-        (0..2 * p).for_each(|c| work[(k, c)] /= by);
+        let divisor = work[(k, k)];
+        (0..2 * p).for_each(|c| work[(k, c)] /= divisor);
         for row in (0..p).filter(|row| *row != k) {
             let factor = work[(row, k)];
             for c in 0..2 * p {
@@ -53,14 +53,14 @@ pub(super) fn matrices<T: Scalar>(set: &MatrixSet<T>) -> Vec<Matrix<T>> {
     (0..set.len()).map(|i| set.matrix(i)).collect()
 }
 
-/// The best diagonals for an A, and the share of energy that they leave: by the normal equations of each
-/// matrix.
+/// The best diagonals Λⁱ for A, from the normal equations of each matrix, and the residual fraction
+/// of the energy.
 pub(super) fn fit<T: Scalar>(matrices: &[Matrix<T>], a: &Matrix<T>) -> (Vec<Vec<f64>>, f64) {
     let p = a.rows();
     let gram = &a.adjoint() * a;
     let squared = Matrix::from_fn(p, p, |x, y| T::from_real(gram[(x, y)].norm_sqr()));
     let inverse = inverse(&squared);
-    let (mut left, mut total) = (0.0, 0.0);
+    let (mut residual, mut total) = (0.0, 0.0);
     let mut all = Vec::new();
     for c in matrices {
         let inner = &(&a.adjoint() * c) * a;
@@ -68,14 +68,14 @@ pub(super) fn fit<T: Scalar>(matrices: &[Matrix<T>], a: &Matrix<T>) -> (Vec<Vec<
         let diagonal = (&inverse * &dots).into_vec();
         let fit = &(a * &Matrix::diagonal(&diagonal)) * &a.adjoint();
         let rest = Matrix::from_fn(p, p, |x, y| c[(x, y)] - fit[(x, y)]);
-        left += rest.dot(&rest);
+        residual += rest.dot(&rest);
         total += c.dot(c);
         all.push(diagonal.iter().map(|x| x.real()).collect());
     }
-    (all, left / total)
+    (all, residual / total)
 }
 
-/// Columns of unit norm.
+/// A with columns scaled to unit norm.
 pub(super) fn normalized<T: Scalar>(a: &Matrix<T>) -> Matrix<T> {
     let p = a.rows();
     let norm = |c: usize| {
@@ -85,17 +85,17 @@ pub(super) fn normalized<T: Scalar>(a: &Matrix<T>) -> Matrix<T> {
     Matrix::from_fn(p, p, |k, c| a[(k, c)] / norm(c))
 }
 
-/// The points that a method passes through from a start, and what is recorded there.
+/// The iterates of a method and their records.
 fn points<T: Scalar>(
     set: &MatrixSet<T>,
     method: Method,
     start: &Matrix<T>,
-    most: usize,
+    max_iter: usize,
 ) -> Vec<(Matrix<T>, Record)> {
     let settings = Settings::default()
         .method(method)
         .init(Init::given(start))
-        .max_iter(most);
+        .max_iter(max_iter);
     let mut seen = Vec::new();
     let mut observer = |record: &Record, b: &Matrix<T>| {
         seen.push((b.clone(), record.clone()));
@@ -105,21 +105,21 @@ fn points<T: Scalar>(
     seen
 }
 
-fn loss_and_gradient_are_those_of_the_fit<T: Number>() {
+fn loss_and_gradient_match_the_fit<T: Number>() {
     let (n, p) = (11, 5);
     let (data, _) = T::mixed(n, p, 0.7, 3);
     let weights: Vec<f64> = (0..n).map(|i| 1.0 + (i % 3) as f64).collect();
     let set = MatrixSet::with_options(&data, n, p, &options().weights(weights.clone())).unwrap();
     let b = near_identity::<T>(p, 4);
-    // Weights are as good as matrices times their roots.
+    // A weight is equivalent to multiplying the matrix by its square root.
     let total: f64 = weights.iter().sum();
-    let weighed: Vec<Matrix<T>> = matrices(&set)
+    let weighted: Vec<Matrix<T>> = matrices(&set)
         .iter()
         .zip(&weights)
         .map(|(c, w)| Matrix::from_fn(p, p, |x, y| c[(x, y)] * (w / total).sqrt()))
         .collect();
     let here = Evaluation::at(&set, &b).unwrap();
-    assert!((here.loss - fit(&weighed, &inverse(&b)).1).abs() < 1e-12);
+    assert!((here.loss - fit(&weighted, &inverse(&b)).1).abs() < 1e-12);
     for seed in [1, 5, 8] {
         let e = Matrix::from_fn(p, p, |x, y| number::<T>(seed + 3 * x + 7 * y));
         let loss = |t: f64| {
@@ -130,12 +130,12 @@ fn loss_and_gradient_are_those_of_the_fit<T: Number>() {
         let slope = (loss(h) - loss(-h)) / (2.0 * h);
         assert!((slope - here.gradient.dot(&e)).abs() < 1e-8, "{slope}");
     }
-    // The scales and phases of rows change nothing.
-    let turned = Matrix::from_fn(p, p, |a, c| b[(a, c)] * number::<T>(a + 1) * 30.0);
-    assert!((Evaluation::at(&set, &turned).unwrap().loss - here.loss).abs() < 1e-12);
+    // The loss does not depend on the scales and phases of rows.
+    let scaled = Matrix::from_fn(p, p, |a, c| b[(a, c)] * number::<T>(a + 1) * 30.0);
+    assert!((Evaluation::at(&set, &scaled).unwrap().loss - here.loss).abs() < 1e-12);
 }
 
-fn acdc_is_that_of_a_plain_implementation<T: Number>() {
+fn acdc_matches_a_naive_implementation<T: Number>() {
     let (n, p) = (20, 5);
     let set = set::<T>(n, p, 0.6, 2);
     let all = matrices(&set);
@@ -156,9 +156,10 @@ fn acdc_is_that_of_a_plain_implementation<T: Number>() {
                     }
                 }
             }
-            // The leading eigenvector, by powers of the matrix lifted to be positive definite.
-            let lift = sum.norm();
-            (0..p).for_each(|x| sum[(x, x)] += T::from_real(lift));
+            // The leading eigenvector, by power iteration on the matrix shifted to be positive
+            // definite.
+            let shift = sum.norm();
+            (0..p).for_each(|x| sum[(x, x)] += T::from_real(shift));
             let mut vector = Matrix::from_fn(p, 1, |k, _| a[(k, column)]);
             for _ in 0..100_000 {
                 vector = &sum * &vector;
@@ -168,7 +169,7 @@ fn acdc_is_that_of_a_plain_implementation<T: Number>() {
                     .iter_mut()
                     .for_each(|x| *x = *x / norm);
             }
-            let value = vector.dot(&(&sum * &vector)) - lift;
+            let value = vector.dot(&(&sum * &vector)) - shift;
             let length = (value / energy).sqrt();
             (0..p).for_each(|k| a[(k, column)] = vector[(k, 0)] * length);
         }
@@ -193,7 +194,7 @@ fn wedge_sums<T: Scalar>(all: &[Matrix<T>], b: &Matrix<T>) -> (Matrix<T>, Matrix
     (y, z)
 }
 
-fn uwedge_and_ffdiag_are_those_of_a_plain_implementation<T: Number>() {
+fn uwedge_and_ffdiag_match_naive_implementations<T: Number>() {
     let (n, p) = (20, 5);
     let set = set::<T>(n, p, 0.4, 4);
     let all = matrices(&set);
@@ -202,8 +203,8 @@ fn uwedge_and_ffdiag_are_those_of_a_plain_implementation<T: Number>() {
         let mut b = inverse(&normalized(&inverse(&start)));
         for (found, record) in &points(&set, method, &start, 5)[1..] {
             let (y, z) = wedge_sums(&all, &b);
-            // The best fit of D by −(E diag D + diag D Eᴴ), pair by pair. As in the papers: A = I − E of unit diagonal
-            // for U-WEDGE, W = E of zero diagonal for FFDIAG.
+            // E minimizes ‖D + E diag D + diag D Eᴴ‖ for each pair of components. As in the papers,
+            // U-WEDGE uses A = I − E with unit diagonal and FFDIAG uses W = E with zero diagonal.
             let e = Matrix::from_fn(p, p, |k, l| {
                 let determinant = z[(k, k)] * z[(l, l)] - z[(k, l)].powi(2);
                 if k == l {
@@ -224,12 +225,13 @@ fn uwedge_and_ffdiag_are_those_of_a_plain_implementation<T: Number>() {
             assert_eq!(record.kind, StepKind::Wedge);
             assert!((record.loss - fit(&all, &inverse(&b)).1).abs() < 1e-10);
         }
-        // Where they stop, their equation holds, and the loss is little more than at the nearest minimum.
-        let answer = solve(&set, method);
-        let from_there = Settings::default().init(Init::given(&answer.b));
+        // At the end the equation of the method holds, and the loss is close to the nearest
+        // minimum.
+        let result = solve(&set, method);
+        let from_there = Settings::default().init(Init::given(&result.b));
         let newton = diagonalize(&set, &from_there).unwrap();
-        assert!(answer.status.is_converged() && newton.status.is_converged());
-        let (y, z) = wedge_sums(&all, &answer.b);
+        assert!(result.status.is_converged() && newton.status.is_converged());
+        let (y, z) = wedge_sums(&all, &result.b);
         for k in 0..p {
             let others = (0..p).filter(|l| *l != k);
             assert!(
@@ -238,6 +240,6 @@ fn uwedge_and_ffdiag_are_those_of_a_plain_implementation<T: Number>() {
                     .all(|l| y[(k, l)].abs() < 1e-6 * z[(l, l)])
             );
         }
-        assert!(newton.loss <= answer.loss && answer.loss < 2.0 * newton.loss);
+        assert!(newton.loss <= result.loss && result.loss < 2.0 * newton.loss);
     }
 }

@@ -1,4 +1,4 @@
-//! What diagonalizations of Hermitian sets have in common with those of real ones.
+//! Solves of Hermitian sets: properties that they share with real ones.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +23,7 @@ fn complex(data: &[f64]) -> Vec<c64> {
 }
 
 #[test]
-fn a_real_set_given_as_complex_has_the_same_answer() {
+fn real_set_stored_as_complex_gives_the_real_result() {
     let (n, p) = (60, 8);
     let made = Synthetic::new(n, p, 0.1, 1);
     let real = made.set().unwrap();
@@ -31,30 +31,31 @@ fn a_real_set_given_as_complex_has_the_same_answer() {
     let b = Matrix::from_fn(p, p, |a, c| {
         number(a * p + c).re + f64::from(u8::from(a == c))
     });
-    let here = Evaluation::at(&real, &b).unwrap();
+    let expected = Evaluation::at(&real, &b).unwrap();
     let b = Matrix::from_rows(p, p, complex(b.as_slice()));
-    let there = Evaluation::at(&set, &b).unwrap();
-    assert!((here.loss - there.loss).abs() < 1e-12);
-    assert!((here.gradient.norm() - there.gradient.norm()).abs() < 1e-12 * here.gradient.norm());
+    let found = Evaluation::at(&set, &b).unwrap();
+    assert!((expected.loss - found.loss).abs() < 1e-12);
+    let norm = expected.gradient.norm();
+    assert!((norm - found.gradient.norm()).abs() < 1e-12 * norm);
     for method in METHODS {
         let settings = Settings::default().method(method).tol(1e-12);
         let expected = diagonalize(&real, &settings).unwrap();
-        let answer = diagonalize(&set, &settings).unwrap();
-        assert!((answer.loss - expected.loss).abs() < 1e-11, "{method:?}");
+        let result = diagonalize(&set, &settings).unwrap();
+        assert!((result.loss - expected.loss).abs() < 1e-11, "{method:?}");
         let b = Matrix::from_rows(p, p, complex(expected.b.as_slice()));
         assert!(
-            distance(&answer.b, &b) < 1e-9 * expected.b.norm(),
+            distance(&result.b, &b) < 1e-9 * expected.b.norm(),
             "{method:?}"
         );
         assert!(
-            distance(&answer.powers, &expected.powers) < 1e-8,
+            distance(&result.powers, &expected.powers) < 1e-8,
             "{method:?}"
         );
     }
     let rotations = Settings::default().orthogonal(true).tol(1e-11);
     let expected = diagonalize(&real, &rotations).unwrap();
-    let answer = diagonalize(&set, &rotations).unwrap();
-    assert!((answer.loss - expected.loss).abs() < 1e-11);
+    let result = diagonalize(&set, &rotations).unwrap();
+    assert!((result.loss - expected.loss).abs() < 1e-11);
 }
 
 #[test]
@@ -64,28 +65,28 @@ fn exact_sets_are_recovered_by_every_method() {
         let set = made.set().unwrap();
         for method in METHODS {
             let settings = Settings::default().method(method).tol(1e-13);
-            let answer = diagonalize(&set, &settings).unwrap();
-            let distance = amari_distance(&answer.b, &made.mixing);
+            let result = diagonalize(&set, &settings).unwrap();
+            let distance = amari_distance(&result.b, &made.mixing);
             assert!(distance < 1e-10, "{method:?} p {p}: {distance:e}");
-            assert!(answer.loss.abs() < 1e-11);
+            assert!(result.loss.abs() < 1e-11);
         }
     }
 }
 
 #[test]
-fn all_methods_reach_one_loss_on_noisy_sets() {
+fn all_methods_reach_the_same_loss_on_noisy_sets() {
     let set = hermitian(100, 6, 0.1, 5);
     let newton = solve(&set, Method::Newton);
     for method in METHODS {
-        let answer = solve(&set, method);
-        assert!(answer.status.is_converged(), "{method:?}");
-        assert!((answer.loss - newton.loss).abs() < 1e-10, "{method:?}");
+        let result = solve(&set, method);
+        assert!(result.status.is_converged(), "{method:?}");
+        assert!((result.loss - newton.loss).abs() < 1e-10, "{method:?}");
         assert!(
-            distance(&answer.b, &newton.b) < 1e-6 * newton.b.norm(),
+            distance(&result.b, &newton.b) < 1e-6 * newton.b.norm(),
             "{method:?}"
         );
     }
-    // Dividing by ω instead of ω − 1 takes many times the sweeps.
+    // Pham's update divides by ω − 1; dividing by ω takes many times more sweeps.
     let sweeps = solve(&hermitian(100, 5, 0.1, 0), Method::Pham).n_iter;
     assert!(sweeps < 40, "{sweeps}");
 }
@@ -97,7 +98,7 @@ fn newton_converges_quadratically_on_noisy_sets() {
         let settings = Settings::default().tol(1e-13);
         let history = diagonalize(&set, &settings).unwrap().history;
         let norms: Vec<f64> = history.iter().map(|record| record.gradient_norm).collect();
-        // Once it is small, each ĝ is about the square of the one before it, until rounding.
+        // Near the minimum, each ĝ is about the square of the previous one, down to rounding.
         let last = norms
             .windows(2)
             .filter(|pair| pair[0] < 1e-3 && pair[0] > 1e-7);
@@ -112,17 +113,17 @@ fn newton_converges_quadratically_on_noisy_sets() {
 }
 
 #[test]
-fn answers_are_equivariant_and_canonical() {
+fn results_are_equivariant_and_canonical() {
     let made = Synthetic::complex(40, 5, 0.1, 3);
-    let answer = solve(&made.set().unwrap(), Method::Newton);
+    let result = solve(&made.set().unwrap(), Method::Newton);
     let t = near_identity(5, 0.6);
-    let there = solve(&transformed(&made, &t), Method::Newton);
-    assert!((answer.loss - there.loss).abs() < 1e-11);
-    assert!(distance(&answer.powers, &there.powers) < 1e-7);
-    // B T⁻¹, up to the phases that make the patterns canonical: those of T A.
-    let patterns = &t * &answer.a;
-    assert!(amari_distance(&there.b, &patterns) < 1e-8);
-    for a in [&answer.a, &there.a] {
+    let other = solve(&transformed(&made, &t), Method::Newton);
+    assert!((result.loss - other.loss).abs() < 1e-11);
+    assert!(distance(&result.powers, &other.powers) < 1e-7);
+    // The filters become B T⁻¹ and the patterns T A, up to the phases of the canonical form.
+    let patterns = &t * &result.a;
+    assert!(amari_distance(&other.b, &patterns) < 1e-8);
+    for a in [&result.a, &other.a] {
         for k in 0..5 {
             let column: Vec<c64> = (0..5).map(|c| a[(c, k)]).collect();
             let largest = column.iter().max_by(|x, y| x.norm().total_cmp(&y.norm()));
@@ -131,39 +132,39 @@ fn answers_are_equivariant_and_canonical() {
         }
     }
     let identity = Matrix::<c64>::identity(5);
-    assert!(distance(&(&answer.b * &answer.a), &identity) < 1e-12);
-    // Unit mean powers, which are the diagonals of B C Bᴴ.
+    assert!(distance(&(&result.b * &result.a), &identity) < 1e-12);
+    // Powers are the diagonals of B Cⁱ Bᴴ.
     let set = made.set().unwrap();
-    let d = answer.transform(&set);
+    let d = result.transform(&set);
     for (i, matrix) in d.chunks_exact(25).enumerate() {
         for a in 0..5 {
-            assert!((matrix[a * 6] - answer.powers[(i, a)]).norm() < 1e-12);
+            assert!((matrix[a * 6] - result.powers[(i, a)]).norm() < 1e-12);
         }
     }
 }
 
 #[test]
-fn phases_and_scales_of_a_start_change_nothing() {
+fn phases_and_scales_of_a_start_do_not_matter() {
     let set = hermitian(40, 5, 0.2, 3);
     let expected = solve(&set, Method::Newton);
     let b = Matrix::from_fn(5, 5, |a, c| number(a + 1) * expected.b[(a, c)]);
     let settings = Settings::default().init(Init::given(&b));
-    let answer = diagonalize(&set, &settings).unwrap();
-    assert_eq!(answer.n_iter, 0);
-    assert!(distance(&answer.b, &expected.b) < 1e-12 * expected.b.norm());
+    let result = diagonalize(&set, &settings).unwrap();
+    assert_eq!(result.n_iter, 0);
+    assert!(distance(&result.b, &expected.b) < 1e-12 * expected.b.norm());
 }
 
 #[test]
-fn unitary_answers_stay_unitary() {
+fn orthogonal_solves_return_unitary_b() {
     let set = hermitian(50, 7, 0.1, 9);
     let mut losses = Vec::new();
     for method in [Method::Newton, Method::QuasiNewton] {
         let settings = Settings::default().method(method).orthogonal(true);
-        let answer = diagonalize(&set, &settings).unwrap();
-        assert!(answer.status.is_converged(), "{method:?}");
-        let gram = &answer.b * &answer.b.adjoint();
+        let result = diagonalize(&set, &settings).unwrap();
+        assert!(result.status.is_converged(), "{method:?}");
+        let gram = &result.b * &result.b.adjoint();
         assert!(distance(&gram, &Matrix::identity(7)) < 1e-12);
-        losses.push(answer.loss);
+        losses.push(result.loss);
     }
     assert!((losses[0] - losses[1]).abs() < 1e-9);
 }
@@ -176,21 +177,21 @@ fn frobenius_methods_agree_and_recover_exact_sets() {
         let set = MatrixSet::with_options(&data, 40, p, &options).unwrap();
         let mut losses = Vec::new();
         for method in [Method::Newton, Method::QuasiNewton, Method::Jacobi] {
-            let answer = diagonalize(&set, &Settings::default().method(method)).unwrap();
-            assert!(answer.status.is_converged(), "{method:?}");
-            let gram = &answer.b * &answer.b.adjoint();
+            let result = diagonalize(&set, &Settings::default().method(method)).unwrap();
+            assert!(result.status.is_converged(), "{method:?}");
+            let gram = &result.b * &result.b.adjoint();
             assert!(distance(&gram, &Matrix::identity(p)) < 1e-12);
             if sigma == 0.0 {
-                assert!(amari_distance(&answer.b, &q.adjoint()) < 1e-8, "{method:?}");
+                assert!(amari_distance(&result.b, &q.adjoint()) < 1e-8, "{method:?}");
             }
-            losses.push(answer.loss);
+            losses.push(result.loss);
         }
         assert!(losses.iter().all(|loss| (loss - losses[0]).abs() < 1e-10));
     }
 }
 
 #[test]
-fn every_start_reaches_the_answer() {
+fn all_starts_reach_the_same_loss() {
     let set = hermitian(60, 6, 0.1, 8);
     let expected = solve(&set, Method::Newton).loss;
     for start in [
@@ -199,12 +200,12 @@ fn every_start_reaches_the_answer() {
         Init::Given(Matrix::identity(6)),
         Init::GivenComplex(near_identity(6, 0.2)),
     ] {
-        let answer = diagonalize(&set, &Settings::default().init(start.clone())).unwrap();
-        assert!(answer.status.is_converged(), "{start:?}");
-        assert!((answer.loss - expected).abs() < 1e-9, "{start:?}");
+        let result = diagonalize(&set, &Settings::default().init(start.clone())).unwrap();
+        assert!(result.status.is_converged(), "{start:?}");
+        assert!((result.loss - expected).abs() < 1e-9, "{start:?}");
     }
-    let answer = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
-    assert_eq!(answer.start_losses.len(), 3);
+    let result = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
+    assert_eq!(result.start_losses.len(), 3);
     let rotations = Settings::default().orthogonal(true).n_restarts(1);
     assert_eq!(diagonalize(&set, &rotations).unwrap().start_losses.len(), 2);
 }
@@ -213,13 +214,13 @@ fn every_start_reaches_the_answer() {
 fn rank_weights_and_shrinkage_work_on_complex_sets() {
     // Channel 3 is i times channel 0 plus channel 1.
     let made = Synthetic::complex(40, 3, 0.2, 6);
-    let mut lift = Matrix::zeros(4, 3);
-    (0..3).for_each(|a| lift[(a, a)] = c64::ONE);
-    (lift[(3, 0)], lift[(3, 1)]) = (c64::I, c64::ONE);
+    let mut embedding = Matrix::zeros(4, 3);
+    (0..3).for_each(|a| embedding[(a, a)] = c64::ONE);
+    (embedding[(3, 0)], embedding[(3, 1)]) = (c64::I, c64::ONE);
     let mut data = Vec::new();
     for matrix in made.data.chunks_exact(9) {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
-        data.extend((&(&lift * &c) * &lift.adjoint()).into_vec());
+        data.extend((&(&embedding * &c) * &embedding.adjoint()).into_vec());
     }
     let weights: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i % 3)).collect();
     let plain = SetOptions::default().weights(weights);
@@ -227,16 +228,16 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
     let reduced = plain.clone().n_components(Rank::Auto);
     let set = MatrixSet::with_options(&data, 40, 4, &reduced).unwrap();
     assert_eq!((set.channels(), set.dimension()), (4, 3));
-    let answer = solve(&set, Method::Newton);
-    assert_eq!((answer.b.rows(), answer.b.columns()), (3, 4));
-    assert!(distance(&(&answer.b * &answer.a), &Matrix::identity(3)) < 1e-11);
-    let whole = MatrixSet::with_options(&made.data, 40, 3, &plain).unwrap();
-    let expected = solve(&whole, Method::Newton);
-    assert!((answer.loss - expected.loss).abs() < 1e-10);
-    assert!(amari_distance(&answer.b, &(&lift * &expected.a)) < 1e-7);
-    // Its own answer is a start in the channels of the input.
-    let again = Settings::default().init(Init::given(&answer.b));
-    assert_eq!(diagonalize(&set, &again).unwrap().n_iter, 0);
+    let result = solve(&set, Method::Newton);
+    assert_eq!((result.b.rows(), result.b.columns()), (3, 4));
+    assert!(distance(&(&result.b * &result.a), &Matrix::identity(3)) < 1e-11);
+    let full_rank = MatrixSet::with_options(&made.data, 40, 3, &plain).unwrap();
+    let expected = solve(&full_rank, Method::Newton);
+    assert!((result.loss - expected.loss).abs() < 1e-10);
+    assert!(amari_distance(&result.b, &(&embedding * &expected.a)) < 1e-7);
+    // The result is accepted as a start, in channel coordinates.
+    let warm = Settings::default().init(Init::given(&result.b));
+    assert_eq!(diagonalize(&set, &warm).unwrap().n_iter, 0);
     let shrunk = MatrixSet::with_options(&data, 40, 4, &plain.shrinkage(0.1)).unwrap();
     let c = shrunk.matrix(3);
     let trace: f64 = (0..4).map(|a| data[3 * 16 + a * 5].re).sum();
@@ -245,8 +246,8 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
 }
 
 #[test]
-fn threads_change_no_bit_and_samples_lead_to_the_same_loss() {
-    // Large enough for several groups of blocks and for a stage on a sample.
+fn results_with_a_sample_stage_are_bitwise_equal_for_all_thread_counts() {
+    // Large enough for several groups of blocks and for a sample stage.
     let made = Synthetic::complex(2400, 8, 0.3, 1);
     let solve = |threads: usize| {
         let set = made.set().unwrap().with_n_jobs(threads);
@@ -255,8 +256,8 @@ fn threads_change_no_bit_and_samples_lead_to_the_same_loss() {
             samples += usize::from(record.stage == codiag::Stage::Sample);
             ControlFlow::Continue(())
         };
-        let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
-        (answer, samples)
+        let result = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
+        (result, samples)
     };
     let (one, samples) = solve(1);
     let (many, _) = solve(3);
@@ -277,30 +278,30 @@ fn observers_see_complex_matrices_and_can_stop() {
             ControlFlow::Continue(())
         }
     };
-    let answer = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
-    assert_eq!(answer.status, Status::Interrupted);
+    let result = diagonalize_with(&set, &Settings::default(), &mut observer).unwrap();
+    assert_eq!(result.status, Status::Interrupted);
     let last = checkpoint.last().unwrap();
-    let again = Settings::default().init(Init::given(&last));
-    assert!(diagonalize(&set, &again).unwrap().status.is_converged());
+    let warm = Settings::default().init(Init::given(&last));
+    assert!(diagonalize(&set, &warm).unwrap().status.is_converged());
 }
 
 #[test]
-fn without_room_for_the_hessian_passes_lead_to_the_same_answer() {
+fn hessian_products_by_data_passes_lead_to_the_same_result() {
     let set = hermitian(40, 6, 0.1, 2);
     let expected = solve(&set, Method::Newton);
     let settings = Settings::default().hessian_memory(0).tol(1e-9);
-    let answer = diagonalize(&set, &settings).unwrap();
-    assert!((answer.loss - expected.loss).abs() < 1e-11);
-    assert!(distance(&answer.b, &expected.b) < 1e-7 * expected.b.norm());
+    let result = diagonalize(&set, &settings).unwrap();
+    assert!((result.loss - expected.loss).abs() < 1e-11);
+    assert!(distance(&result.b, &expected.b) < 1e-7 * expected.b.norm());
 }
 
 #[test]
-fn a_real_start_serves_a_complex_set_but_not_the_reverse() {
+fn complex_start_of_a_real_set_is_an_error() {
     let start = Init::given(&near_identity(3, 0.1));
     let settings = Settings::default().init(start);
     let error = diagonalize(&noisy(20, 3, 0.1, 0), &settings).unwrap_err();
-    let words = "B must be real, as the matrices are, but it is complex";
-    assert_eq!(error.to_string(), words);
+    let message = "B must be real, as the matrices are, but it is complex";
+    assert_eq!(error.to_string(), message);
 }
 
 proptest! {
@@ -309,27 +310,27 @@ proptest! {
     #[test]
     fn newton_converges_on_random_sets(n in 1_usize..40, p in 1_usize..20, seed in any::<u64>()) {
         let set = hermitian(n, p, 1.0, seed);
-        let answer = diagonalize(&set, &Settings::default()).unwrap();
-        prop_assert_eq!(answer.status, Status::Converged, "ĝ {:e}", answer.gradient_norm);
-        prop_assert!(answer.loss >= -1e-9);
-        prop_assert!(answer.loss <= answer.history[0].loss + 1e-9);
-        let here = Evaluation::at(&set, &answer.b).unwrap();
-        prop_assert!((here.loss - answer.loss).abs() < 1e-9 * (1.0 + answer.loss));
+        let result = diagonalize(&set, &Settings::default()).unwrap();
+        prop_assert_eq!(result.status, Status::Converged, "ĝ {:e}", result.gradient_norm);
+        prop_assert!(result.loss >= -1e-9);
+        prop_assert!(result.loss <= result.history[0].loss + 1e-9);
+        let here = Evaluation::at(&set, &result.b).unwrap();
+        prop_assert!((here.loss - result.loss).abs() < 1e-9 * (1.0 + result.loss));
         prop_assert!(here.gradient.norm() / (p as f64).sqrt() < 1e-7);
-        let mean = answer.residuals.iter().sum::<f64>() / n as f64;
-        prop_assert!((mean - answer.loss).abs() < 1e-9 * (1.0 + answer.loss));
+        let mean = result.residuals.iter().sum::<f64>() / n as f64;
+        prop_assert!((mean - result.loss).abs() < 1e-9 * (1.0 + result.loss));
     }
 
     #[test]
-    fn the_other_methods_decrease_the_loss(n in 1_usize..40, p in 1_usize..20, seed in any::<u64>()) {
+    fn other_methods_decrease_the_loss(n in 1_usize..40, p in 1_usize..20, seed in any::<u64>()) {
         let set = hermitian(n, p, 1.0, seed);
         for method in [Method::QuasiNewton, Method::Pham] {
             let settings = Settings::default().method(method).max_iter(5);
-            let answer = diagonalize(&set, &settings).unwrap();
-            for pair in answer.history.windows(2) {
+            let result = diagonalize(&set, &settings).unwrap();
+            for pair in result.history.windows(2) {
                 prop_assert!(pair[1].loss <= pair[0].loss + 1e-9);
             }
-            prop_assert!(answer.b.is_finite() && answer.a.is_finite());
+            prop_assert!(result.b.is_finite() && result.a.is_finite());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is refused, and what ends early.
+//! Errors of files, each with its path.
 
 use codiag::error::Conflict;
 
@@ -13,32 +13,32 @@ fn error_of(npy: &Npy) -> String {
 }
 
 #[test]
-fn what_is_wrong_far_inside_is_named_with_its_file() {
+fn invalid_matrix_is_named_with_its_index_and_file() {
     let (n, p) = (9000, 8);
     let made = Synthetic::new(n, p, 0.1, 8);
     let name = |npy: &Npy| npy.0.display().to_string();
-    let spoil = |at: usize, value: f64| {
+    let with_entry = |at: usize, value: f64| {
         let mut data = made.data.clone();
         data[at] = value;
         Npy::double(&data, n, p)
     };
-    let far = 8421;
-    let npy = spoil(far * p * p + 3 * p + 1, f64::NAN);
+    let index = 8421;
+    let npy = with_entry(index * p * p + 3 * p + 1, f64::NAN);
     let error = error_of(&npy);
     assert!(error.starts_with(&name(&npy)), "{error}");
     assert!(
         error.contains("matrix 8421: entry (3, 1) is NaN"),
         "{error}"
     );
-    let npy = spoil(far * p * p + 3 * p + 1, 1e3);
+    let npy = with_entry(index * p * p + 3 * p + 1, 1e3);
     assert!(error_of(&npy).contains("matrix 8421 is not symmetric"));
-    let npy = spoil(far * p * p, -1.0);
+    let npy = with_entry(index * p * p, -1.0);
     let error = error_of(&npy);
     assert!(
         error.contains("matrix 8421 is not positive definite"),
         "{error}"
     );
-    // The first of several is the one reported, whatever the threads.
+    // The first invalid matrix is reported, independent of the threads.
     let mut data = made.data.clone();
     for i in [8999, 700, 5000] {
         data[i * p * p] = f64::INFINITY;
@@ -50,7 +50,7 @@ fn what_is_wrong_far_inside_is_named_with_its_file() {
 }
 
 #[test]
-fn a_truncated_file_is_an_error_before_and_during_the_solve() {
+fn truncated_file_is_an_error_before_and_during_the_solve() {
     let (n, p) = (9000, 8);
     let made = Synthetic::new(n, p, 0.1, 8);
     let npy = Npy::double(&made.data, n, p);
@@ -83,7 +83,7 @@ fn a_truncated_file_is_an_error_before_and_during_the_solve() {
 }
 
 #[test]
-fn files_that_are_no_sets_are_refused() {
+fn unreadable_files_are_errors() {
     let text = std::env::temp_dir().join(format!("codiag-on-disk-{}.txt", std::process::id()));
     fs::write(&text, "no matrices").unwrap();
     let error = MatrixFile::open(&text).unwrap_err().to_string();
@@ -102,7 +102,7 @@ fn files_that_are_no_sets_are_refused() {
 }
 
 #[test]
-fn pham_is_refused_with_a_reason() {
+fn pham_from_disk_is_an_error() {
     let made = Synthetic::new(30, 4, 0.1, 8);
     let npy = Npy::double(&made.data, 30, 4);
     let mut set = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).unwrap();
@@ -112,77 +112,7 @@ fn pham_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_watcher_sees_bytes_and_may_stop() {
-    let (n, p) = (6000, 24);
-    let set = synthetic::noisy(n, p, 0.1, 1);
-    let data = set.transform(&Matrix::identity(p));
-    let npy = Npy::double(&data, n, p);
-    let file_bytes = (n * p * p * 8) as u64;
-    let seen = std::sync::Mutex::new(Vec::new());
-    let stop = AtomicUsize::new(0);
-    let watcher = |reading: &ReadProgress| {
-        seen.lock().unwrap().push(*reading);
-        if stop.load(Ordering::Relaxed) > 0 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
-    let options = SetOptions::default().n_jobs(Some(1));
-    let memory = smallest(npy.open(), &options);
-    let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
-    // Passes enough for the watcher to be called.
-    let settings = Settings::default().hessian_memory(0).tol(1e-14);
-    let mut observer = |record: &Record, _: &Matrix| {
-        if record.iteration == 1 && record.stage != codiag::Stage::Sample {
-            stop.store(1, Ordering::Relaxed);
-        }
-        ControlFlow::Continue(())
-    };
-    let answer = codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();
-    drop(set);
-    let seen = seen.into_inner().unwrap();
-    assert!(
-        seen.iter()
-            .all(|r| r.bytes <= r.total && r.total <= file_bytes)
-    );
-    assert_eq!((answer.status, answer.n_iter), (Status::Interrupted, 1));
-    assert!(answer.b.is_finite());
-    let record = answer.history.last().unwrap();
-    assert!((answer.loss - record.loss).abs() < 1e-12);
-}
-
-#[test]
-fn a_watcher_that_breaks_after_convergence_keeps_the_answer() {
-    let made = Synthetic::new(500, 6, 0.2, 3);
-    let npy = Npy::double(&made.data, 500, 6);
-    let converged = AtomicUsize::new(0);
-    let watcher = |_: &ReadProgress| {
-        if converged.load(Ordering::Relaxed) == 1 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
-    let (memory, options) = (Memory(8_000_000), SetOptions::default());
-    let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
-    let settings = Settings::default();
-    let mut observer = |record: &Record, _: &Matrix| {
-        if record.gradient_norm <= settings.tol {
-            converged.store(1, Ordering::Relaxed);
-        }
-        ControlFlow::Continue(())
-    };
-    let answer = codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();
-    assert_eq!(answer.status, Status::Converged);
-    // What the last pass would have brought is not there.
-    assert!(answer.powers.rows() == 0 && answer.residuals.is_empty());
-    let whole = diagonalize(&made.set().unwrap(), &settings).unwrap();
-    assert!((answer.loss - whole.loss).abs() < 1e-10);
-}
-
-#[test]
-fn no_rank_hides_a_negative_eigenvalue_of_a_file() {
+fn rank_reduction_does_not_hide_a_negative_eigenvalue() {
     let auto = SetOptions::default().n_components(Rank::Auto);
     let mut data = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0].repeat(40);
     let npy = Npy::double(&data, 80, 2);
@@ -202,7 +132,7 @@ fn no_rank_hides_a_negative_eigenvalue_of_a_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_is_called_one() {
+fn opening_a_directory_is_an_error() {
     let error = MatrixFile::open(std::env::temp_dir()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("directory"), "{text}");

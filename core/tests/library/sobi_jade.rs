@@ -1,5 +1,4 @@
-//! Sources found by rotations of whitened recordings: SOBI, AMUSE and JADE on models of which the answer is
-//! known.
+//! SOBI, AMUSE and JADE on simulated recordings with known sources.
 
 use codiag::signals::simulate::{Simulation, nonstationary};
 use codiag::signals::{
@@ -12,7 +11,8 @@ use std::ops::ControlFlow;
 
 const SAMPLES: usize = 20_000;
 
-/// Mixes other sources, made from the normal samples of each.
+/// Simulates sources that a function computes in place from standard normal samples, and mixes
+/// them.
 fn simulate(p: usize, seed: u64, source: impl Fn(usize, &mut [f64])) -> Simulation {
     let mut made = nonstationary(p, 1, SAMPLES, seed);
     for k in 0..p {
@@ -34,17 +34,17 @@ fn autoregressive(pole: f64, row: &mut [f64]) {
     }
 }
 
-/// Sources whose autocorrelations are those of poles apart.
-fn coloured(seed: u64) -> Simulation {
+/// Autoregressive sources with well-separated poles.
+fn autoregressive_sources(seed: u64) -> Simulation {
     let poles = [0.95, 0.7, 0.3, -0.4, -0.8];
     simulate(5, seed, |k, row| autoregressive(poles[k], row))
 }
 
-/// Uniform and Laplace sources by turns, without memory.
+/// White sources with uniform and Laplace distributions in turn.
 fn non_gaussian(seed: u64) -> Simulation {
     simulate(6, seed, |k, row| {
         for x in row {
-            // From the normal distribution to the uniform one, by its distribution function.
+            // The normal distribution function maps normal to uniform samples.
             let (t, sign) = (x.abs() / std::f64::consts::SQRT_2, x.signum());
             let uniform = sign * error_function(t);
             *x = if k % 2 == 0 {
@@ -56,7 +56,7 @@ fn non_gaussian(seed: u64) -> Simulation {
     })
 }
 
-/// By Abramowitz and Stegun's formula 7.1.26, to 1e-7.
+/// The error function by Abramowitz and Stegun's formula 7.1.26, to 1e-7.
 fn error_function(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x);
     let terms = [
@@ -95,13 +95,13 @@ fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
 }
 
 #[test]
-fn sobi_finds_sources_of_different_poles() {
+fn sobi_separates_sources_with_different_poles() {
     for seed in 0..3 {
-        let made = coloured(seed);
+        let made = autoregressive_sources(seed);
         let found = fit(&made, &lags(1..=20));
         let distance = amari_distance(found.filters(), &made.mixing);
         assert!(distance < 0.03, "seed {seed}: {distance}");
-        // Poles ρ have the autocorrelations ρ^τ. Strongest first: 0.95, −0.8, 0.7, −0.4, 0.3.
+        // A pole ρ has the autocorrelations ρ^τ. Components are sorted by the strength of theirs.
         let expected = [0.95, -0.8, 0.7, -0.4, 0.3_f64];
         for (k, pole) in expected.iter().enumerate() {
             for lag in 1..=4 {
@@ -116,8 +116,8 @@ fn sobi_finds_sources_of_different_poles() {
 }
 
 #[test]
-fn sources_of_rotations_have_unit_variance_and_no_correlation() {
-    let made = coloured(1);
+fn sources_have_unit_variance_and_are_uncorrelated() {
+    let made = autoregressive_sources(1);
     for separation in [lags(1..=20), cumulants()] {
         let found = separation.fit(&view(&made)).unwrap();
         let sources = found.sources(&view(&made)).unwrap();
@@ -140,12 +140,13 @@ fn sources_of_rotations_have_unit_variance_and_no_correlation() {
     }
 }
 
-/// Sensor noise makes whitening wrong, and all rotations with it; a fit to the lags alone is not misled.
+/// White sensor noise biases the whitening and therefore all methods over rotations. A
+/// least-squares fit to the lagged covariances, which the noise does not enter, is not biased.
 #[test]
-fn least_squares_is_not_misled_by_white_noise() {
+fn least_squares_is_more_robust_to_white_noise_than_rotations() {
     let (mut rotated, mut fitted) = (0.0, 0.0);
     for seed in 0..4 {
-        let mut made = coloured(seed);
+        let mut made = autoregressive_sources(seed);
         let noise = nonstationary(5, 1, SAMPLES, 100 + seed);
         let power = noise.sources.row(0).iter().map(|x| x * x).sum::<f64>() / SAMPLES as f64;
         for c in 0..5 {
@@ -158,9 +159,9 @@ fn least_squares_is_not_misled_by_white_noise() {
                 };
             }
         }
-        let free =
+        let least_squares =
             Separation::default().contrast(Contrast::Lags(Lags::new(1..=10).orthogonal(false)));
-        let found = fit(&made, &free);
+        let found = fit(&made, &least_squares);
         let sources = found.sources(&view(&made)).unwrap();
         for k in 0..5 {
             let row = sources.row(k);
@@ -174,13 +175,13 @@ fn least_squares_is_not_misled_by_white_noise() {
     assert!(fitted < 0.5 * rotated, "{fitted} {rotated}");
 }
 
-/// Two sources of the same autocorrelation at lag 1, and of others at all others.
-fn meeting(seed: u64) -> Simulation {
+/// Two sources with equal autocorrelations at lag 1 only.
+fn equal_at_lag_1(seed: u64) -> Simulation {
     simulate(2, seed, |k, row| {
         if k == 0 {
             autoregressive(0.5, row);
         } else {
-            // s_t = a s_{t−1} + b s_{t−2} + e_t has the correlation a / (1 − b) at lag 1: also 0.5.
+            // s_t = a s_{t−1} + b s_{t−2} + e_t has the autocorrelation a / (1 − b) = 0.5 at lag 1.
             let (mut before, mut last) = (0.0, 0.0);
             for x in row {
                 let next = 0.9 * last - 0.8 * before + *x;
@@ -192,28 +193,28 @@ fn meeting(seed: u64) -> Simulation {
 }
 
 #[test]
-fn amuse_fails_where_poles_meet_and_sobi_does_not() {
-    let mut by_chance = 0.0;
+fn amuse_fails_for_equal_autocorrelations_at_lag_1_and_sobi_does_not() {
+    let mut mean_amuse_distance = 0.0;
     for seed in 0..6 {
-        let made = meeting(seed);
+        let made = equal_at_lag_1(seed);
         let amuse = lags([1]).fit(&view(&made)).unwrap();
         let sobi = fit(&made, &lags(1..=10));
         let distance = |found: &SeparationResult| amari_distance(found.filters(), &made.mixing);
         assert!(distance(&sobi) < 0.02, "{}", distance(&sobi));
-        // At another lag they differ, and one lag is enough.
+        // The autocorrelations differ at lag 2, so this lag alone suffices.
         assert!(distance(&fit(&made, &lags([2]))) < 0.05);
-        // The rivals say so: their autocorrelations at lag 1 hardly differ.
+        // The separability margin of AMUSE is small.
         let margin = |found: &SeparationResult| found.least_separable[0].unwrap().margin;
         assert!(margin(&amuse) < 1e-2 && margin(&sobi) > 0.1);
-        by_chance += distance(&amuse) / 6.0;
+        mean_amuse_distance += distance(&amuse) / 6.0;
     }
-    // Any rotation serves as well as any other.
-    assert!(by_chance > 0.2, "{by_chance}");
+    // AMUSE cannot determine the rotation of the two sources.
+    assert!(mean_amuse_distance > 0.2, "{mean_amuse_distance}");
 }
 
 #[test]
-fn amuse_orders_by_autocovariance() {
-    let made = coloured(3);
+fn amuse_sorts_by_autocovariance() {
+    let made = autoregressive_sources(3);
     let found = fit(&made, &lags([1]));
     let values = found.diagonalization.powers.row(0);
     for (value, pole) in values.iter().zip([0.95, 0.7, 0.3, -0.4, -0.8]) {
@@ -222,18 +223,18 @@ fn amuse_orders_by_autocovariance() {
 }
 
 #[test]
-fn jade_finds_uniform_and_laplace_sources() {
+fn jade_separates_uniform_and_laplace_sources() {
     for seed in 0..3 {
         let made = non_gaussian(seed);
         let found = fit(&made, &cumulants());
         let distance = amari_distance(found.filters(), &made.mixing);
         assert!(distance < 0.05, "seed {seed}: {distance}");
-        // Laplace sources have kurtosis 3 and come first, uniform ones have −1.2.
+        // Laplace sources have excess kurtosis 3 and come first; uniform ones have −1.2.
         for (k, value) in found.kurtosis.iter().enumerate() {
             let expected = if k < 3 { 3.0 } else { -1.2 };
             assert!((value - expected).abs() < 0.1 * 3.0, "{:?}", found.kurtosis);
         }
-        // The kurtosis is that of the sources themselves.
+        // The reported kurtosis matches that of the sources.
         let sources = found.sources(&view(&made)).unwrap();
         for (k, value) in found.kurtosis.iter().enumerate() {
             let row = sources.row(k);
@@ -248,8 +249,8 @@ fn jade_finds_uniform_and_laplace_sources() {
 }
 
 #[test]
-fn fewer_components_and_segments() {
-    let made = coloured(2);
+fn component_and_segment_counts_are_respected() {
+    let made = autoregressive_sources(2);
     let three = fit(&made, &lags(1..=20).n_components(Components::Count(3)));
     assert_eq!((three.n_components(), three.n_channels()), (3, 5));
     assert!(three.explained_variance_ratio_total < 1.0);
@@ -262,8 +263,8 @@ fn fewer_components_and_segments() {
 }
 
 #[test]
-fn epochs_share_one_set_and_classes_have_their_own() {
-    let made = coloured(4);
+fn epochs_are_averaged_per_class() {
+    let made = autoregressive_sources(4);
     let epochs = Epochs::with_strides(&made.data, [40, 5, 500], [500, SAMPLES, 1]).unwrap();
     let labels: Vec<usize> = (0..40).map(|e| e % 2).collect();
     for (labels, rows) in [(None, 20), (Some(&labels[..]), 40)] {
@@ -279,21 +280,24 @@ fn epochs_share_one_set_and_classes_have_their_own() {
     assert_eq!(found.kurtosis.len(), 5);
 }
 
-/// Filters of one recording start the next, though they are no rotation of its components.
+/// The filters of one recording are a start for the next, although they do not whiten it exactly.
 #[test]
-fn a_start_is_brought_to_the_nearest_rotation() {
+fn given_start_is_projected_to_the_nearest_rotation() {
     let (first, second) = (non_gaussian(7), non_gaussian(8));
     let mut later = second.clone();
     later.data = (&first.mixing * &second.sources).into_vec();
-    let yesterday = fit(&first, &cumulants());
-    let mut today = cumulants();
-    today.solver.init = Init::Given(yesterday.filters().clone());
-    let (warm, cold) = (fit(&later, &today), fit(&later, &cumulants()));
+    let trained = fit(&first, &cumulants());
+    let mut warm_started = cumulants();
+    warm_started.solver.init = Init::Given(trained.filters().clone());
+    let (warm, cold) = (fit(&later, &warm_started), fit(&later, &cumulants()));
     assert!((warm.diagonalization.loss - cold.diagonalization.loss).abs() < 1e-10);
     assert!(amari_distance(warm.filters(), &first.mixing) < 0.05);
-    today.solver.init = Init::Given(Matrix::zeros(6, 6));
-    assert!(matches!(today.fit(&view(&later)), Err(Error::Init { .. })));
-    today.solver.init = Init::Given(Matrix::identity(5));
-    let refused = today.fit(&view(&later));
-    assert!(matches!(refused, Err(Error::InitShape { .. })));
+    warm_started.solver.init = Init::Given(Matrix::zeros(6, 6));
+    assert!(matches!(
+        warm_started.fit(&view(&later)),
+        Err(Error::Init { .. })
+    ));
+    warm_started.solver.init = Init::Given(Matrix::identity(5));
+    let result = warm_started.fit(&view(&later));
+    assert!(matches!(result, Err(Error::InitShape { .. })));
 }

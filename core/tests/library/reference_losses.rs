@@ -1,7 +1,9 @@
-//! Losses on the paper's data sets, and the same results in memory, from disk and from two parts.
+//! Reference losses on the paper's data sets, in memory, from disk and from two cluster workers.
 //!
-//! Real and noisy sets have many nearly equal minima. Which one is reached may change with the method and, where processors have no fused
-//! multiply-add, with rounding. So losses hold to a few tenths of a percent, and what must be exact is asked at fixed points.
+//! Real and noisy sets have many nearly equal minima. The one that is reached may depend on the
+//! method and, on processors without fused multiply-add, on rounding. Losses at minima are
+//! therefore compared with a tolerance of a few tenths of a percent, and exact agreement is tested
+//! at fixed points.
 
 use std::ops::ControlFlow;
 
@@ -18,13 +20,13 @@ use crate::on_disk::Npy;
 const N: usize = 100;
 const P: usize = 40;
 
-/// Relative; minima that were found on the MEG sets differ by up to 0.2 %.
+/// Relative tolerance; the minima found on the MEG sets differ by up to 0.2 %.
 const LOSS_TOLERANCE: f64 = 5e-3;
 
-/// The smallest budget of memory that serves the sets.
+/// Memory budget for solves from disk: about the smallest that suffices.
 const BUDGET: Memory = Memory(6_000_000);
 
-/// A data set of the paper, and the loss at its minimum: any B, and over rotations.
+/// A data set of the paper with the losses at its minima over all B and over orthogonal B.
 struct Case {
     name: &'static str,
     data: Vec<f64>,
@@ -68,48 +70,48 @@ fn from_disk(data: &[f64], settings: &Settings) -> Diagonalization {
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
-/// The first and the second half of the set, each a part of one chunk and one thread.
-fn from_two_parts(data: &[f64], settings: &Settings) -> Diagonalization {
-    let parts = [0, N / 2].map(|first| {
+/// Solves with two workers, each with one half of the set as one chunk, on one thread.
+fn from_two_workers(data: &[f64], settings: &Settings) -> Diagonalization {
+    let workers = [0, N / 2].map(|first| {
         let own = &data[first * P * P..][..N / 2 * P * P];
         let chunk = Chunk::new(own, N / 2, P, first, &SetOptions::default().n_jobs(1));
         Worker::of_chunks(vec![chunk.unwrap()], None, Some(1)).unwrap()
     });
-    let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
-    let ask = |question: &[u8]| parts.iter().map(|part| part.respond(question)).collect();
-    let mut set = ClusterSet::new(&ask, &described, None).unwrap();
+    let descriptions: Vec<Vec<u8>> = workers.iter().map(Worker::describe).collect();
+    let send = |request: &[u8]| workers.iter().map(|w| w.respond(request)).collect();
+    let mut set = ClusterSet::new(&send, &descriptions, None).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
 type Solve = fn(&[f64], &Settings) -> Diagonalization;
-const WAYS: [(&str, Solve); 3] = [
+const BACKENDS: [(&str, Solve); 3] = [
     ("memory", from_memory),
     ("disk", from_disk),
-    ("two parts", from_two_parts),
+    ("two workers", from_two_workers),
 ];
 
 #[test]
-fn newton_reaches_the_known_losses_wherever_the_matrices_are() {
+fn newton_reaches_the_reference_losses_with_every_backend() {
     for case in cases() {
         let set = MatrixSet::new(&case.data, N, P).unwrap();
         for (orthogonal, expected) in [(false, case.loss), (true, case.orthogonal_loss)] {
-            for (way, solve) in WAYS {
-                let name = format!("{} from {way}, orthogonal: {orthogonal}", case.name);
+            for (backend, solve) in BACKENDS {
+                let name = format!("{} from {backend}, orthogonal: {orthogonal}", case.name);
                 let found = solve(&case.data, &settings(orthogonal));
                 assert!(found.status.is_converged(), "{name}");
                 let off = (found.loss - expected).abs();
                 assert!(
                     off <= LOSS_TOLERANCE * expected + 1e-12,
-                    "{name}: {} for {expected}",
+                    "{name}: the loss is {}, expected {expected}",
                     found.loss
                 );
-                // What is reported is true of the B that is returned.
-                let there = Evaluation::at(&set, &found.b).unwrap();
-                let error = (there.loss - found.loss).abs();
+                // Loss and gradient at the returned B.
+                let at_b = Evaluation::at(&set, &found.b).unwrap();
+                let error = (at_b.loss - found.loss).abs();
                 assert!(error <= 1e-10 * (1.0 + expected), "{name}: {error:e}");
                 if !orthogonal {
-                    let g = &there.gradient;
+                    let g = &at_b.gradient;
                     let gradient_norm = g.norm() / (P as f64).sqrt();
                     assert!(gradient_norm <= 1.1e-6, "{name}: {gradient_norm:e}");
                 }
@@ -119,18 +121,21 @@ fn newton_reaches_the_known_losses_wherever_the_matrices_are() {
 }
 
 #[test]
-fn a_few_steps_agree_wherever_the_matrices_are() {
+fn first_steps_agree_between_backends() {
     for case in cases() {
         let settings = settings(false)
             .method(Method::QuasiNewton)
             .init(Init::Identity)
             .max_iter(3);
         let expected = from_memory(&case.data, &settings);
-        for (way, solve) in &WAYS[1..] {
+        for (backend, solve) in &BACKENDS[1..] {
             let found = solve(&case.data, &settings);
             let off = (found.loss - expected.loss).abs();
             let name = case.name;
-            assert!(off <= 1e-9 * expected.loss, "{name} from {way}: {off:e}");
+            assert!(
+                off <= 1e-9 * expected.loss,
+                "{name} from {backend}: {off:e}"
+            );
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Bad input of complex numbers.
+//! Errors of invalid complex matrices.
 
 use codiag::error::Remedy;
 use codiag::synthetic::Synthetic;
 use codiag::{Error, MatrixSet, SetOptions, c64};
 
-/// The error of a set of ten 3×3 matrices of which one is changed.
+/// The error of a set of ten 3 × 3 matrices after changing matrix 7.
 fn error_of(change: impl Fn(&mut [c64])) -> Error {
     let mut made = Synthetic::complex(10, 3, 0.2, 0);
     change(&mut made.data[7 * 9..8 * 9]);
@@ -12,7 +12,7 @@ fn error_of(change: impl Fn(&mut [c64])) -> Error {
 }
 
 #[test]
-fn parts_that_are_not_finite_are_named() {
+fn non_finite_real_and_imaginary_parts_are_named() {
     let error = error_of(|c| c[5].im = f64::NAN);
     let words = "matrix 7: the imaginary part of entry (1, 2) is NaN, not a finite number";
     assert_eq!(error.to_string(), words);
@@ -34,8 +34,8 @@ fn parts_that_are_not_finite_are_named() {
 }
 
 #[test]
-fn matrices_that_are_not_hermitian_are_refused() {
-    // Symmetric is not Hermitian.
+fn matrices_that_are_not_hermitian_are_errors() {
+    // Symmetric but not Hermitian.
     let error = error_of(|c| c[3] = c[1]);
     let Error::Asymmetric {
         matrix,
@@ -53,7 +53,7 @@ fn matrices_that_are_not_hermitian_are_refused() {
             .to_string()
             .starts_with("matrix 7 is not Hermitian: entries (1, 0) and the conjugate of")
     );
-    // An imaginary part on the diagonal counts.
+    // An imaginary part on the diagonal counts as asymmetry.
     let error = error_of(|c| c[8].im = 1e-3);
     assert!(
         matches!(
@@ -66,12 +66,12 @@ fn matrices_that_are_not_hermitian_are_refused() {
         ),
         "{error}"
     );
-    // Rounding does not.
+    // Asymmetry at the level of rounding is accepted.
     let mut made = Synthetic::complex(10, 3, 0.2, 0);
     made.data[0].im = 1e-12;
     made.data[1] += c64::new(0.0, 1e-12);
     assert!(made.set().is_ok());
-    // Taken for rounding if asked to.
+    // With `symmetrize`, any asymmetry is averaged out.
     made.data[1] += c64::new(0.0, 2e-3);
     let options = SetOptions::default().symmetrize(true);
     let set = MatrixSet::with_options(&made.data, 10, 3, &options).unwrap();
@@ -82,7 +82,7 @@ fn matrices_that_are_not_hermitian_are_refused() {
 }
 
 #[test]
-fn indefinite_matrices_are_named_with_a_remedy() {
+fn indefinite_matrix_is_named_with_a_remedy() {
     let error = error_of(|c| c[0] = c64::new(-1.0, 0.0));
     let Error::NotPositiveDefinite {
         matrix, eigenvalue, ..
@@ -91,7 +91,7 @@ fn indefinite_matrices_are_named_with_a_remedy() {
         panic!("{error}");
     };
     assert!(matrix == Some(7) && eigenvalue < -0.9);
-    // All matrices x xᴴ-like in the same plane: a null space that they share.
+    // Matrices of rank 1 with a common null space.
     let mut data = Vec::new();
     for k in 0..4 {
         let d = 1.0 + f64::from(k);

@@ -1,4 +1,4 @@
-//! Results with and without AVX-512 agree.
+//! Agreement of results with and without AVX-512.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use codiag::synthetic::{Sensors, Synthetic, meg};
 use codiag::{MatrixSet, Settings, diagonalize};
 
-/// Names the set that a child process solves, and the file that it writes B and the loss to.
+/// Environment variable that marks a child process; its value is the directory for the results.
 const CHILD: &str = "CODIAG_TEST_CHILD";
 
 /// Name, number of matrices, size and entries of the sets.
@@ -20,7 +20,7 @@ fn sets() -> Vec<(&'static str, usize, usize, Vec<f64>)> {
     ]
 }
 
-/// In a child process: solves every set, and writes B and the loss of each.
+/// Solves every set in a child process and writes B and the loss of each to a file.
 fn solve_all(folder: &Path) {
     for (name, n, p, data) in sets() {
         let set = MatrixSet::new(&data, n, p).unwrap();
@@ -32,25 +32,25 @@ fn solve_all(folder: &Path) {
     }
 }
 
-/// B and the loss of a set, as a child process has written them.
+/// Reads B, followed by the loss, from the file that a child process has written.
 fn read(folder: &Path, name: &str) -> Vec<f64> {
     let bytes = std::fs::read(folder.join(name)).unwrap();
     let (chunks, _) = bytes.as_chunks::<8>();
     chunks.iter().map(|x| f64::from_le_bytes(*x)).collect()
 }
 
-/// This test runs itself in processes with other vector instructions, because these are chosen once per process.
+/// Runs itself in child processes, because the vector instructions are chosen once per process.
 #[test]
-fn avx2_finds_the_minima_that_avx512_finds() {
+fn avx2_and_avx512_find_the_same_minima() {
     if let Some(folder) = std::env::var_os(CHILD) {
         solve_all(Path::new(&folder));
         return;
     }
-    let folder = std::env::temp_dir().join(format!("codiag-processors-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("codiag-simd-{}", std::process::id()));
     let run = |simd: &str| {
         let folder = folder.join(simd);
         std::fs::create_dir_all(&folder).unwrap();
-        let test = "processors::avx2_finds_the_minima_that_avx512_finds";
+        let test = "simd::avx2_and_avx512_find_the_same_minima";
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test])
             .env(CHILD, &folder)
@@ -70,14 +70,14 @@ fn avx2_finds_the_minima_that_avx512_finds() {
         let difference = (loss - other_loss).abs();
         assert!(
             difference <= 1e-9 * loss,
-            "{name}: losses {loss} and {other_loss}"
+            "{name}: the losses are {loss} and {other_loss}"
         );
-        let largest = b.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        let apart = b.iter().zip(other_b).map(|(x, y)| (x - y).abs());
-        let apart = apart.fold(0.0_f64, f64::max);
+        let largest = b.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+        let differences = b.iter().zip(other_b).map(|(x, y)| (x - y).abs());
+        let difference = differences.fold(0.0_f64, f64::max);
         assert!(
-            apart <= 1e-5 * largest,
-            "{name}: B differs by {apart:e} of {largest:e}"
+            difference <= 1e-5 * largest,
+            "{name}: entries of B differ by up to {difference:e}; the largest is {largest:e}"
         );
     }
     std::fs::remove_dir_all(&folder).unwrap();

@@ -1,16 +1,16 @@
-//! The scale of the matrices changes nothing but the scale of the powers.
+//! Scaling of the matrices and of the channels.
 
 use codiag::{Criterion, Init, MatrixSet, SetOptions, Settings, diagonalize};
 
 use super::{Number, distance, real_and_complex};
 
 real_and_complex!(
-    the_scale_of_the_matrices_changes_neither_iterations_nor_result,
-    channels_of_very_different_units_leave_no_negative_loss,
+    scaling_the_matrices_scales_only_the_powers,
+    loss_is_not_negative_for_badly_scaled_channels,
 );
 
-fn the_scale_of_the_matrices_changes_neither_iterations_nor_result<T: Number>() {
-    // Large enough for row blocks in single precision, for real and for complex matrices.
+fn scaling_the_matrices_scales_only_the_powers<T: Number>() {
+    // Large enough for row blocks in single precision, with real and with complex matrices.
     let (n, p) = (12, 64);
     let (data, _) = T::mixed(n, p, 1.0, 3);
     for criterion in [Criterion::LeastSquares, Criterion::Frobenius] {
@@ -35,28 +35,29 @@ fn the_scale_of_the_matrices_changes_neither_iterations_nor_result<T: Number>() 
                 results.push((result, &from_disk));
             }
             for (result, expected) in results {
-                let what = format!("{criterion:?}, 2^{exponent}");
-                assert_eq!(result.status, expected.status, "{what}");
-                assert_eq!(result.n_iter, expected.n_iter, "{what}");
-                assert!((result.loss - expected.loss).abs() < 1e-12, "{what}");
-                assert!(distance(&result.b, &expected.b) < 1e-8, "{what}");
-                // Square roots of odd powers of two are rounded.
+                let case = format!("{criterion:?}, 2^{exponent}");
+                assert_eq!(result.status, expected.status, "{case}");
+                assert_eq!(result.n_iter, expected.n_iter, "{case}");
+                assert!((result.loss - expected.loss).abs() < 1e-12, "{case}");
+                assert!(distance(&result.b, &expected.b) < 1e-8, "{case}");
+                // Scaling by even powers of two is exact; square roots of odd powers are rounded.
                 if exponent % 2 == 0 {
-                    assert_eq!(result.loss, expected.loss, "{what}");
-                    assert_eq!(result.b, expected.b, "{what}");
+                    assert_eq!(result.loss, expected.loss, "{case}");
+                    assert_eq!(result.b, expected.b, "{case}");
                 }
                 let scale = 2.0_f64.powi(exponent);
                 let powers = result.powers.as_slice().iter().map(|x| x / scale);
                 for (x, y) in powers.zip(expected.powers.as_slice()) {
-                    assert!((x - y).abs() < 1e-6 * (1.0 + y.abs()), "{what}: {x} {y}");
+                    assert!((x - y).abs() < 1e-6 * (1.0 + y.abs()), "{case}: {x} {y}");
                 }
             }
         }
     }
 }
 
-/// Where the Gram matrix of the fit is singular to rounding, the loss is that of the diagonals that are returned.
-fn channels_of_very_different_units_leave_no_negative_loss<T: Number>() {
+/// If the Gram matrix of the fit is numerically singular, the loss is computed from the returned
+/// diagonals.
+fn loss_is_not_negative_for_badly_scaled_channels<T: Number>() {
     let (n, p) = (12, 8);
     for seed in 0..4 {
         let (mut data, _) = T::mixed(n, p, 0.0, seed);

@@ -1,12 +1,12 @@
-//! Sets of few matrices, whose fits have long valleys, end after a bounded amount of work.
+//! Bounded work on sets of few matrices, whose loss has long, flat valleys.
 
 use codiag::{Criterion, MatrixSet, SetOptions, Settings, Status, diagonalize};
 
-/// Numbers that look random and are the same everywhere (a multiplicative congruential generator).
+/// Pseudo-random numbers from a multiplicative congruential generator.
 struct Random(u64);
 
 impl Random {
-    /// About normally distributed.
+    /// Approximately standard normal.
     fn normal(&mut self) -> f64 {
         let mut uniform = || {
             self.0 = self.0 * 48_271 % 2_147_483_647;
@@ -16,7 +16,7 @@ impl Random {
     }
 }
 
-/// n matrices A Dⁱ Aᵀ + noise, Dⁱ diagonal.
+/// The matrices A Dⁱ Aᵀ with diagonal Dⁱ, plus symmetric noise.
 fn noisy(n: usize, p: usize, contrast: f64, noise: f64, random: &mut Random) -> Vec<f64> {
     let mixing: Vec<f64> = (0..p * p).map(|_| random.normal()).collect();
     let mut data = Vec::new();
@@ -31,7 +31,7 @@ fn noisy(n: usize, p: usize, contrast: f64, noise: f64, random: &mut Random) -> 
     data
 }
 
-/// The matrix products with a Hessian that all of the solves took.
+/// Returns the status, the number of iterations and the number of Hessian products of a solve.
 fn solve(data: &[f64], n: usize, p: usize) -> (Status, usize, usize) {
     let options = SetOptions::default().criterion(Criterion::LeastSquares);
     let set = MatrixSet::with_options(data, n, p, &options).unwrap();
@@ -41,7 +41,7 @@ fn solve(data: &[f64], n: usize, p: usize) -> (Status, usize, usize) {
 }
 
 #[test]
-fn low_contrast_takes_a_bounded_number_of_products() {
+fn low_contrast_set_takes_a_bounded_number_of_hessian_products() {
     let (n, p) = (4, 16);
     for seed in 1..4 {
         let data = noisy(n, p, 0.05, 0.3, &mut Random(seed));
@@ -58,8 +58,8 @@ fn low_contrast_takes_a_bounded_number_of_products() {
 }
 
 #[test]
-fn components_that_cancel_each_other_end_the_solve() {
-    // Noise alone, which three matrices let components fit by growing without end.
+fn solve_ends_when_components_cancel_each_other() {
+    // Three matrices of pure noise: components fit the noise by growing without bound.
     let (n, p) = (3, 16);
     for seed in 1..4 {
         let random = &mut Random(seed);

@@ -1,9 +1,9 @@
-//! The same answers as in memory.
+//! Agreement of results from disk and in memory.
 
 use super::*;
 
 #[test]
-fn every_method_and_option_answers_as_in_memory() {
+fn every_method_and_option_agrees_with_memory() {
     let (n, p) = (700, 12);
     let made = Synthetic::new(n, p, 0.1, 3);
     let npy = Npy::double(&made.data, n, p);
@@ -47,38 +47,37 @@ fn every_method_and_option_answers_as_in_memory() {
         ),
         ("restarts", plain, settings.clone().n_restarts(2)),
     ];
-    for (what, options, settings) in cases {
+    for (name, options, settings) in cases {
         let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
-        let least = smallest(npy.open(), &options);
-        for settings in [settings.clone(), swept(&settings)] {
+        let smallest = smallest_budget(npy.open(), &options);
+        for settings in [settings.clone(), without_hessian_memory(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
-            for memory in [least, Memory(2 * least.0), Memory(1 << 30)] {
+            for memory in [smallest, Memory(2 * smallest.0), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
-                assert_alike(&found, &expected, ROUNDING, &format!("{what} in {memory}"));
+                assert_results_agree(&found, &expected, ROUNDING, &format!("{name} in {memory}"));
             }
         }
-        let roomy = solve(&npy, Memory(1 << 30), &options, &settings);
-        assert_eq!((roomy.powers.rows(), roomy.residuals.len()), (n, n));
+        let result = solve(&npy, Memory(1 << 30), &options, &settings);
+        assert_eq!((result.powers.rows(), result.residuals.len()), (n, n));
     }
 }
 
 #[test]
-fn a_set_without_full_rank_is_reduced_as_in_memory() {
+fn rank_deficient_set_is_reduced_as_in_memory() {
     let (n, p, r) = (60, 9, 6);
-    let small = Synthetic::new(n, r, 0.1, 5);
-    let lift = Matrix::from_fn(p, r, |a, b| {
+    let made = Synthetic::new(n, r, 0.1, 5);
+    let embedding = Matrix::from_fn(p, r, |a, b| {
         f64::from(u8::from(a == b)) + 0.1 * (a * b) as f64
     });
-    let set = small.set().unwrap();
-    let data = set.transform(&Matrix::identity(r));
-    let lifted: Vec<f64> = data
+    let embedded: Vec<f64> = made
+        .data
         .chunks_exact(r * r)
         .flat_map(|c| {
             let entry = |x: usize, y: usize| {
                 let mut sum = 0.0;
                 for a in 0..r {
                     for b in 0..r {
-                        sum += lift[(x, a)] * c[a * r + b] * lift[(y, b)];
+                        sum += embedding[(x, a)] * c[a * r + b] * embedding[(y, b)];
                     }
                 }
                 sum
@@ -86,7 +85,7 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
             Matrix::from_fn(p, p, entry).into_vec()
         })
         .collect();
-    let npy = Npy::double(&lifted, n, p);
+    let npy = Npy::double(&embedded, n, p);
     let full = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default());
     let error = full.err().unwrap().to_string();
     assert!(
@@ -95,19 +94,19 @@ fn a_set_without_full_rank_is_reduced_as_in_memory() {
     );
     assert!(error.contains("Rank::Exactly(6)"), "{error}");
     let options = SetOptions::default().n_components(Rank::Auto);
-    let set = MatrixSet::with_options(&lifted, n, p, &options).unwrap();
+    let set = MatrixSet::with_options(&embedded, n, p, &options).unwrap();
     let settings = Settings::default().tol(TOLERANCE);
     let expected = diagonalize(&set, &settings).unwrap();
-    for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
+    for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
         let found = solve(&npy, memory, &options, &settings);
         assert_eq!(found.b.rows(), r);
-        assert_alike(&found, &expected, ROUNDING, "rank auto");
+        assert_results_agree(&found, &expected, ROUNDING, "rank auto");
     }
 }
 
 #[test]
-fn sizes_of_all_kinds_answer_as_in_memory() {
-    // Few and many, small and large: one block and several, whole and with a rest.
+fn all_set_sizes_agree_with_memory() {
+    // One block and several, with and without a remainder.
     for (n, p) in [
         (1, 3),
         (7, 1),
@@ -121,14 +120,14 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
         let npy = Npy::double(&made.data, n, p);
         let options = SetOptions::default();
         let settings = Settings::default().tol(TOLERANCE);
-        for settings in [settings.clone(), swept(&settings)] {
-            // In memory, stored Hessians of larger matrices are first computed in single precision.
+        for settings in [settings.clone(), without_hessian_memory(&settings)] {
+            // In memory, the first Hessians of larger matrices are in single precision.
             let single = p >= 20 && settings.hessian_memory > 0;
             let first_steps = if single { SINGLE_PRECISION } else { ROUNDING };
             let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
-            for memory in [smallest(npy.open(), &options), Memory(1 << 30)] {
+            for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
-                assert_alike(
+                assert_results_agree(
                     &found,
                     &expected,
                     first_steps,
@@ -140,7 +139,7 @@ fn sizes_of_all_kinds_answer_as_in_memory() {
 }
 
 #[test]
-fn the_bits_depend_neither_on_threads_nor_on_the_budget() {
+fn results_are_bitwise_equal_for_all_threads_and_budgets() {
     let (n, p) = (2000, 20);
     let made = Synthetic::new(n, p, 0.1, 2);
     let npy = Npy::double(&made.data, n, p);
@@ -149,12 +148,12 @@ fn the_bits_depend_neither_on_threads_nor_on_the_budget() {
         solve(&npy, memory, &options, &Settings::default())
     };
     let one = with(1, Memory(1 << 30));
-    let least = smallest(npy.open(), &SetOptions::default());
+    let smallest = smallest_budget(npy.open(), &SetOptions::default());
     for (threads, memory) in [
         (2, 1 << 30),
-        (3, 3 * least.0),
-        (7, 20 * least.0),
-        (1, 4 * least.0),
+        (3, 3 * smallest.0),
+        (7, 20 * smallest.0),
+        (1, 4 * smallest.0),
     ] {
         let other = with(threads, Memory(memory));
         assert_eq!(one.b, other.b, "{threads} threads in {memory}");
@@ -163,7 +162,7 @@ fn the_bits_depend_neither_on_threads_nor_on_the_budget() {
 }
 
 #[test]
-fn numbers_of_other_types_are_read() {
+fn other_precisions_and_byte_orders_are_read() {
     let (n, p) = (1200, 6);
     let made = Synthetic::new(n, p, 0.1, 8);
     let single: Vec<f32> = made.data.iter().map(|x| *x as f32).collect();
@@ -199,16 +198,16 @@ fn numbers_of_other_types_are_read() {
     ];
     for npy in files {
         let options = SetOptions::default();
-        let least = smallest(npy.open(), &options);
-        let found = solve(&npy, least, &options, &settings);
-        assert_alike(&found, &expected, ROUNDING, "another type");
-        let whole = npy.open().read_set(&options).unwrap();
-        assert_eq!(whole.mean(), set.mean());
+        let smallest = smallest_budget(npy.open(), &options);
+        let found = solve(&npy, smallest, &options, &settings);
+        assert_results_agree(&found, &expected, ROUNDING, "another type");
+        let in_memory = npy.open().read_set(&options).unwrap();
+        assert_eq!(in_memory.mean(), set.mean());
     }
 }
 
 #[test]
-fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
+fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
     let (n, p) = (2000, 6);
     let made = Synthetic::complex(n, p, 0.1, 4);
     let parts: Vec<f64> = made.data.iter().flat_map(|z| [z.re, z.im]).collect();
@@ -236,28 +235,28 @@ fn complex_matrices_of_either_precision_and_order_give_the_answer_of_memory() {
             &settings,
         )
         .unwrap();
-        let whole = npy.open().read_complex_set(&options).unwrap();
-        assert_eq!(diagonalize(&whole, &settings).unwrap().b, expected.b);
+        let in_memory = npy.open().read_complex_set(&options).unwrap();
+        assert_eq!(diagonalize(&in_memory, &settings).unwrap().b, expected.b);
         let mut last: Option<Matrix<c64>> = None;
         for (memory, threads) in [(3_000_000, 1), (4_000_000, 2), (1 << 30, 1)] {
             let options = options.clone().n_jobs(threads);
             let mut set = OnDisk::complex(npy.open(), Memory(memory), &options).unwrap();
-            let answer =
+            let result =
                 codiag::diagonalize_with_backend(&mut set, &settings, &mut observer).unwrap();
-            assert_eq!(answer.status, expected.status, "{descr}");
-            assert!((answer.loss - expected.loss).abs() < 1e-11);
-            let pairs = answer.b.as_slice().iter().zip(expected.b.as_slice());
+            assert_eq!(result.status, expected.status, "{descr}");
+            assert!((result.loss - expected.loss).abs() < 1e-11);
+            let pairs = result.b.as_slice().iter().zip(expected.b.as_slice());
             let difference = pairs.fold(0.0, |m, (x, y)| f64::max(m, (x - y).norm()));
             assert!(difference < SAME_MINIMUM * expected.b.norm(), "{descr}");
-            // Neither the budget nor the threads change a bit.
-            assert!(last.is_none_or(|last| last == answer.b), "{descr}");
-            last = Some(answer.b);
+            // Results are bitwise equal for all budgets and thread counts.
+            assert!(last.is_none_or(|last| last == result.b), "{descr}");
+            last = Some(result.b);
         }
     }
 }
 
 #[test]
-fn real_matrices_may_be_read_as_complex_but_not_the_reverse() {
+fn real_files_can_be_read_as_complex_but_not_the_reverse() {
     let made = Synthetic::new(30, 3, 0.3, 4);
     let npy = Npy::double(&made.data, 30, 3);
     let set = npy.open().read_complex_set(&SetOptions::default()).unwrap();
