@@ -19,19 +19,19 @@
 
 mod args;
 mod commands;
+mod cpu;
 mod error_messages;
 mod export;
 mod figure;
+mod format;
 mod input;
-mod machine;
 mod number;
 mod option_names;
 mod page;
 mod progress;
 mod reproduction;
 mod session;
-mod sources;
-mod words;
+mod source_view;
 
 use std::ffi::OsString;
 use std::io;
@@ -40,7 +40,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use clap::Parser;
 
-pub use export::whole::{copy_whole, try_place, write_whole};
+pub use export::atomic_write::{check_writable, copy_atomically, write_atomically};
 pub use session::Session;
 
 /// The exit code of a solve that did not converge.
@@ -52,19 +52,19 @@ pub const INTERRUPTED: i32 = 130;
 
 /// How a command ended, if not by an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum ExitStatus {
     Done,
     NotConverged,
-    Unsuitable,
+    BadInput,
     Interrupted,
 }
 
-impl Outcome {
+impl ExitStatus {
     fn code(self) -> i32 {
         match self {
             Self::Done => 0,
             Self::NotConverged => NOT_CONVERGED,
-            Self::Unsuitable => BAD_INPUT,
+            Self::BadInput => BAD_INPUT,
             Self::Interrupted => INTERRUPTED,
         }
     }
@@ -117,7 +117,7 @@ pub fn run<T: Into<OsString> + Clone>(
             INTERRUPTED
         }
         Err(error) => {
-            let message = session.paint.red("error:");
+            let message = session.colors.red("error:");
             let _ = writeln!(session.err, "{message} {}", error_messages::line(&error));
             BAD_INPUT
         }
@@ -125,20 +125,23 @@ pub fn run<T: Into<OsString> + Clone>(
 }
 
 /// `--help` and `--version` are answers; anything else is a usage error on one line.
-fn help_or_usage_error(error: &clap::Error, session: &mut Session<'_>) -> anyhow::Result<Outcome> {
+fn help_or_usage_error(
+    error: &clap::Error,
+    session: &mut Session<'_>,
+) -> anyhow::Result<ExitStatus> {
     let rendered = error.render();
     if !error.use_stderr() {
-        let written = if session.paint.colour {
+        let written = if session.colors.enabled {
             write!(session.out, "{}", rendered.ansi())
         } else {
             write!(session.out, "{rendered}")
         };
         written.context("standard output cannot be written")?;
-        return Ok(Outcome::Done);
+        return Ok(ExitStatus::Done);
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         write!(session.err, "{rendered}")?;
-        return Ok(Outcome::Unsuitable);
+        return Ok(ExitStatus::BadInput);
     }
     let text = rendered.to_string();
     let sentence: Vec<&str> = text

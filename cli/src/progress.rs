@@ -13,8 +13,8 @@ use codiag::{Checkpoint, Matrix, Observer, ReadProgress, Record, Scalar, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::export;
+use crate::format;
 use crate::session::Session;
-use crate::words;
 
 /// Seconds between plain lines.
 const PLAIN_INTERVAL: f64 = 2.0;
@@ -56,7 +56,7 @@ impl<'a> Display<'a> {
             &text
         };
         if reading.total > 0 {
-            self.show(|| format!("{before}  {}", words::reading(reading)));
+            self.show(|| format!("{before}  {}", format::reading(reading)));
         }
         self.stop()
     }
@@ -93,7 +93,7 @@ impl Drop for Display<'_> {
 }
 
 /// Follows one solve.
-pub struct Follower<'a, 'b, T> {
+pub struct ProgressObserver<'a, 'b, T> {
     display: &'a Display<'b>,
     tol: f64,
     recent: VecDeque<(f64, f64)>,
@@ -103,7 +103,7 @@ pub struct Follower<'a, 'b, T> {
     failure: Option<anyhow::Error>,
 }
 
-impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
+impl<'a, 'b, T: Scalar> ProgressObserver<'a, 'b, T> {
     /// For a solve to `tolerance`.
     pub fn new(
         display: &'a Display<'b>,
@@ -140,7 +140,7 @@ impl<'a, 'b, T: Scalar> Follower<'a, 'b, T> {
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
-        let left = self.time_left().map(words::roughly);
+        let left = self.time_left().map(format::roughly);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
         let text = if record.stage == Stage::Sample && record.start > 0 {
             // A further start on some of the matrices, or a resample of them.
@@ -177,7 +177,7 @@ fn save<T: Scalar>(path: &Path, b: &Matrix<T>) -> anyhow::Result<()> {
     export::write_file(path, |out| export::npy::matrix(out, b))
 }
 
-impl<T: Scalar> Observer<T> for Follower<'_, '_, T> {
+impl<T: Scalar> Observer<T> for ProgressObserver<'_, '_, T> {
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self.show(record);
         if let Some((path, checkpoint)) = &mut self.checkpoint

@@ -51,15 +51,15 @@ pub struct Session<'a> {
     pub(crate) live: bool,
     /// What `out` is.
     pub(crate) out_kind: OutputKind,
-    /// Colours for people.
-    pub(crate) paint: Paint,
+    /// Colors for people.
+    pub(crate) colors: Colors,
     /// Nothing but results and errors.
     pub(crate) quiet: bool,
     interrupted: &'a AtomicBool,
 }
 
 impl<'a> Session<'a> {
-    /// A session on any streams, without colours or progress bar. Once `interrupted` is true, a
+    /// A session on any streams, without colors or progress bar. Once `interrupted` is true, a
     /// solve ends after its current iteration.
     pub fn new(
         input: impl Read + 'a,
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
             err,
             live: false,
             out_kind: OutputKind::Stream,
-            paint: Paint { colour: false },
+            colors: Colors { enabled: false },
             quiet: false,
             interrupted,
         }
@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
         session.live = terminals.1;
         // https://no-color.org: any value but the empty one.
         let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        session.paint.colour = terminals.0 && terminals.1 && !refused;
+        session.colors.enabled = terminals.0 && terminals.1 && !refused;
         session
     }
 
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
     }
 
     /// A remark on standard error, unless `--quiet`.
-    pub(crate) fn remark(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn info(&mut self, text: &str) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
@@ -117,19 +117,19 @@ impl<'a> Session<'a> {
 
     /// A warning on standard error: also with `--quiet`, for it is about the result.
     pub(crate) fn warn(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.err, "{} {text}", self.paint.yellow("warning:"))
+        writeln!(self.err, "{} {text}", self.colors.yellow("warning:"))
     }
 }
 
 /// Escape sequences, or none.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint {
-    pub colour: bool,
+pub(crate) struct Colors {
+    pub enabled: bool,
 }
 
-impl Paint {
+impl Colors {
     fn wrap(self, code: &str, text: &str) -> String {
-        if self.colour {
+        if self.enabled {
             format!("\x1b[{code}m{text}\x1b[0m")
         } else {
             text.to_owned()

@@ -41,7 +41,7 @@ def main():
     loss_error = abs(reports[0]["loss"] - reports[1]["loss"])
     converged = all(report["converged"] for report in reports)
     same = converged and b_error <= B_TOLERANCE and loss_error <= LOSS_TOLERANCE
-    iterations = " and ".join(str(report["iterations"]) for report in reports)
+    iterations = " and ".join(str(report["n_iter"]) for report in reports)
     verdict = "ok" if same else "FAILED" if converged else "FAILED, not converged"
     name = folders[0].name.removesuffix("-here")
     print(

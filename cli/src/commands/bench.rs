@@ -9,10 +9,10 @@ use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
 
 use crate::args::Bench;
+use crate::cpu;
 use crate::export;
-use crate::machine;
-use crate::words;
-use crate::{Outcome, Session};
+use crate::format;
+use crate::{ExitStatus, Session};
 
 /// Sets from small to large: (n, p).
 const SIZES: [(usize, usize); 4] = [(100, 10), (100, 40), (1000, 40), (200, 120)];
@@ -40,20 +40,20 @@ struct Results {
 }
 
 /// Measures.
-pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
+pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<ExitStatus> {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.n_jobs.unwrap_or(available);
     let mut results = Results {
-        machine: machine::description(),
+        machine: cpu::description(),
         threads,
         peak_gigaflops: peak(args.seconds) * threads.min(available) as f64,
         sizes: Vec::new(),
     };
     for (n, p) in SIZES {
         if session.is_interrupted() {
-            return Ok(Outcome::Interrupted);
+            return Ok(ExitStatus::Interrupted);
         }
-        session.remark(&format!("measuring {n} matrices of {p} x {p}"))?;
+        session.info(&format!("measuring {n} matrices of {p} x {p}"))?;
         results
             .sizes
             .push(measure(n, p, args, results.peak_gigaflops)?);
@@ -63,7 +63,7 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
     } else {
         print(&results, session).context("standard output cannot be written")?;
     }
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
@@ -71,11 +71,11 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
     let settings = Settings::default();
     // The best of a few: other programs only ever make it slower.
     let mut best = f64::INFINITY;
-    let mut answer = None;
+    let mut result = None;
     let clock = Instant::now();
-    while answer.is_none() || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {
+    while result.is_none() || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {
         let start = Instant::now();
-        answer = Some(diagonalize(&set, &settings)?);
+        result = Some(diagonalize(&set, &settings)?);
         best = best.min(start.elapsed().as_secs_f64());
     }
     let paper = settings
@@ -94,7 +94,7 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
             break;
         }
     }
-    let (iterations, status) = answer.map_or((0, Status::MaxIter), |a| (a.n_iter, a.status));
+    let (iterations, status) = result.map_or((0, Status::MaxIter), |a| (a.n_iter, a.status));
     Ok(Measurement {
         n,
         p,
@@ -108,7 +108,7 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
 
 /// Peak rate of multiplications and additions of one thread, in Gflop/s, without access to memory.
 fn peak(seconds: f64) -> f64 {
-    if machine::has_fma() {
+    if cpu::has_fma() {
         peak_of::<true>(seconds)
     } else {
         peak_of::<false>(seconds)
@@ -159,7 +159,7 @@ fn peak_of<const FUSED: bool>(seconds: f64) -> f64 {
 }
 
 fn print(results: &Results, session: &mut Session<'_>) -> Result<()> {
-    let threads = words::count(results.threads, "thread", "threads");
+    let threads = format::count(results.threads, "thread", "threads");
     let out = &mut *session.out;
     writeln!(out, "{}", results.machine)?;
     writeln!(
@@ -179,7 +179,7 @@ fn print(results: &Results, session: &mut Session<'_>) -> Result<()> {
             "{:>6} {:>5} {:>11} {:>11} {:>9.1} {share:>14}",
             size.n,
             size.p,
-            words::seconds(size.seconds),
+            format::seconds(size.seconds),
             size.iterations,
             size.gigaflops
         )?;

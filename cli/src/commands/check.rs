@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::args::Check;
 use crate::export;
+use crate::format::{count, count_matrices, small};
 use crate::input::{self, Matrices};
 use crate::number::{Either, is_complex};
 use crate::option_names::Flags;
-use crate::words::{count, count_matrices, small};
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
-/// Condition numbers above this cost digits of the answer.
+/// Condition numbers above this cost digits of the result.
 const ILL_CONDITIONED: f64 = 1e10;
 /// Traces that differ by more than this factor are worth a word.
 const UNEVEN: f64 = 1e4;
@@ -31,7 +31,7 @@ struct Findings {
 }
 
 /// Looks at a file.
-pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
+pub fn run(args: &Check, session: &mut Session<'_>) -> Result<ExitStatus> {
     let criterion = args.criterion.criterion;
     let findings = match input::of_session(&args.source, session)? {
         Either::Real(matrices) => examine(matrices, criterion)?,
@@ -43,9 +43,9 @@ pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
         print(&findings, session).context("standard output cannot be written")?;
     }
     Ok(if findings.suitable {
-        Outcome::Done
+        ExitStatus::Done
     } else {
-        Outcome::Unsuitable
+        ExitStatus::BadInput
     })
 }
 
@@ -176,7 +176,7 @@ fn list(indices: &[usize]) -> String {
 
 fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     let found = &findings.found;
-    let paint = session.paint;
+    let colors = session.colors;
     let out = &mut *session.out;
     let number = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), small);
     let matrices = if findings.complex {
@@ -188,13 +188,13 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     writeln!(
         out,
         "{}: {matrices} of {p} x {p}",
-        paint.bold(&findings.input)
+        colors.bold(&findings.input)
     )?;
     let verdict = |fine: bool| {
         if fine {
-            paint.green("yes")
+            colors.green("yes")
         } else {
-            paint.red("no ")
+            colors.red("no ")
         }
     };
     writeln!(
@@ -237,12 +237,12 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     )?;
     writeln!(out, "  duplicates         {}", found.duplicates.len())?;
     for advice in &findings.advice {
-        writeln!(out, "{} {advice}", paint.yellow("note:"))?;
+        writeln!(out, "{} {advice}", colors.yellow("note:"))?;
     }
     if findings.suitable {
-        writeln!(out, "{}", paint.green("can be diagonalized as it is"))?;
+        writeln!(out, "{}", colors.green("can be diagonalized as it is"))?;
     } else {
-        writeln!(out, "{}", paint.red("cannot be diagonalized as it is"))?;
+        writeln!(out, "{}", colors.red("cannot be diagonalized as it is"))?;
     }
     Ok(())
 }

@@ -12,17 +12,17 @@ use codiag::{
 };
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, Ended, Names, start_at_fault, text, warnings};
+use super::result::{self, FinishedSolve, Names, faulty_init_file, text, warnings};
 use super::{check_output, write_npy};
 use crate::args::Diagonalize;
-use crate::export::{self, Folder};
+use crate::export::{self, OutputFolder};
+use crate::format;
 use crate::input;
 use crate::number::{Either, Number, is_complex};
-use crate::page::solve::{self, Solve};
-use crate::progress::{Display, Follower};
+use crate::page::diagonalize::{Page, render};
+use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
-use crate::words;
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
 const NAMES: Names = Names {
     filters: "B",
@@ -33,7 +33,7 @@ const NAMES: Names = Names {
 };
 
 /// Reads, solves, reports and writes.
-pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
+pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     ensure!(
         !(to_stdout && args.json),
@@ -44,12 +44,12 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     }
     let settings = args.solver.settings()?.orthogonal(args.orthogonal);
     let folder = match &args.output {
-        Some(path) if !to_stdout => Some(Folder::create(path)?),
+        Some(path) if !to_stdout => Some(OutputFolder::create(path)?),
         _ => None,
     };
     // A place that cannot be written to is found before the work is done.
     if let Some(path) = &args.checkpoint {
-        export::try_place(path)?;
+        export::check_writable(path)?;
     }
     let options = SetOptions::default()
         .criterion(args.criterion.criterion)
@@ -92,7 +92,7 @@ struct Job<'a> {
     args: &'a Diagonalize,
     settings: Settings,
     options: SetOptions,
-    folder: Option<Folder>,
+    folder: Option<OutputFolder>,
     to_stdout: bool,
 }
 
@@ -102,18 +102,18 @@ impl Job<'_> {
         set: &MatrixSet<T>,
         name: String,
         session: &mut Session<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<ExitStatus> {
         let clock = Instant::now();
         let display = Display::new(session);
-        let answer = followed(self.args, &self.settings, &display, |follower| {
-            diagonalize_with(set, &self.settings, follower)
+        let result = solve_with_progress(self.args, &self.settings, &display, |observer| {
+            diagonalize_with(set, &self.settings, observer)
         })?;
         drop(display);
         let solved = Solved {
             name,
             summary: set.summary().clone(),
             weights: Some(set.weights().to_vec()),
-            answer,
+            result,
             seconds: clock.elapsed().as_secs_f64(),
         };
         self.conclude(solved, session)
@@ -124,7 +124,7 @@ impl Job<'_> {
         file: MatrixFile,
         memory: Memory,
         session: &mut Session<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<ExitStatus> {
         let name = file.path().display().to_string();
         // Said before the whole file is read and checked.
         if matches!(self.settings.method, Method::Pham | Method::Jacobi) {
@@ -141,8 +141,8 @@ impl Job<'_> {
             set => set?,
         };
         let summary = set.summary().clone();
-        let answer = followed(self.args, &self.settings, &display, |follower| {
-            codiag::diagonalize_with_backend(&mut set, &self.settings, follower)
+        let result = solve_with_progress(self.args, &self.settings, &display, |observer| {
+            codiag::diagonalize_with_backend(&mut set, &self.settings, observer)
         })?;
         drop(set);
         drop(display);
@@ -150,7 +150,7 @@ impl Job<'_> {
             name,
             summary,
             weights: None,
-            answer,
+            result,
             seconds: clock.elapsed().as_secs_f64(),
         };
         self.conclude(solved, session)
@@ -161,7 +161,7 @@ impl Job<'_> {
         self,
         mut solved: Solved<T>,
         session: &mut Session<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<ExitStatus> {
         let Self {
             args,
             settings,
@@ -169,11 +169,11 @@ impl Job<'_> {
             folder,
             to_stdout,
         } = self;
-        let warnings = warnings(&solved.answer, &NAMES);
+        let warnings = warnings(&solved.result, &NAMES);
         let report = report(args, &settings, &options, &mut solved, &warnings)?;
-        let ended = Ended {
+        let ended = FinishedSolve {
             names: &NAMES,
-            answer: &solved.answer,
+            result: &solved.result,
             seconds: solved.seconds,
             tol: settings.tol,
             warnings: &warnings,
@@ -181,17 +181,17 @@ impl Job<'_> {
         };
         if let Some(mut folder) = folder {
             ended.stage(&mut folder, &report)?;
-            let residuals = &solved.answer.residuals;
+            let residuals = &solved.result.residuals;
             if solved.weights.is_none() && !residuals.is_empty() {
                 folder.add("residuals.npy", |out| {
                     export::npy::write(out, &[residuals.len()], residuals)
                 })?;
             }
-            let page = solve::render(&Solve {
+            let page = render(&Page {
                 input: &solved.name,
                 set: &solved.summary,
                 weights: solved.weights.as_deref().or(options.weights.as_deref()),
-                answer: &solved.answer,
+                result: &solved.result,
                 method: settings.method.name(),
                 order: settings.sort_by,
                 tol: settings.tol,
@@ -203,14 +203,14 @@ impl Job<'_> {
         }
         ended.warn(session)?;
         if to_stdout {
-            let b = &solved.answer.b;
+            let b = &solved.result.b;
             let shape = [b.rows(), b.columns()];
             write_npy(session, Path::new("-"), &shape, b.as_slice())?;
         } else if args.json {
             export::print_json(session.out, &report)?;
         } else if !session.quiet {
             let size = size(&solved.summary);
-            let remarks = answer::stability_remark(&solved.answer);
+            let remarks = result::stability_summary(&solved.result);
             ended.summarize((&solved.name, &size), &remarks, session)?;
         }
         ended.conclude(session)
@@ -219,7 +219,7 @@ impl Job<'_> {
 
 /// 100 matrices of 40 x 40, reduced to 12
 fn size<T: Number>(set: &Summary<T>) -> String {
-    let (matrices, p) = (words::count_matrices::<T>(set.len), set.channels());
+    let (matrices, p) = (format::count_matrices::<T>(set.len), set.channels());
     let reduced = if set.reduction.is_some() {
         format!(", reduced to {}", set.dimension())
     } else {
@@ -234,7 +234,7 @@ struct Solved<T> {
     summary: Summary<T>,
     /// Of a set in memory.
     weights: Option<Vec<f64>>,
-    answer: Diagonalization<T>,
+    result: Diagonalization<T>,
     seconds: f64,
 }
 
@@ -260,24 +260,24 @@ fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
 }
 
 /// Solves while progress is shown and checkpoints are written.
-fn followed<T: Number>(
+fn solve_with_progress<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
     display: &Display<'_>,
-    solve: impl FnOnce(&mut Follower<'_, '_, T>) -> Result<Diagonalization<T>, codiag::Error>,
+    solve: impl FnOnce(&mut ProgressObserver<'_, '_, T>) -> Result<Diagonalization<T>, codiag::Error>,
 ) -> Result<Diagonalization<T>> {
     // A time too long to count is never over.
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
     let path = args.checkpoint.as_deref();
     let checkpoint = path.map(|path| (path, Checkpoint::new(every)));
-    let mut follower = Follower::new(display, settings.tol, checkpoint);
-    let answer = solve(&mut follower);
-    follower.finish()?;
-    answer.map_err(|error| {
+    let mut observer = ProgressObserver::new(display, settings.tol, checkpoint);
+    let result = solve(&mut observer);
+    observer.finish()?;
+    result.map_err(|error| {
         if matches!(error, codiag::Error::Interrupted) {
             return Interrupted.into();
         }
-        let start = start_at_fault(&args.solver, &error);
+        let start = faulty_init_file(&args.solver, &error);
         let error = anyhow::Error::from(error);
         match start {
             Some(start) => error.context(start),
@@ -331,7 +331,7 @@ fn report<T: Number>(
     own.insert("weights".to_owned(), json!(solved.weights));
     // Of a set on disk there may be too many residuals: they are in residuals.npy.
     let residuals = solved.weights.is_some();
-    answer::report(&mut solved.answer, residuals, solved.seconds, warnings, own)
+    result::report(&mut solved.result, residuals, solved.seconds, warnings, own)
 }
 
 fn rank(rank: Option<Rank>) -> Value {

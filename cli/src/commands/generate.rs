@@ -7,11 +7,11 @@ use codiag::synthetic::{self, Sensors, Synthetic};
 
 use super::write_npy;
 use crate::args::Generate;
-use crate::words::count_matrices;
-use crate::{Outcome, Session};
+use crate::format::count_matrices;
+use crate::{ExitStatus, Session};
 
 /// Makes a set.
-pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
+pub fn run(args: &Generate, session: &mut Session<'_>) -> Result<ExitStatus> {
     if args.output.as_os_str() == "-" {
         super::check_output(session)?;
     }
@@ -47,7 +47,7 @@ fn synthetic<T: Scalar>(
     args: &Generate,
     session: &mut Session<'_>,
     made: &Synthetic<T>,
-) -> Result<Outcome> {
+) -> Result<ExitStatus> {
     let (n, p) = (made.n, made.p);
     if let Some(path) = &args.mixing {
         write_npy(session, path, &[p, p], made.mixing.as_slice())?;
@@ -62,25 +62,25 @@ fn matrices<T: Scalar>(
     (n, p): (usize, usize),
     data: &[T],
     what: &str,
-) -> Result<Outcome> {
+) -> Result<ExitStatus> {
     write_npy(session, &args.output, &[n, p, p], data)?;
     if args.output.as_os_str() != "-" {
-        session.remark(&format!(
+        session.info(&format!(
             "{}: {} of {p} x {p}, {what}",
             args.output.display(),
             count_matrices::<T>(n)
         ))?;
     }
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Makes a recording.
-fn recording(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
+fn recording(args: &Generate, session: &mut Session<'_>) -> Result<ExitStatus> {
     let made = simulate::eeg_with_blinks(32, 12, 60.0, args.seed);
     let shape = [made.channels, made.samples];
     write_npy(session, &args.output, &shape, &made.data)?;
     if args.output.as_os_str() != "-" {
-        session.remark(&format!(
+        session.info(&format!(
             "{}: {} channels x {} samples, {} per second, seed {}",
             args.output.display(),
             made.channels,
@@ -89,5 +89,5 @@ fn recording(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
             args.seed
         ))?;
     }
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }

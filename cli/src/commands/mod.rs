@@ -1,11 +1,11 @@
 //! One file per command, and what the commands share.
 
-mod answer;
 mod bench;
 mod check;
 mod diagonalize;
 mod generate;
 mod reproduce;
+mod result;
 pub mod separate;
 
 use std::path::Path;
@@ -17,10 +17,10 @@ use codiag::Scalar;
 use crate::args::{Cli, Command};
 use crate::export;
 use crate::session::OutputKind;
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
 /// Does what was asked for.
-pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> {
+pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<ExitStatus> {
     match command {
         Command::Reproduce(args) => reproduce::run(&args, session),
         Command::Diagonalize(args) => diagonalize::run(&args, session),
@@ -34,19 +34,19 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> 
             clap_complete::generate(shell, &mut Cli::command(), "codiag", &mut text);
             let written = session.out.write_all(&text);
             written.context("standard output cannot be written")?;
-            Ok(Outcome::Done)
+            Ok(ExitStatus::Done)
         }
         Command::Man { output: None } => {
             let written = clap_mangen::Man::new(Cli::command()).render(&mut session.out);
             written.context("standard output cannot be written")?;
-            Ok(Outcome::Done)
+            Ok(ExitStatus::Done)
         }
         Command::Man { output: Some(path) } => manual_pages(&path),
     }
 }
 
-fn manual_pages(path: &Path) -> Result<Outcome> {
-    let mut folder = export::Folder::create(path)?;
+fn manual_pages(path: &Path) -> Result<ExitStatus> {
+    let mut folder = export::OutputFolder::create(path)?;
     let mut program = Cli::command();
     program.build();
     let pages = std::iter::once(program.clone()).chain(program.get_subcommands().cloned());
@@ -56,7 +56,7 @@ fn manual_pages(path: &Path) -> Result<Outcome> {
         folder.add(&format!("{name}.1"), |mut out| page.render(&mut out))?;
     }
     folder.publish()?;
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Checks that standard output is open and no terminal, before bytes are written to it.
@@ -84,6 +84,6 @@ fn write_npy<T: Scalar>(
         return export::npy::write(session.out, shape, data)
             .context("standard output cannot be written");
     }
-    export::try_place(path)?;
+    export::check_writable(path)?;
     export::write_file(path, |out| export::npy::write(out, shape, data))
 }

@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::args::Reproduce;
-use crate::export::{self, Folder};
+use crate::export::{self, OutputFolder};
 use crate::reproduction::experiments::{self, GOAL, Run};
 use crate::reproduction::{HEADINGS, Results, cells, claims, figure};
-use crate::{Outcome, Session, machine, page, progress};
+use crate::{ExitStatus, Session, cpu, page, progress};
 
 /// Measures, prints, writes.
-pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
-    let mut folder = Folder::create(&args.output)?;
+pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<ExitStatus> {
+    let mut folder = OutputFolder::create(&args.output)?;
     let results = measure(args, session)?;
     let svg = figure::standalone(&results);
-    let page = page::paper::render(&results);
+    let page = page::reproduce::render(&results);
     folder.add("figure.svg", |out| out.write_all(svg.as_bytes()))?;
     folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
     folder.add("results.json", |out| export::json(out, &document(&results)))?;
@@ -29,7 +29,7 @@ pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
         writeln!(session.out, "\nTo look at: {}", place.display())
             .context("standard output cannot be written")?;
     }
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
@@ -37,7 +37,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
         experiments: experiments::experiments(args)?,
         solvers: experiments::solvers(args),
         runs: Vec::new(),
-        machine: machine::description(),
+        machine: cpu::description(),
         threads: args.n_jobs,
     };
     let live = session.live && !session.quiet;
@@ -48,7 +48,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
                 let text = format!("{}, seed {seed}: {}", experiment.title, solver.name);
                 match &bar {
                     Some(bar) => bar.set_message(text),
-                    None => session.remark(&text)?,
+                    None => session.info(&text)?,
                 }
                 let run = Run::measure(experiment.key, seed, set, solver, session.interruption())?;
                 results.runs.push(run);
@@ -63,11 +63,11 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
 
 /// The table, for a terminal.
 fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
-    let paint = session.paint;
+    let colors = session.colors;
     let out = &mut *session.out;
     let rows = results.rows();
     for experiment in &results.experiments {
-        writeln!(out, "{}", paint.bold(&experiment.title))?;
+        writeln!(out, "{}", colors.bold(&experiment.title))?;
         let cells: Vec<[String; 7]> = std::iter::once(HEADINGS.map(str::to_owned))
             .chain(
                 rows.iter()
@@ -88,15 +88,15 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     writeln!(
         out,
         "\nSeconds to ĝ ≤ {GOAL:.0e} are compared with Pham's; {} on {}.\n",
-        crate::words::count(results.threads, "thread", "threads"),
+        crate::format::count(results.threads, "thread", "threads"),
         results.machine
     )?;
     for claim in claims::claims(results) {
         let verdict = claim.verdict.name();
         let verdict = match claim.verdict {
-            claims::Verdict::Holds => paint.green(verdict),
-            claims::Verdict::DoesNotHold => paint.red(verdict),
-            claims::Verdict::Partly | claims::Verdict::NotMeasured => paint.yellow(verdict),
+            claims::Verdict::Holds => colors.green(verdict),
+            claims::Verdict::DoesNotHold => colors.red(verdict),
+            claims::Verdict::Partly | claims::Verdict::NotMeasured => colors.yellow(verdict),
         };
         writeln!(out, "{verdict}: {}\n  {}", claim.statement, claim.measured)?;
     }

@@ -1,25 +1,25 @@
 //! Output files.
 
+pub mod atomic_write;
 pub mod history;
 pub mod npy;
-pub mod whole;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::input::cannot;
+use crate::input::file_error;
 
 /// A folder being filled. Nothing in it changes before [`publish`](Self::publish).
-pub struct Folder {
+pub struct OutputFolder {
     path: PathBuf,
     /// Whether it was not there before.
     new: bool,
-    staged: Vec<(whole::Staged, PathBuf)>,
+    staged: Vec<(atomic_write::Staged, PathBuf)>,
 }
 
-impl Folder {
+impl OutputFolder {
     /// Makes the folder if need be: a place that cannot be written to is found before the work
     /// is done.
     pub fn create(path: &Path) -> Result<Self> {
@@ -28,8 +28,8 @@ impl Folder {
             new: !path.exists(),
             staged: Vec::new(),
         };
-        std::fs::create_dir_all(path).map_err(|e| cannot("written", path, e))?;
-        whole::try_folder(path).map_err(|e| cannot("written", path, e))?;
+        std::fs::create_dir_all(path).map_err(|e| file_error("written", path, e))?;
+        atomic_write::check_folder_writable(path).map_err(|e| file_error("written", path, e))?;
         Ok(folder)
     }
 
@@ -40,7 +40,8 @@ impl Folder {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<()> {
         let target = self.path.join(name);
-        let staged = whole::stage(&target, write).map_err(|e| cannot("written", &target, e))?;
+        let staged =
+            atomic_write::stage(&target, write).map_err(|e| file_error("written", &target, e))?;
         self.staged.push((staged, target));
         Ok(())
     }
@@ -51,12 +52,13 @@ impl Folder {
         &mut self,
         name: &str,
         shape: (usize, usize),
-        fill: impl FnOnce(&mut npy::Rows<'_>) -> Result<T>,
+        fill: impl FnOnce(&mut npy::RowFile<'_>) -> Result<T>,
     ) -> Result<T> {
         let target = self.path.join(name);
-        let mut staged = whole::Staged::new(&target).map_err(|e| cannot("written", &target, e))?;
-        let rows = npy::Rows::new(staged.file(), shape);
-        let done = fill(&mut rows.map_err(|e| cannot("written", &target, e))?)?;
+        let mut staged =
+            atomic_write::Staged::new(&target).map_err(|e| file_error("written", &target, e))?;
+        let rows = npy::RowFile::new(staged.file(), shape);
+        let done = fill(&mut rows.map_err(|e| file_error("written", &target, e))?)?;
         self.staged.push((staged, target));
         Ok(done)
     }
@@ -66,13 +68,13 @@ impl Folder {
         for (staged, target) in std::mem::take(&mut self.staged) {
             staged
                 .persist()
-                .map_err(|e| cannot("written", &target, e))?;
+                .map_err(|e| file_error("written", &target, e))?;
         }
         Ok(())
     }
 }
 
-impl Drop for Folder {
+impl Drop for OutputFolder {
     /// A new folder in which nothing was put goes again.
     fn drop(&mut self) {
         self.staged.clear();
@@ -84,8 +86,8 @@ impl Drop for Folder {
 }
 
 /// Checks that a file can be written there.
-pub fn try_place(target: &Path) -> Result<()> {
-    whole::try_place(target).map_err(|e| cannot("written", target, e))
+pub fn check_writable(target: &Path) -> Result<()> {
+    atomic_write::check_writable(target).map_err(|e| file_error("written", target, e))
 }
 
 /// Writes one file completely or not at all.
@@ -93,7 +95,7 @@ pub fn write_file(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
-    whole::write_whole(target, write).map_err(|e| cannot("written", target, e))
+    atomic_write::write_atomically(target, write).map_err(|e| file_error("written", target, e))
 }
 
 /// Pretty JSON with a last line end.

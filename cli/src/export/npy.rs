@@ -37,13 +37,13 @@ fn header<T: Scalar>(shape: &[usize]) -> Vec<u8> {
 }
 
 /// An array of rows that is written some columns at a time, so that it is never in memory whole.
-pub struct Rows<'a> {
+pub struct RowFile<'a> {
     file: &'a mut File,
     first: u64,
     columns: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowFile<'a> {
     pub fn new(file: &'a mut File, shape: (usize, usize)) -> io::Result<Self> {
         let header = header::<f64>(&[shape.0, shape.1]);
         file.write_all(&header)?;
@@ -123,7 +123,7 @@ mod tests {
     fn rows_written_in_parts_are_an_array() {
         let whole = codiag::Matrix::from_fn(3, 7, |a, b| (10 * a + b) as f64);
         let mut file = tempfile::tempfile().unwrap();
-        let mut rows = super::Rows::new(&mut file, (3, 7)).unwrap();
+        let mut rows = super::RowFile::new(&mut file, (3, 7)).unwrap();
         for (start, end) in [(4, 7), (0, 4)] {
             let part = codiag::Matrix::from_fn(3, end - start, |a, b| whole[(a, start + b)]);
             rows.write(start, &part).unwrap();

@@ -1,4 +1,4 @@
-//! Heat maps as small pictures: one pixel per entry, colours by sign, and transparent at zero so that
+//! Heat maps as small pictures: one pixel per entry, colors by sign, and transparent at zero so that
 //! they suit any background.
 
 use base64::Engine;
@@ -22,7 +22,7 @@ pub fn data(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) ->
                     }
                 }
             }
-            pixels.extend(colour(extreme));
+            pixels.extend(color(extreme));
         }
     }
     let bytes = encode(width, height, &pixels).unwrap_or_default();
@@ -30,7 +30,7 @@ pub fn data(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) ->
 }
 
 /// Red, green, blue and opacity.
-fn colour(value: f64) -> [u8; 4] {
+fn color(value: f64) -> [u8; 4] {
     let opacity = (value.abs().min(1.0).powf(0.7) * 255.0).round() as u8;
     if value > 0.0 {
         [222, 73, 36, opacity]
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_have_the_colours_of_their_numbers() {
+    fn pictures_have_the_colors_of_their_numbers() {
         let address = data(1, 3, |_, column| [1.0, 0.0, -1.0][column]);
         let bytes = address.strip_prefix("data:image/png;base64,").unwrap();
         let bytes = BASE64_STANDARD.decode(bytes).unwrap();

@@ -1,12 +1,12 @@
 //! Figures as SVG, in light and dark colors.
 
+pub mod axis;
 pub mod chart;
 pub mod heat;
-pub mod scale;
 pub mod topography;
 
 /// How figures look, in a page or alone. Plain rules first, so that renderers without media queries
-/// show the light ones. Colours of the curves are those of Okabe & Ito, which the colour-blind tell
+/// show the light ones. Colors of the curves are those of Okabe & Ito, which the color-blind tell
 /// apart; dashes repeat what they say.
 pub const STYLE: &str = "\
 .ink{fill:#1d2430}.soft{fill:#5a6472}.paper{fill:#ffffff}

@@ -74,10 +74,10 @@ fn gathered(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f6
     known
 }
 
-/// What the colours of a map mean: from minus the largest value to it, in a unit.
-pub fn colour_bar(largest: f64, unit: &str) -> String {
+/// What the colors of a map mean: from minus the largest value to it, in a unit.
+pub fn color_bar(largest: f64, unit: &str) -> String {
     let picture = heat::data(1, 64, |_, column| (2.0 * column as f64 + 1.0) / 64.0 - 1.0);
-    let label = format!("{} {unit}", crate::words::small(largest));
+    let label = format!("{} {unit}", crate::format::small(largest));
     let label = super::escape(label.trim());
     format!(
         "<svg class=\"topography-bar\" viewBox=\"0 0 200 26\" font-size=\"11\" role=\"img\" aria-label=\"from \
@@ -98,13 +98,13 @@ fn within_the_head(known: &[([f64; 2], f64)]) -> Option<Vec<[f64; 2]>> {
         let low = along.clone().fold(f64::INFINITY, f64::min);
         0.5 * (low + along.fold(f64::NEG_INFINITY, f64::max))
     });
-    let centred = |place: &[f64; 2]| [place[0] - middle[0], place[1] - middle[1]];
+    let centered = |place: &[f64; 2]| [place[0] - middle[0], place[1] - middle[1]];
     let radius = known
         .iter()
-        .map(|(place, _)| centred(place))
+        .map(|(place, _)| centered(place))
         .fold(0.0_f64, |m, [x, y]| m.max(x.hypot(y)));
     (radius > 0.0).then(|| {
-        let place = |(place, _): &([f64; 2], f64)| centred(place).map(|x| 0.93 * x / radius);
+        let place = |(place, _): &([f64; 2], f64)| centered(place).map(|x| 0.93 * x / radius);
         known.iter().map(place).collect()
     })
 }
@@ -127,7 +127,7 @@ mod tests {
         let drawn = draw(&values, &twice, "").unwrap();
         assert_eq!(drawn.matches("class=\"ink\"").count(), 4);
         assert_eq!(largest(&values, &twice), 5.0);
-        assert!(colour_bar(5.0, "fT").contains(">5.00 fT<"));
+        assert!(color_bar(5.0, "fT").contains(">5.00 fT<"));
         assert!(draw(&[1.0; 4], &[None; 4], "").is_none());
     }
 }

@@ -15,7 +15,7 @@ pub fn matrix_file(path: &Path) -> Result<Matrix> {
 }
 
 /// Reads a start, real or complex, likewise.
-pub fn start_file(path: &Path) -> Result<Init> {
+pub fn init_file(path: &Path) -> Result<Init> {
     let read = || -> Result<Init> {
         Ok(if is_complex(path)? {
             Init::given(&read_matrix::<c64>(path)?)

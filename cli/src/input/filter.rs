@@ -54,10 +54,10 @@ impl FilteredRecording {
         let (channels, samples) = (recording.channels(), recording.samples());
         let file = || tempfile::tempfile().context("there is no place for temporary files");
         let (mut scratch, mut all) = (file()?, vec![0.0; samples]);
-        let mut rows = npy::Rows::new(&mut scratch, (channels, samples))?;
+        let mut rows = npy::RowFile::new(&mut scratch, (channels, samples))?;
         let written = "the filtered recording cannot be written";
         for c in 0..channels {
-            let one = super::recording::Picked {
+            let one = super::recording::PickedChannels {
                 recording,
                 channels: vec![c],
             };
@@ -85,7 +85,7 @@ impl Recording for FilteredRecording {
 
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
         let mut file = self.scratch.lock().map_err(|_| Error::Interrupted)?;
-        let mut rows = npy::Rows::reopen(&mut file, (self.channels, self.samples));
+        let mut rows = npy::RowFile::reopen(&mut file, (self.channels, self.samples));
         for (c, out) in out.chunks_exact_mut(span.len().max(1)).enumerate() {
             rows.read_part(c, span.start, out)?;
         }

@@ -3,12 +3,12 @@
 
 mod file;
 pub mod filter;
+mod folder;
 mod mat;
-mod order;
 pub mod recording;
 mod text;
 
-pub use file::{list_file, matrix_file, start_file};
+pub use file::{init_file, list_file, matrix_file};
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use codiag::{Matrix, MatrixSet, Rank, Scalar, SetOptions, c64};
 
-use crate::args::Source;
+use crate::args::InputArgs;
 use crate::number::Either;
 use crate::session::{Interrupted, Session};
 use codiag::npy::Header;
@@ -27,7 +27,7 @@ use codiag::npy::Header;
 pub type Input<'a> = Either<Matrices<'a>, Matrices<'a, c64>>;
 
 /// Opens what the arguments name, `-` being the session's input; Ctrl-C ends the reading.
-pub fn of_session<'a>(source: &Source, session: &'a mut Session<'_>) -> Result<Input<'a>> {
+pub fn of_session<'a>(source: &InputArgs, session: &'a mut Session<'_>) -> Result<Input<'a>> {
     let interrupted = session.interruption();
     let mut input = open(source, &mut session.input)?;
     match &mut input {
@@ -38,7 +38,7 @@ pub fn of_session<'a>(source: &Source, session: &'a mut Session<'_>) -> Result<I
 }
 
 /// Opens what the arguments name; `stdin` is what `-` means.
-pub fn open<'a>(source: &Source, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
+pub fn open<'a>(source: &InputArgs, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
     let [path] = &source.input[..] else {
         return from_files("the list of files".to_owned(), source.input.clone());
     };
@@ -46,9 +46,9 @@ pub fn open<'a>(source: &Source, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
     if path.as_os_str() == "-" {
         return from_stream("standard input".to_owned(), stdin, source.key.as_deref());
     }
-    let place = std::fs::metadata(path).map_err(|e| cannot("read", path, e))?;
+    let place = std::fs::metadata(path).map_err(|e| file_error("read", path, e))?;
     if place.is_dir() {
-        let files = order::matrices_in(path)?;
+        let files = folder::matrix_files(path)?;
         return from_files(name, files);
     }
     match extension(path).as_str() {
@@ -345,7 +345,7 @@ fn extension(path: &Path) -> String {
 }
 
 fn open_file(path: &Path) -> Result<File> {
-    File::open(path).map_err(|e| cannot("read", path, e))
+    File::open(path).map_err(|e| file_error("read", path, e))
 }
 
 /// A file that is read whole, and never beyond its size; of a FIFO at most one byte more than
@@ -393,7 +393,7 @@ fn is_device(found: &Metadata) -> bool {
 }
 
 /// `name: cannot be read: no such file`
-pub fn cannot(what: &'static str, path: &Path, error: io::Error) -> anyhow::Error {
+pub fn file_error(what: &'static str, path: &Path, error: io::Error) -> anyhow::Error {
     anyhow::Error::from(error)
         .context(format!("cannot be {what}"))
         .context(path.display().to_string())

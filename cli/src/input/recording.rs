@@ -13,14 +13,14 @@ use super::file::read_text;
 use super::{extension, matrix_file};
 
 /// A recording in a file.
-pub enum Stored {
+pub enum StoredRecording {
     /// A .npy, of which only what is asked for is read.
     File(RecordingFile),
     /// Text, read whole.
     Text(codiag::Matrix),
 }
 
-impl Stored {
+impl StoredRecording {
     /// Opens a .npy or text file of channels × samples.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || match extension(path).as_str() {
@@ -43,7 +43,7 @@ impl Stored {
     }
 }
 
-impl Recording for Stored {
+impl Recording for StoredRecording {
     fn channels(&self) -> usize {
         match self {
             Self::File(file) => file.channels,
@@ -137,12 +137,12 @@ impl RecordingFile {
 }
 
 /// Some channels of a recording.
-pub struct Picked<'a> {
+pub struct PickedChannels<'a> {
     pub recording: &'a dyn Recording,
     pub channels: Vec<usize>,
 }
 
-impl Recording for Picked<'_> {
+impl Recording for PickedChannels<'_> {
     fn channels(&self) -> usize {
         self.channels.len()
     }

@@ -1,18 +1,18 @@
-//! What the components of an answer are in each matrix: a map, and a table.
+//! What the components of an result are in each matrix: a map, and a table.
 
 use codiag::{Diagonalization, Scalar, SortBy};
 use maud::{Markup, html};
 
-use super::solve::{MOST_BARS, left_out};
+use super::diagonalize::{MAX_BARS, not_available};
 use super::{heat_map, sparkline, stability, table};
-use crate::words::{self, small};
+use crate::format::{self, small};
 
 /// Components shown with their own line.
 const SHOWN: usize = 40;
 
 /// The diagonal entries of all components in all matrices, in a unit of each component's own.
 struct Entries<'a, T> {
-    answer: &'a Diagonalization<T>,
+    result: &'a Diagonalization<T>,
     /// The mean power of each component or, where powers may be negative, their root mean square.
     units: Vec<f64>,
     /// Whether all powers are positive, so that factors of them can be compared.
@@ -20,9 +20,9 @@ struct Entries<'a, T> {
 }
 
 impl<'a, T: Scalar> Entries<'a, T> {
-    fn new(answer: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
-        let powers = &answer.powers;
-        let positive = answer.criterion.requires_definite();
+    fn new(result: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
+        let powers = &result.powers;
+        let positive = result.criterion.requires_definite();
         let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
         let total: f64 = (0..powers.rows()).map(weight).sum();
         let mean = |c: usize, exponent: i32| {
@@ -37,23 +37,23 @@ impl<'a, T: Scalar> Entries<'a, T> {
             }
         };
         Self {
-            answer,
+            result,
             units: (0..powers.columns()).map(unit).collect(),
             positive,
         }
     }
 
     fn matrices(&self) -> usize {
-        self.answer.powers.rows()
+        self.result.powers.rows()
     }
 
     /// A component's entries in its unit.
     fn of(&self, c: usize) -> impl Iterator<Item = f64> {
-        (0..self.matrices()).map(move |i| self.answer.powers[(i, c)] / self.units[c])
+        (0..self.matrices()).map(move |i| self.result.powers[(i, c)] / self.units[c])
     }
 
-    /// The colour of an entry in its unit, from −1 to 1.
-    fn colour(&self, entry: f64) -> f64 {
+    /// The color of an entry in its unit, from −1 to 1.
+    fn color(&self, entry: f64) -> f64 {
         if self.positive {
             entry.log2() / 3.0
         } else {
@@ -73,7 +73,7 @@ impl<'a, T: Scalar> Entries<'a, T> {
         let high = entries.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x));
         let last = if self.positive {
             let deviations: Vec<f64> = entries.iter().map(|x| (x - 1.0).abs()).collect();
-            words::median(&deviations)
+            format::median(&deviations)
         } else {
             self.share(c)
         };
@@ -84,7 +84,7 @@ impl<'a, T: Scalar> Entries<'a, T> {
                 td { (small(low)) }
                 td { (small(high)) }
                 td { (small(last)) }
-                (stability::cell(self.answer, c))
+                (stability::cell(self.result, c))
             }
         }
     }
@@ -92,24 +92,24 @@ impl<'a, T: Scalar> Entries<'a, T> {
 
 /// The section of the page.
 pub fn components<T: Scalar>(
-    answer: &Diagonalization<T>,
+    result: &Diagonalization<T>,
     weights: Option<&[f64]>,
     order: SortBy,
 ) -> Markup {
     let by_stability = order == SortBy::Stability;
-    let entries = Entries::new(answer, weights);
-    let (n, r) = (entries.matrices(), answer.powers.columns());
+    let entries = Entries::new(result, weights);
+    let (n, r) = (entries.matrices(), result.powers.columns());
     if n == 0 {
-        return left_out();
+        return not_available();
     }
     // More matrices than pixels are averaged, so that the picture stays true in the large.
-    let columns = n.min(MOST_BARS);
+    let columns = n.min(MAX_BARS);
     let described = "power of each component in each matrix";
-    let colours: Vec<Vec<f64>> = (0..r)
-        .map(|c| entries.of(c).map(|x| entries.colour(x)).collect())
+    let colors: Vec<Vec<f64>> = (0..r)
+        .map(|c| entries.of(c).map(|x| entries.color(x)).collect())
         .collect();
     let map = heat_map(r, columns, described, |c, k| {
-        let bin = &colours[c][k * n / columns..((k + 1) * n / columns)];
+        let bin = &colors[c][k * n / columns..((k + 1) * n / columns)];
         bin.iter().sum::<f64>() / bin.len() as f64
     });
     let rows = html! {
@@ -129,7 +129,7 @@ pub fn components<T: Scalar>(
     };
     let over: &[&str] = &[over];
     let mut headings: Vec<&[&str]> = vec![&["component"], over, &["least"], &["most"], last];
-    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
+    headings.extend(result.stability.as_ref().map(|_| stability::HEADING));
     html! {
         @if by_stability {
             p {
@@ -140,16 +140,16 @@ pub fn components<T: Scalar>(
             p {
                 "Components come in the order of how much their power varies over the set: the first are the \
                  best told apart. Below, one row per component, one column per matrix; red is above the component's \
-                 mean, blue below, full colour a factor of eight."
+                 mean, blue below, full color a factor of eight."
             }
         } @else {
             p {
                 "Components come in the order of the energy of their diagonal entries. Below, one row per \
-                 component, one column per matrix; red is positive, blue negative, full colour twice the \
+                 component, one column per matrix; red is positive, blue negative, full color twice the \
                  component's root mean square, which is the unit of the table."
             }
         }
-        (stability::explanation(answer, "the matrices, drawn with replacement"))
+        (stability::explanation(result, "the matrices, drawn with replacement"))
         div.heat-wide { (map) }
         (table(None, &headings, &rows))
         @if r > SHOWN {

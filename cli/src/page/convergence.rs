@@ -4,20 +4,20 @@ use codiag::{Diagonalization, Record, Scalar};
 use maud::{Markup, html};
 
 use super::drawing;
+use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
-use crate::figure::scale::{Scale, Unit};
-use crate::words::{count, small};
+use crate::format::{count, small};
 
 /// What is left of the loss is rounding below this.
 const FLOOR: f64 = 1e-17;
 
 /// The status, and what it means.
-pub fn verdict<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
-    let converged = answer.status.is_converged();
-    let (norm, tolerance) = (small(answer.gradient_norm), small(tolerance));
+pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
+    let converged = result.status.is_converged();
+    let (norm, tolerance) = (small(result.gradient_norm), small(tolerance));
     html! {
         p.lead {
-            span.badge.good[converged].bad[!converged] { (answer.status) }
+            span.badge.good[converged].bad[!converged] { (result.status) }
             " "
             @if converged {
                 "The gradient norm fell to " (norm) ", below the tolerance of " (tolerance)
@@ -31,10 +31,10 @@ pub fn verdict<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup
 }
 
 /// Loss and gradient norm over the iterations, and how other starts ended.
-pub fn convergence<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
-    let history = &answer.history;
+pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
+    let history = &result.history;
     if history.len() < 2 {
-        return html! { p { "The start was the answer already: there was nothing to iterate." } };
+        return html! { p { "The start was the result already: there was nothing to iterate." } };
     }
     let limit = history
         .iter()
@@ -46,7 +46,7 @@ pub fn convergence<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Ma
         record.gradient_norm
     });
     gradient.goal = Some((tolerance, "tolerance".to_owned()));
-    let losses: Vec<String> = answer
+    let losses: Vec<String> = result
         .start_losses
         .iter()
         .map(|loss| format!("{loss:.6}"))
@@ -88,8 +88,8 @@ fn chart(
         title: title.to_owned(),
         x_label: "iteration".to_owned(),
         y_label: y_label.to_owned(),
-        x: Scale::linear(0.0, last as f64, 6),
-        y: Scale::logarithmic(below / 3.0, above * 3.0, Unit::None, 6),
+        x: Axis::linear(0.0, last as f64, 6),
+        y: Axis::logarithmic(below / 3.0, above * 3.0, Unit::None, 6),
         curves: vec![Curve {
             name: title.to_owned(),
             style,

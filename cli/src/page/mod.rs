@@ -3,10 +3,10 @@
 
 mod components;
 mod convergence;
+pub mod diagonalize;
 mod maps;
-pub mod paper;
+pub mod reproduce;
 pub mod separate;
-pub mod solve;
 mod source;
 pub mod stability;
 mod style;
@@ -18,7 +18,7 @@ use crate::figure::{self, heat};
 use style::POLICY;
 
 /// A whole page.
-fn page(title: &str, body: &Markup) -> String {
+fn document(title: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_comes_from_outside_is_escaped() {
         let body = section("a < b", &facts(&[("x & y", "<script>".to_owned())]));
-        let text = page("\"title\" <b>", &body);
+        let text = document("\"title\" <b>", &body);
         assert!(text.contains("<h2>a &lt; b</h2>"), "{text}");
         assert!(text.contains("<dt>x &amp; y</dt><dd>&lt;script&gt;</dd>"));
         assert!(text.contains("<title>&quot;title&quot; &lt;b&gt;</title>"));

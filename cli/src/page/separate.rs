@@ -5,10 +5,10 @@ use codiag::signals::{Artifact, Contrast, Evidence, SeparationResult, Thresholds
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
-use super::{facts, maps, page, section, source, sparkline, stability, table, warnings};
+use super::{document, facts, maps, section, source, sparkline, stability, table, warnings};
 use crate::commands::separate::Methods;
-use crate::sources::{SourceView, looks_like};
-use crate::words::{self, small};
+use crate::format::{self, small};
+use crate::source_view::{SourceView, looks_like};
 
 /// Sources shown with figures of their own, beside those that look like artifacts or were excluded.
 const SHOWN: usize = 24;
@@ -30,7 +30,7 @@ pub struct Page<'a> {
     pub thresholds: &'a Thresholds,
     /// The file of the recording without the sources excluded.
     pub cleaned: &'a str,
-    /// What sources are told apart by.
+    /// What sources are page apart by.
     pub contrast: &'a Contrast,
     pub order: SortBy,
     pub found: &'a SeparationResult,
@@ -42,48 +42,48 @@ pub struct Page<'a> {
 }
 
 /// The page.
-pub fn render(told: &Page<'_>) -> String {
-    let (found, answer) = (told.found, &told.found.diagonalization);
-    let (contrast, count) = match told.contrast {
-        Contrast::Bands(_) => ("bands", answer.powers.rows()),
+pub fn render(page: &Page<'_>) -> String {
+    let (found, result) = (page.found, &page.found.diagonalization);
+    let (contrast, count) = match page.contrast {
+        Contrast::Bands(_) => ("bands", result.powers.rows()),
         Contrast::Lags(lags) => ("lags", lags.lags.len()),
-        Contrast::Cumulants { .. } => ("cumulants", answer.powers.rows()),
-        _ => ("segments", answer.powers.rows()),
+        Contrast::Cumulants { .. } => ("cumulants", result.powers.rows()),
+        _ => ("segments", result.powers.rows()),
     };
-    let duration = told.rate.map_or_else(
+    let duration = page.rate.map_or_else(
         || "unknown".to_owned(),
-        |rate| words::seconds(told.samples as f64 / rate),
+        |rate| format::seconds(page.samples as f64 / rate),
     );
     let body = html! {
         header {
-            h1 { "Sources of " (told.input) }
-            (verdict(answer, told.tol))
+            h1 { "Sources of " (page.input) }
+            (verdict(result, page.tol))
         }
         (facts(&[
             ("channels", found.n_channels().to_string()),
-            ("samples", told.samples.to_string()),
+            ("samples", page.samples.to_string()),
             ("duration", duration),
             (contrast, count.to_string()),
             ("sources", found.n_components().to_string()),
             ("variance kept", percent(found.explained_variance_ratio_total)),
-            ("iterations", answer.n_iter.to_string()),
-            ("time", words::seconds(told.seconds)),
+            ("iterations", result.n_iter.to_string()),
+            ("time", format::seconds(page.seconds)),
         ]))
-        (warnings(told.warnings))
-        @if let Some(grid) = maps::grid(told) { (section("At a glance", &grid)) }
-        (section("What looks like an artifact", &find_artifacts(told)))
-        @if told.rate.is_some() { (section("Scores", &scores(told))) }
-        (section("All sources", &all_sources(told)))
-        (section("One by one", &one_by_one(told)))
-        (section("Convergence", &convergence(answer, told.tol)))
-        (section("Methods, in words", &methods(told.methods)))
-        (section("The files", &files(told)))
+        (warnings(page.warnings))
+        @if let Some(grid) = maps::grid(page) { (section("At a glance", &grid)) }
+        (section("What looks like an artifact", &find_artifacts(page)))
+        @if page.rate.is_some() { (section("Scores", &scores(page))) }
+        (section("All sources", &all_sources(page)))
+        (section("One by one", &one_by_one(page)))
+        (section("Convergence", &convergence(result, page.tol)))
+        (section("Methods, in words", &methods(page.methods)))
+        (section("The files", &files(page)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". Sources are s = B x, in units of their own standard deviation; \
-             patterns are the columns of A, in the units of the recording. " (literature(told.contrast))
+             patterns are the columns of A, in the units of the recording. " (literature(page.contrast))
         }
     };
-    page(&format!("codiag: sources of {}", told.input), &body)
+    document(&format!("codiag: sources of {}", page.input), &body)
 }
 
 fn literature(contrast: &Contrast) -> &'static str {
@@ -104,8 +104,8 @@ fn methods(methods: &Methods) -> Markup {
     }
 }
 
-fn files(told: &Page<'_>) -> Markup {
-    let diagonals = match told.contrast {
+fn files(page: &Page<'_>) -> Markup {
+    let diagonals = match page.contrast {
         Contrast::Lags(_) => "the autocorrelation of each source (columns) at each lag (rows)",
         Contrast::Cumulants { .. } => {
             "the diagonal entries of each source (columns) in each cumulant matrix (rows)"
@@ -118,7 +118,7 @@ fn files(told: &Page<'_>) -> Markup {
             " B, one filter per row; " code { "patterns.npy" } " A, one pattern per column (B A = I); "
             code { "diagonals.npy" } " " (diagonals) "; "
             code { "report.json" } " all numbers and settings of this page; " code { "history.csv" }
-            " one row per iteration; " code { (told.cleaned) }
+            " one row per iteration; " code { (page.cleaned) }
             ", if sources were excluded, the recording without them."
         }
     }
@@ -137,8 +137,8 @@ fn numbers(sources: impl Iterator<Item = usize>, between: &str) -> String {
     sources.join(between)
 }
 
-fn find_artifacts(told: &Page<'_>) -> Markup {
-    if told.rate.is_none() {
+fn find_artifacts(page: &Page<'_>) -> Markup {
+    if page.rate.is_none() {
         return html! {
             p {
                 "Without " code { "--rate" } ", the samples per second, nothing can be said: a blink and a \
@@ -146,7 +146,7 @@ fn find_artifacts(told: &Page<'_>) -> Markup {
             }
         };
     }
-    let views = || told.views.iter().enumerate();
+    let views = || page.views.iter().enumerate();
     let suspects = views().filter(|(_, view)| !view.artifacts.is_empty());
     let suspects = numbers(suspects.map(|(k, _)| k), ",");
     let rows = html! {
@@ -169,10 +169,10 @@ fn find_artifacts(told: &Page<'_>) -> Markup {
                 code { "--exclude " (suspects) } " writes the recording without them."
             }
         }
-        @if !told.excluded.is_empty() {
+        @if !page.excluded.is_empty() {
             p {
-                code { (told.cleaned) } " is the recording without source "
-                (numbers(told.excluded.iter().copied(), ", ")) "."
+                code { (page.cleaned) } " is the recording without source "
+                (numbers(page.excluded.iter().copied(), ", ")) "."
             }
         }
     }
@@ -189,8 +189,8 @@ fn scored_by(score: &Artifact) -> [String; 2] {
 }
 
 /// Every source's score for every kind.
-fn scores(told: &Page<'_>) -> Markup {
-    let Some(widest) = told
+fn scores(page: &Page<'_>) -> Markup {
+    let Some(widest) = page
         .views
         .iter()
         .map(|view| &view.scores)
@@ -203,7 +203,7 @@ fn scores(told: &Page<'_>) -> Markup {
         let score = view.scores.iter().find(|score| scored_by(score) == *column);
         html! {
             @match score {
-                Some(score) if score.score >= told.thresholds.of(score) => {
+                Some(score) if score.score >= page.thresholds.of(score) => {
                     td title=(score.reason) { strong { (format!("{:.2}", score.score)) } }
                 }
                 Some(score) => { td.soft title=(score.reason) { (format!("{:.2}", score.score)) } }
@@ -221,9 +221,9 @@ fn scores(told: &Page<'_>) -> Markup {
         tbody {
             tr {
                 td.soft { "threshold" }
-                @for score in widest { td.soft { (format!("{:.2}", told.thresholds.of(score))) } }
+                @for score in widest { td.soft { (format!("{:.2}", page.thresholds.of(score))) } }
             }
-            @for (k, view) in told.views.iter().enumerate() {
+            @for (k, view) in page.views.iter().enumerate() {
                 tr {
                     td { (k) }
                     @for column in &columns { (cell(view, column)) }
@@ -240,7 +240,7 @@ fn scores(told: &Page<'_>) -> Markup {
     }
 }
 
-/// What a source is told apart by, in words: the headings of what is drawn and of the number that orders the
+/// What a source is page apart by, in words: the headings of what is drawn and of the number that orders the
 /// sources, the order, and what a rival is.
 struct Distinction {
     curve: Option<&'static [&'static str]>,
@@ -285,34 +285,34 @@ fn distinction(contrast: &Contrast) -> Distinction {
     }
 }
 
-fn all_sources(told: &Page<'_>) -> Markup {
-    let by = distinction(told.contrast);
+fn all_sources(page: &Page<'_>) -> Markup {
+    let by = distinction(page.contrast);
     let mut headings: Vec<&[&str]> = vec![&["source"]];
     headings.extend(by.curve);
     headings.extend([&["share of", "variance"][..], by.number]);
-    let answer = &told.found.diagonalization;
-    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
+    let result = &page.found.diagonalization;
+    headings.extend(result.stability.as_ref().map(|_| stability::HEADING));
     headings.extend([&["rival"][..], &["margin"], &["looks like"]]);
     let rows = html! {
         tbody {
-            @for (k, view) in told.views.iter().enumerate() { (row(told, k, view, by.curve.is_some())) }
+            @for (k, view) in page.views.iter().enumerate() { (row(page, k, view, by.curve.is_some())) }
         }
     };
     html! {
         p {
             "Sources come in the order of "
-            (if told.order == SortBy::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
+            (if page.order == SortBy::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
              from it; " (by.least_separable)
         }
-        (stability::explanation(answer, stability::of_recording(told.contrast)))
+        (stability::explanation(result, stability::of_recording(page.contrast)))
         (table(None, &headings, &rows))
     }
 }
 
-fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
-    let (found, powers) = (told.found, &told.found.diagonalization.powers);
+fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
+    let (found, powers) = (page.found, &page.found.diagonalization.powers);
     let entries = || (0..powers.rows()).map(|i| powers[(i, k)]);
-    let (curve, number): (Vec<f64>, String) = match told.contrast {
+    let (curve, number): (Vec<f64>, String) = match page.contrast {
         Contrast::Lags(lags) if lags.lags.len() == 1 => {
             let mean = entries().sum::<f64>() / powers.rows() as f64;
             (Vec::new(), format!("{mean:.3}"))
@@ -346,24 +346,24 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
 }
 
 /// Whether a source has figures of its own.
-pub fn shown(told: &Page<'_>, k: usize) -> bool {
-    k < SHOWN || !told.views[k].artifacts.is_empty() || told.excluded.contains(&k)
+pub fn shown(page: &Page<'_>, k: usize) -> bool {
+    k < SHOWN || !page.views[k].artifacts.is_empty() || page.excluded.contains(&k)
 }
 
-fn one_by_one(told: &Page<'_>) -> Markup {
-    let left = (0..told.views.len()).filter(|k| !shown(told, *k)).count();
+fn one_by_one(page: &Page<'_>) -> Markup {
+    let left = (0..page.views.len()).filter(|k| !shown(page, *k)).count();
     html! {
-        @for (k, view) in told.views.iter().enumerate().filter(|(k, _)| shown(told, *k)) {
+        @for (k, view) in page.views.iter().enumerate().filter(|(k, _)| shown(page, *k)) {
             div.source id=(format!("source-{k}")) {
                 h3 {
                     "Source " (k)
                     @if let Some(artifact) = view.artifacts.first() {
                         span.badge.bad { (looks_like(artifact)) }
                     }
-                    (stability::badge(&told.found.diagonalization, k))
+                    (stability::badge(&page.found.diagonalization, k))
                 }
-                p.soft.small { (percent(told.found.explained_variance_ratio[k])) " of the variance; " (strongest(told, k)) }
-                div.panels { (source::figures(told, k, view)) }
+                p.soft.small { (percent(page.found.explained_variance_ratio[k])) " of the variance; " (strongest(page, k)) }
+                div.panels { (source::figures(page, k, view)) }
             }
         }
         @if left > 0 {
@@ -373,22 +373,22 @@ fn one_by_one(told: &Page<'_>) -> Markup {
 }
 
 /// The channels at which a source is strongest, of each type apart: volts and teslas do not compare.
-fn strongest(told: &Page<'_>, k: usize) -> String {
-    let a = told.found.patterns();
-    let mut kinds: Vec<&str> = told.types.iter().map(String::as_str).collect();
+fn strongest(page: &Page<'_>, k: usize) -> String {
+    let a = page.found.patterns();
+    let mut kinds: Vec<&str> = page.types.iter().map(String::as_str).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let kinds = if kinds.is_empty() { vec![""] } else { kinds };
     let parts: Vec<String> = kinds
         .iter()
         .map(|kind| {
-            let of_kind = |c: &usize| told.types.get(*c).is_none_or(|own| own == kind);
+            let of_kind = |c: &usize| page.types.get(*c).is_none_or(|own| own == kind);
             let mut order: Vec<usize> = (0..a.rows()).filter(of_kind).collect();
             order.sort_by(|x, y| a[(*y, k)].abs().total_cmp(&a[(*x, k)].abs()));
             let names: Vec<&str> = order
                 .iter()
                 .take(STRONGEST)
-                .map(|c| told.names[*c].as_str())
+                .map(|c| page.names[*c].as_str())
                 .collect();
             let several = if names.len() == 1 { "" } else { "s" };
             let kind = if kind.is_empty() {

@@ -5,31 +5,31 @@ use maud::{Markup, html};
 
 use super::maps;
 use super::separate::Page;
+use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
-use crate::figure::scale::{Scale, Unit};
-use crate::sources::{HISTOGRAM, SourceView};
+use crate::source_view::{HISTOGRAM, SourceView};
 
 /// Hertz above which spectra are not shown.
 const HIGHEST: f64 = 120.0;
 
 /// All of them.
-pub fn figures(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+pub fn figures(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     html! {
-        (trace(told, k, view))
-        (pattern(told, k))
-        (excerpt(told, view))
+        (trace(page, k, view))
+        (pattern(page, k))
+        (excerpt(page, view))
         @if let Some(spectrum) = &view.spectrum { (draw_spectrum(spectrum)) }
-        (told_by(told, k, view))
+        (contrast_figure(page, k, view))
     }
 }
 
 /// Seconds if the rate is known, samples otherwise.
-fn time(told: &Page<'_>, sample: f64) -> f64 {
-    told.rate.map_or(sample, |rate| sample / rate)
+fn time(page: &Page<'_>, sample: f64) -> f64 {
+    page.rate.map_or(sample, |rate| sample / rate)
 }
 
-fn time_label(told: &Page<'_>) -> String {
-    if told.rate.is_some() {
+fn time_label(page: &Page<'_>) -> String {
+    if page.rate.is_some() {
         "seconds"
     } else {
         "samples"
@@ -38,16 +38,16 @@ fn time_label(told: &Page<'_>) -> String {
 }
 
 /// An axis for numbers of either sign.
-fn around(low: f64, high: f64) -> Scale {
+fn around(low: f64, high: f64) -> Axis {
     let (low, high) = (low.min(0.0), high.max(0.0));
     let margin = 0.06 * (high - low).max(f64::MIN_POSITIVE);
-    Scale::linear(low - margin, high + margin, 4)
+    Axis::linear(low - margin, high + margin, 4)
 }
 
 struct Drawing<'a> {
     title: &'a str,
-    x: (Scale, String),
-    y: (Scale, &'a str),
+    x: (Axis, String),
+    y: (Axis, &'a str),
     points: Vec<(f64, f64)>,
     bars: bool,
     style: usize,
@@ -81,9 +81,9 @@ fn draw(drawing: Drawing<'_>) -> Markup {
 
 const SMALL: (f64, f64) = (370.0, 220.0);
 
-fn trace(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let places = view.envelope.len() as f64;
-    let end = time(told, told.samples as f64);
+    let end = time(page, page.samples as f64);
     let points = view
         .envelope
         .iter()
@@ -103,7 +103,7 @@ fn trace(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let high = view.envelope.iter().fold(0.0_f64, |m, x| m.max(x.1));
     let drawn = draw(Drawing {
         title: &format!("Source {k} over the whole recording"),
-        x: (Scale::linear(0.0, end, 10), time_label(told)),
+        x: (Axis::linear(0.0, end, 10), time_label(page)),
         y: (around(low, high), "s"),
         points,
         bars: false,
@@ -114,22 +114,22 @@ fn trace(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     html! { div.wide.scroll.span2 { div style="min-width:34rem" { (drawn) } } }
 }
 
-fn excerpt(told: &Page<'_>, view: &SourceView) -> Markup {
+fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
     let (start, samples) = &view.excerpt;
     let points: Vec<(f64, f64)> = samples
         .iter()
         .enumerate()
-        .map(|(t, x)| (time(told, (start + t) as f64), *x))
+        .map(|(t, x)| (time(page, (start + t) as f64), *x))
         .collect();
     let ends = (
-        time(told, *start as f64),
-        time(told, (start + samples.len()) as f64),
+        time(page, *start as f64),
+        time(page, (start + samples.len()) as f64),
     );
     let low = samples.iter().fold(0.0_f64, |m, x| m.min(*x));
     let high = samples.iter().fold(0.0_f64, |m, x| m.max(*x));
     draw(Drawing {
         title: "Where it is strongest",
-        x: (Scale::linear(ends.0, ends.1, 5), time_label(told)),
+        x: (Axis::linear(ends.0, ends.1, 5), time_label(page)),
         y: (around(low, high), "s"),
         points,
         bars: false,
@@ -156,9 +156,9 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
     let low = points.iter().fold(high, |m, p| m.min(p.1)).max(1e-9 * high);
     draw(Drawing {
         title: "Spectrum",
-        x: (Scale::linear(from, to, 6), "hertz".to_owned()),
+        x: (Axis::linear(from, to, 6), "hertz".to_owned()),
         y: (
-            Scale::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
+            Axis::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
             "power / Hz",
         ),
         points,
@@ -178,11 +178,11 @@ fn middle(piece: &Spans) -> f64 {
 }
 
 /// What tells the source from others.
-fn told_by(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
-    let powers = &told.found.diagonalization.powers;
+fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+    let powers = &page.found.diagonalization.powers;
     let values = (0..powers.rows()).map(|i| powers[(i, k)]);
-    match told.contrast {
-        Contrast::Lags(lags) => autocorrelation(told, &lags.lags, values),
+    match page.contrast {
+        Contrast::Lags(lags) => autocorrelation(page, &lags.lags, values),
         Contrast::Cumulants { .. } => distribution(view),
         Contrast::Bands(bands) => {
             // The mean over segments, if there are several.
@@ -194,25 +194,25 @@ fn told_by(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
                 .for_each(|(i, x)| means[i % count] += x / segments);
             let middles = bands.bands.iter().map(|(low, high)| 0.5 * (low + high));
             let top = bands.bands.iter().fold(0.0_f64, |m, band| m.max(band.1));
-            let axis = (Scale::linear(0.0, top, 6), "hertz".to_owned());
+            let axis = (Axis::linear(0.0, top, 6), "hertz".to_owned());
             power("Power over the bands", axis, middles.zip(means).collect())
         }
         _ => {
-            let pieces = told.found.segments.iter();
-            let middles = pieces.map(|piece| time(told, middle(piece)));
-            let scale = Scale::linear(0.0, time(told, told.samples as f64), 5);
-            let axis = (scale, time_label(told));
+            let pieces = page.found.segments.iter();
+            let middles = pieces.map(|piece| time(page, middle(piece)));
+            let scale = Axis::linear(0.0, time(page, page.samples as f64), 5);
+            let axis = (scale, time_label(page));
             power("Power over time", axis, middles.zip(values).collect())
         }
     }
 }
 
-fn power(title: &str, x: (Scale, String), points: Vec<(f64, f64)>) -> Markup {
+fn power(title: &str, x: (Axis, String), points: Vec<(f64, f64)>) -> Markup {
     let high = points.iter().fold(0.0_f64, |m, point| m.max(point.1));
     draw(Drawing {
         title,
         x,
-        y: (Scale::linear(0.0, high * 1.06, 4), "power"),
+        y: (Axis::linear(0.0, high * 1.06, 4), "power"),
         points,
         bars: true,
         style: 0,
@@ -222,18 +222,18 @@ fn power(title: &str, x: (Scale, String), points: Vec<(f64, f64)>) -> Markup {
 }
 
 /// The mean over segments, if there are several, at each lag.
-fn autocorrelation(told: &Page<'_>, lags: &[usize], values: impl Iterator<Item = f64>) -> Markup {
+fn autocorrelation(page: &Page<'_>, lags: &[usize], values: impl Iterator<Item = f64>) -> Markup {
     let mut means = vec![0.0; lags.len()];
-    let sets = told.found.segments.len().max(1) as f64;
+    let sets = page.found.segments.len().max(1) as f64;
     for (i, value) in values.enumerate() {
         means[i % lags.len()] += value / sets;
     }
-    let largest = time(told, lags.iter().copied().max().unwrap_or(1) as f64);
-    let points = lags.iter().map(|lag| time(told, *lag as f64)).zip(means);
+    let largest = time(page, lags.iter().copied().max().unwrap_or(1) as f64);
+    let points = lags.iter().map(|lag| time(page, *lag as f64)).zip(means);
     draw(Drawing {
         title: "Autocorrelation",
-        x: (Scale::linear(0.0, 1.02 * largest, 5), time_label(told)),
-        y: (Scale::linear(-1.06, 1.06, 4), "correlation"),
+        x: (Axis::linear(0.0, 1.02 * largest, 5), time_label(page)),
+        y: (Axis::linear(-1.06, 1.06, 4), "correlation"),
         points: points.collect(),
         bars: true,
         style: 0,
@@ -253,10 +253,10 @@ fn distribution(view: &SourceView) -> Markup {
     draw(Drawing {
         title: "Distribution; the line is Gaussian",
         x: (
-            Scale::linear(-reach, reach, 6),
+            Axis::linear(-reach, reach, 6),
             "standard deviations".to_owned(),
         ),
-        y: (Scale::linear(0.0, high * 1.06, 4), "density"),
+        y: (Axis::linear(0.0, high * 1.06, 4), "density"),
         points: points.collect(),
         bars: true,
         style: 0,
@@ -269,10 +269,10 @@ fn distribution(view: &SourceView) -> Markup {
     })
 }
 
-fn pattern(told: &Page<'_>, k: usize) -> Markup {
-    let a = told.found.patterns();
+fn pattern(page: &Page<'_>, k: usize) -> Markup {
+    let a = page.found.patterns();
     let values: Vec<f64> = (0..a.rows()).map(|c| a[(c, k)]).collect();
-    if let Some(drawn) = maps::of_source(told, k) {
+    if let Some(drawn) = maps::of_source(page, k) {
         return drawn;
     }
     let largest = values.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
@@ -283,10 +283,10 @@ fn pattern(told: &Page<'_>, k: usize) -> Markup {
     draw(Drawing {
         title: "Pattern, of its largest entry",
         x: (
-            Scale::linear(-0.5, values.len() as f64 - 0.5, 8),
+            Axis::linear(-0.5, values.len() as f64 - 0.5, 8),
             "channel".to_owned(),
         ),
-        y: (Scale::linear(-1.08, 1.08, 4), "a"),
+        y: (Axis::linear(-1.08, 1.08, 4), "a"),
         points: points.collect(),
         bars: true,
         style: 3,

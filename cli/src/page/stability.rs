@@ -4,38 +4,38 @@ use codiag::signals::Contrast;
 use codiag::{Diagonalization, Stability};
 use maud::{Markup, html};
 
-use crate::words;
+use crate::format;
 
 /// The heading of the column.
 pub const HEADING: &[&str] = &["stability"];
 
 /// The stability of a component; None if nothing was tried.
-pub fn of<T>(answer: &Diagonalization<T>, component: usize) -> Option<f64> {
-    Some(answer.stability.as_ref()?.values[component])
+pub fn of<T>(result: &Diagonalization<T>, component: usize) -> Option<f64> {
+    Some(result.stability.as_ref()?.values[component])
 }
 
 /// The cell of a component, marked if it may not come again.
-pub fn cell<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+pub fn cell<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(answer, component) {
+        @if let Some(stability) = of(result, component) {
             td { (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) } }
         }
     }
 }
 
 /// A badge beside the name of a component that may not come again.
-pub fn badge<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+pub fn badge<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(answer, component) && stability < Stability::STABLE {
+        @if let Some(stability) = of(result, component) && stability < Stability::STABLE {
             span.badge { "stability " (format!("{stability:.2}")) (mark()) }
         }
     }
 }
 
 /// The stability of a component behind another number, marked if it may not come again.
-pub fn after<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+pub fn after<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(answer, component) {
+        @if let Some(stability) = of(result, component) {
             ", " (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) }
         }
     }
@@ -46,9 +46,9 @@ fn mark() -> Markup {
 }
 
 /// What the numbers are, of resamples of something; nothing if nothing was tried.
-pub fn explanation<T>(answer: &Diagonalization<T>, resampled: &str) -> Markup {
+pub fn explanation<T>(result: &Diagonalization<T>, resampled: &str) -> Markup {
     html! {
-        @if let Some(found) = &answer.stability {
+        @if let Some(found) = &result.stability {
             p {
                 "Stability is " (definition(found, resampled)) ". " (summary(found)) "; the others, marked by ?, may not \
                  come again."
@@ -85,11 +85,11 @@ pub fn of_recording(contrast: &Contrast) -> &'static str {
 pub fn definition(found: &Stability, resampled: &str) -> String {
     let mut tried = Vec::new();
     if found.resamples() > 0 {
-        let resamples = words::count(found.resamples(), "resample", "resamples");
+        let resamples = format::count(found.resamples(), "resample", "resamples");
         tried.push(format!("{resamples} of {resampled}"));
     }
     if found.starts > 0 {
-        let starts = words::count(found.starts, "further start", "further starts");
+        let starts = format::count(found.starts, "further start", "further starts");
         let margin = 100.0 * Stability::LOSS_MARGIN;
         tried.push(format!(
             "{starts} whose loss came within {margin} % of the lowest"

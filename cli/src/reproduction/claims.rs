@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::Results;
 use super::experiments::{Ratio, Run};
-use crate::words::median;
+use crate::format::median;
 
 /// Below this, ĝ is rounding and says nothing about convergence.
 const ROUNDING: f64 = 1e-13;
@@ -152,7 +152,7 @@ fn faster_than_pham(results: &Results) -> Claim {
             Ratio::Exactly(times) | Ratio::LessThan(times) if times < 0.95 => slower += 1,
             _ => {}
         }
-        sentences.push(format!("({key}) {}", ratio.in_words()));
+        sentences.push(format!("({key}) {}", ratio.describe()));
     }
     let verdict = match (faster, slower) {
         (0, 0) => Verdict::NotMeasured,
@@ -186,8 +186,8 @@ fn ours(results: &Results) -> Claim {
         }
         sentences.push(format!(
             "({key}) {} than Pham's algorithm and {} than the paper's method",
-            pham.in_words(),
-            paper.in_words()
+            pham.describe(),
+            paper.describe()
         ));
         losses.extend(worse_minimum(results, key));
     }
@@ -232,9 +232,9 @@ mod tests {
 
     fn history(norms: &[f64]) -> Vec<Record> {
         let set = synthetic::noisy(20, 2, 0.1, 0);
-        let answer = diagonalize(&set, &Settings::default()).unwrap();
+        let result = diagonalize(&set, &Settings::default()).unwrap();
         let point = |(iteration, norm): (usize, &f64)| {
-            let mut record = answer.history[0].clone();
+            let mut record = result.history[0].clone();
             record.iteration = iteration;
             record.gradient_norm = *norm;
             record

@@ -12,11 +12,11 @@ use codiag::{
 };
 use serde::Serialize;
 
-use crate::args::{Reproduce, Source};
+use crate::args::{InputArgs, Reproduce};
+use crate::format::{median, two_digits};
 use crate::input;
 use crate::number::Either;
 use crate::session::Interrupted;
-use crate::words::{median, two_digits};
 
 /// ĝ to which times are compared.
 pub const GOAL: f64 = 1e-6;
@@ -47,7 +47,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
             .collect()
     };
     let (recorded, name) = if let Some(path) = &args.recording {
-        let source = Source {
+        let source = InputArgs {
             input: vec![path.clone()],
             key: None,
         };
@@ -185,15 +185,15 @@ impl Run {
             }
         };
         let mut solve = || -> Result<Diagonalization> {
-            let answer = diagonalize_with(set, &solver.settings, &mut listen)?;
-            if answer.status == Status::Interrupted {
+            let result = diagonalize_with(set, &solver.settings, &mut listen)?;
+            if result.status == Status::Interrupted {
                 return Err(Interrupted.into());
             }
-            Ok(answer)
+            Ok(result)
         };
         let clock = Instant::now();
-        let mut answer = solve()?;
-        let mut fastest = durations(&answer.history);
+        let mut result = solve()?;
+        let mut fastest = durations(&result.history);
         let mut repetitions = 1;
         while repetitions < REPETITIONS {
             let spent = clock.elapsed().as_secs_f64();
@@ -207,7 +207,7 @@ impl Run {
             repetitions += 1;
         }
         let mut seconds = 0.0;
-        for (record, step) in answer.history.iter_mut().zip(fastest) {
+        for (record, step) in result.history.iter_mut().zip(fastest) {
             seconds += step;
             record.seconds = seconds;
         }
@@ -215,19 +215,19 @@ impl Run {
             experiment,
             solver: solver.key,
             seed,
-            status: answer.status.name(),
-            n_iter: answer.n_iter,
+            status: result.status.name(),
+            n_iter: result.n_iter,
             seconds,
-            loss: answer.loss,
-            gradient_norm: answer.gradient_norm,
-            limit: limit(set, &answer)?,
-            seconds_to_goal: answer
+            loss: result.loss,
+            gradient_norm: result.gradient_norm,
+            limit: limit(set, &result)?,
+            seconds_to_goal: result
                 .history
                 .iter()
                 .find(|record| record.gradient_norm <= GOAL)
                 .map(|record| record.seconds),
             repetitions,
-            history: answer.history,
+            history: result.history,
         })
     }
 }
@@ -244,14 +244,14 @@ fn durations(history: &[Record]) -> Vec<f64> {
 /// The loss has several local minima on noisy data, and solvers end in different ones. So the
 /// distance of a loss to its minimum is measured to the minimum of its own valley, found by Newton
 /// steps from where the run ended.
-fn limit(set: &MatrixSet, answer: &Diagonalization) -> Result<f64> {
+fn limit(set: &MatrixSet, result: &Diagonalization) -> Result<f64> {
     let polish = Settings::default()
-        .init(Init::Given(answer.b.clone()))
+        .init(Init::Given(result.b.clone()))
         .tol(1e-12)
         .max_iter(300)
         .canonical(false);
     let polished = diagonalize(set, &polish)?;
-    let seen = answer.history.iter().chain(&polished.history);
+    let seen = result.history.iter().chain(&polished.history);
     Ok(seen.fold(f64::INFINITY, |lowest, record| lowest.min(record.loss)))
 }
 
@@ -327,7 +327,7 @@ impl Ratio {
     }
 
     /// "3.5× faster", "more than 2.3× faster", "1.8× slower", "cannot be said".
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         let faster = |times: f64| format!("{}× faster", two_digits(times));
         let slower = |times: f64| format!("{}× slower", two_digits(1.0 / times));
         match self {

@@ -2,8 +2,8 @@
 
 use super::Results;
 use super::experiments::GOAL;
+use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve, sample};
-use crate::figure::scale::{Scale, Unit};
 use crate::figure::{self, text};
 
 pub const PANEL_WIDTH: f64 = 380.0;
@@ -27,7 +27,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
         };
         let first = times().fold(f64::INFINITY, f64::min).max(1e-7);
         let last = times().fold(0.0, f64::max);
-        let x = Scale::logarithmic(first / 1.25, last * 1.25, Unit::Seconds, 6);
+        let x = Axis::logarithmic(first / 1.25, last * 1.25, Unit::Seconds, 6);
         let chart = |title: String, y_label: &str, floor: f64, goal, loss: bool| {
             let curves: Vec<Curve> = runs
                 .iter()
@@ -56,7 +56,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                 x_label: "time".to_owned(),
                 y_label: y_label.to_owned(),
                 x: x.clone(),
-                y: Scale::logarithmic(floor, 30.0, Unit::None, 6),
+                y: Axis::logarithmic(floor, 30.0, Unit::None, 6),
                 curves,
                 goal,
                 bars: false,

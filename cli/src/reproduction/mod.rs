@@ -6,7 +6,7 @@ pub mod figure;
 
 use serde::Serialize;
 
-use crate::words::{self, seconds, small};
+use crate::format::{self, seconds, small};
 use experiments::{Experiment, Range, Ratio, Run, Solver};
 
 /// All that was measured.
@@ -92,7 +92,7 @@ pub fn cells(row: &Row) -> [String; 7] {
         row.iterations.show(|x| format!("{x:.0}")),
         row.seconds.show(seconds),
         goal.map_or_else(|| "not reached".to_owned(), |range| range.show(seconds)),
-        row.loss.show(|x| words::loss(x, 6)),
+        row.loss.show(|x| format::loss(x, 6)),
         row.gradient_norm.show(small),
         row.ratio_to_pham.show(),
     ]

@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(250);
 /// What the page says of itself, told to the page around it. Only a copy of the page carries it.
 const PROBE: &str = r"<script>
 addEventListener('load', () => {
-  const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const color = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   const light = (c) => c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const back = light(colour(getComputedStyle(document.body).backgroundColor));
+  const back = light(color(getComputedStyle(document.body).backgroundColor));
   const contrast = (element) => {
     const style = getComputedStyle(element);
     const svg = element instanceof SVGElement;
-    const ink = light(colour(svg ? style.fill : style.color));
+    const ink = light(color(svg ? style.fill : style.color));
     return (Math.max(ink, back) + 0.05) / (Math.min(ink, back) + 0.05);
   };
   const paint = [...document.querySelectorAll('p:not(.warning), h1, h2, td, figcaption, footer, svg text')];
@@ -181,7 +181,7 @@ fn the_page_of_reproduce() {
 fn the_page_of_diagonalize() {
     let place = Place::with_set();
     place
-        .codiag("diagonalize covs.npy --restarts 2 -o r")
+        .codiag("diagonalize covs.npy --n-restarts 2 -o r")
         .assert()
         .success();
     inspect(&place.path("r/report.html"));
@@ -196,7 +196,7 @@ fn the_page_of_separate() {
     for (folder, options) in [("r", ""), ("s", "--sobi"), ("j", "--jade")] {
         place
             .codiag(&format!(
-                "separate recording.npy --rate 250 --components 4 {options} -o {folder}"
+                "separate recording.npy --sfreq 250 --n-components 4 {options} -o {folder}"
             ))
             .assert()
             .success();

@@ -74,7 +74,7 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
                     }
                 }
             },
-            "--rank auto",
+            "--n-components auto",
         ),
     ];
     for (name, spoil, advice) in cases {

@@ -136,10 +136,10 @@ fn archives_folders_and_text() {
 fn starts_checkpoints_and_reports() {
     let place = place();
     let text =
-        "diagonalize spectra.npy -o again --start original/B.npy --tol 1e-7 --checkpoint b.npy";
+        "diagonalize spectra.npy -o again --init original/B.npy --tol 1e-7 --checkpoint b.npy";
     place.codiag(text).assert().success();
     let report = place.json("again/report.json");
-    assert_eq!(report["iterations"], 0);
+    assert_eq!(report["n_iter"], 0);
     assert_eq!(report["input"]["complex"], true);
     let (_, b) = complex(&place, "again/B.npy");
     // Complex numbers are lists of two. What reads the report here may miss the last digit.
@@ -284,22 +284,22 @@ fn complex_numbers_where_real_ones_are_needed() {
     place.write("w.csv", "1\n2-1j\n");
     let cases = [
         (
-            "diagonalize real.npy --start original/B.npy",
+            "diagonalize real.npy --init original/B.npy",
             "original/B.npy: the start must be real, as the matrices are, but it is complex",
         ),
         (
-            "diagonalize spectra.npy --weights w.csv",
+            "diagonalize spectra.npy --sample-weight w.csv",
             "w.csv: line 2: \"2-1j\" is complex, where real numbers are needed",
         ),
         (
-            "diagonalize spectra.npy --weights A.npy",
+            "diagonalize spectra.npy --sample-weight A.npy",
             "A.npy: the numbers are complex (c16), where real ones are needed",
         ),
         (
             "reproduce --recording spectra.npy",
             "spectra.npy: the paper's experiments are on real matrices",
         ),
-        ("separate A.npy --rate 9", "A.npy"),
+        ("separate A.npy --sfreq 9", "A.npy"),
         ("generate --complex --meg magnetometers", "--complex"),
     ];
     for (args, words) in cases {
@@ -311,7 +311,7 @@ fn complex_numbers_where_real_ones_are_needed() {
         .assert()
         .success();
     place
-        .codiag("diagonalize spectra.npy --start real/B.npy")
+        .codiag("diagonalize spectra.npy --init real/B.npy")
         .assert()
         .success();
 }

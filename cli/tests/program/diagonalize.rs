@@ -51,7 +51,7 @@ fn writes_everything_and_it_fits_together() {
     assert_eq!(report["B"][2][3].as_f64().unwrap(), b.data[13]);
     assert!(report["gradient_norm"].as_f64().unwrap() <= 1e-8);
     let history = std::fs::read_to_string(place.path("result/history.csv")).unwrap();
-    let iterations = report["iterations"].as_u64().unwrap() as usize;
+    let iterations = report["n_iter"].as_u64().unwrap() as usize;
     assert_eq!(history.lines().count(), iterations + 2);
     assert_eq!(report["history"].as_array().unwrap().len(), iterations + 1);
     let page = std::fs::read_to_string(place.path("result/report.html")).unwrap();
@@ -68,13 +68,13 @@ fn writes_everything_and_it_fits_together() {
 #[test]
 fn the_settings_in_the_report_are_enough_to_run_it_again() {
     let place = Place::with_set();
-    let options = "--method quasi-newton --start whitener --tol 1e-6 --shrinkage 0.01 --threads 2";
+    let options = "--method quasi-newton --init whitener --tol 1e-6 --shrinkage 0.01 --n-jobs 2";
     let first = place.codiag(&format!("diagonalize covs.npy {options} -o first"));
     { first }.assert().success();
     let s = &place.json("first/report.json")["settings"];
     let text = |name: &str| s[name].to_string().replace('"', "");
     let again = format!(
-        "diagonalize covs.npy --method {} --start {} --tol {} --shrinkage {} --threads {} -o second",
+        "diagonalize covs.npy --method {} --init {} --tol {} --shrinkage {} --n-jobs {} -o second",
         text("method"),
         text("start"),
         text("tol"),
@@ -92,7 +92,7 @@ fn every_method_and_start_finds_the_same_minimum() {
     let mut losses = Vec::new();
     for method in ["newton", "quasi-newton", "pham", "row-wise"] {
         for start in ["spectral", "whitener", "identity"] {
-            let run = format!("diagonalize covs.npy --method {method} --start {start} --json");
+            let run = format!("diagonalize covs.npy --method {method} --init {start} --json");
             let out = place
                 .codiag(&run)
                 .assert()
@@ -121,8 +121,8 @@ fn weights_choose_the_matrices_that_count() {
     let numbers: Vec<f64> = (0..20).map(|i| if i < 10 { 3.0 } else { 0.0 }).collect();
     place.write("w.npy", Array::of("(20,)", &numbers));
     for (args, folder) in [
-        ("covs.npy --weights w.txt", "text"),
-        ("covs.npy --weights w.npy", "npy"),
+        ("covs.npy --sample-weight w.txt", "text"),
+        ("covs.npy --sample-weight w.npy", "npy"),
         ("half.npy", "half"),
     ] {
         let run = format!("diagonalize {args} -o {folder}");
@@ -150,14 +150,14 @@ fn orthogonal_rank_and_restarts() {
         }
     }
     place
-        .codiag("diagonalize covs.npy --rank 3 -o r")
+        .codiag("diagonalize covs.npy --n-components 3 -o r")
         .assert()
         .success()
         .stdout(contains("reduced to 3"));
     assert_eq!(place.array("r/B.npy").shape, [3, 5]);
     assert_eq!(place.array("r/A.npy").shape, [5, 3]);
     place
-        .codiag("diagonalize covs.npy --restarts 3 -o s")
+        .codiag("diagonalize covs.npy --n-restarts 3 -o s")
         .assert()
         .success();
     let losses = &place.json("s/report.json")["start_losses"];
@@ -180,9 +180,9 @@ fn a_singular_set_is_mended_as_the_error_says() {
         .codiag("diagonalize singular.npy")
         .assert()
         .code(2)
-        .stderr(contains("singular.npy").and(contains("--rank auto")));
+        .stderr(contains("singular.npy").and(contains("--n-components auto")));
     place
-        .codiag("diagonalize singular.npy --rank auto -o r")
+        .codiag("diagonalize singular.npy --n-components auto -o r")
         .assert()
         .success();
     assert_eq!(place.array("r/B.npy").shape, [5, 6]);
@@ -205,7 +205,7 @@ fn a_singular_set_is_mended_as_the_error_says() {
 fn not_converging_is_said_and_is_exit_code_1() {
     let place = Place::with_set();
     place
-        .codiag("diagonalize covs.npy --method quasi-newton --start identity --max-iter 1 -o r")
+        .codiag("diagonalize covs.npy --method quasi-newton --init identity --max-iter 1 -o r")
         .assert()
         .code(1)
         .stdout(contains("iteration limit"))
@@ -215,7 +215,7 @@ fn not_converging_is_said_and_is_exit_code_1() {
     assert!(page.contains("iteration limit"));
     // And on from there.
     place
-        .codiag("diagonalize covs.npy --start r/B.npy --max-iter 100")
+        .codiag("diagonalize covs.npy --init r/B.npy --max-iter 100")
         .assert()
         .success();
 }
@@ -256,7 +256,7 @@ fn one_matrix_and_one_channel_are_solved() {
 #[test]
 fn checkpoints_are_whole_and_resume_to_the_same_answer() {
     let place = Place::with_set();
-    let run = "diagonalize covs.npy --method quasi-newton --start identity";
+    let run = "diagonalize covs.npy --method quasi-newton --init identity";
     place
         .codiag(&format!(
             "{run} --checkpoint b.npy --checkpoint-every 0 -o whole"
@@ -265,19 +265,19 @@ fn checkpoints_are_whole_and_resume_to_the_same_answer() {
         .success();
     assert_eq!(place.array("b.npy").shape, [5, 5]);
     place
-        .codiag("diagonalize covs.npy --start b.npy -o resumed")
+        .codiag("diagonalize covs.npy --init b.npy -o resumed")
         .assert()
         .success();
     let (whole, resumed) = (place.array("whole/B.npy"), place.array("resumed/B.npy"));
     assert!(largest_difference(&whole.data, &resumed.data) < 1e-6);
     // Also where the set was reduced, and B acts on channels all the same.
     place
-        .codiag("diagonalize covs.npy --rank 3 --checkpoint c.npy --checkpoint-every 0 -o whole3")
+        .codiag("diagonalize covs.npy --n-components 3 --checkpoint c.npy --checkpoint-every 0 -o whole3")
         .assert()
         .success();
     assert_eq!(place.array("c.npy").shape, [3, 5]);
     place
-        .codiag("diagonalize covs.npy --rank 3 --start c.npy -o resumed3")
+        .codiag("diagonalize covs.npy --n-components 3 --init c.npy -o resumed3")
         .assert()
         .success();
     let (whole, resumed) = (place.array("whole3/B.npy"), place.array("resumed3/B.npy"));
@@ -343,7 +343,7 @@ fn any_symmetric_set_by_least_squares() {
     place.write("symmetric.npy", Array::of("(20, 5, 5)", &data));
     place
         .codiag(
-            "diagonalize symmetric.npy --criterion least-squares --restarts 1 --checkpoint b.npy -o result",
+            "diagonalize symmetric.npy --criterion least-squares --n-restarts 1 --checkpoint b.npy -o result",
         )
         .assert()
         .success()
@@ -369,12 +369,12 @@ fn any_symmetric_set_by_least_squares() {
     // From its checkpoint there is nothing left to do, from disk too.
     for rest in ["", "--memory 3MB"] {
         let again = format!(
-            "diagonalize symmetric.npy --criterion least-squares --start b.npy --tol 1e-7 -o again {rest}"
+            "diagonalize symmetric.npy --criterion least-squares --init b.npy --tol 1e-7 -o again {rest}"
         );
         place.codiag(&again).assert().success();
-        assert_eq!(place.json("again/report.json")["iterations"], 0);
+        assert_eq!(place.json("again/report.json")["n_iter"], 0);
     }
-    for method in ["acdc --start b.npy", "uwedge", "ffdiag"] {
+    for method in ["acdc --init b.npy", "uwedge", "ffdiag"] {
         let by = format!("diagonalize symmetric.npy --criterion least-squares --method {method}");
         place.codiag(&by).assert().success();
     }

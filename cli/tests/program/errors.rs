@@ -133,23 +133,26 @@ fn wrong_options() {
     let place = Place::with_set();
     for (args, parts) in [
         ("--method magic", &["magic", "newton"][..]),
-        ("--start nowhere", &["nowhere", "spectral"]),
+        ("--init nowhere", &["nowhere", "spectral"]),
         ("--tol 0", &["--tol", "positive"]),
         ("--tol nan", &["--tol"]),
         ("--max-iter -1", &["-1"]),
         ("--max-iter many", &["many"]),
         ("--shrinkage 2", &["--shrinkage", "between 0 and 1"]),
-        ("--rank 9", &["--rank"]),
-        ("--rank some", &["auto"]),
-        ("--rank 0", &["--rank"]),
-        ("--threads 0", &["--threads"]),
+        ("--n-components 9", &["--n-components"]),
+        ("--n-components some", &["auto"]),
+        ("--n-components 0", &["--n-components"]),
+        ("--n-jobs 0", &["--n-jobs"]),
         ("--orthogonal --method pham", &["--orthogonal", "pham"]),
         (
             "--orthogonal --method row-wise",
             &["--orthogonal", "row-wise"],
         ),
-        ("--orthogonal --rank 3", &["--orthogonal", "rank"]),
-        ("--weights nowhere.txt", &["nowhere.txt", "no such file"]),
+        ("--orthogonal --n-components 3", &["--orthogonal", "rank"]),
+        (
+            "--sample-weight nowhere.txt",
+            &["nowhere.txt", "no such file"],
+        ),
         (
             "--checkpoint no/such/folder/b.npy",
             &["b.npy", "cannot be written: no such file"],
@@ -169,7 +172,7 @@ fn wrong_options() {
         &["nowhere.npy"],
     );
     expect(&place, "completions cobol", &["cobol"]);
-    expect(&place, "bench --threads 0", &["at least 1"]);
+    expect(&place, "bench --n-jobs 0", &["at least 1"]);
 }
 
 #[test]
@@ -181,38 +184,38 @@ fn wrong_weights_and_starts() {
         ("1,x", "\"x\""),
     ] {
         place.write("w.txt", content);
-        let text = complaint(&place, "diagonalize covs.npy --weights w.txt");
+        let text = complaint(&place, "diagonalize covs.npy --sample-weight w.txt");
         assert!(text.contains(part), "{text}");
     }
     let minus = vec!["-1"; 20].join("\n");
     place.write("w.txt", minus);
     expect(
         &place,
-        "diagonalize covs.npy --weights w.txt",
+        "diagonalize covs.npy --sample-weight w.txt",
         &["weight 0 is -1", "nonnegative"],
     );
     place.write("w.txt", vec!["0"; 20].join("\n"));
     expect(
         &place,
-        "diagonalize covs.npy --weights w.txt",
+        "diagonalize covs.npy --sample-weight w.txt",
         &["all weights are zero"],
     );
     place.write("b.csv", "1,0\n0,1\n");
     expect(
         &place,
-        "diagonalize covs.npy --start b.csv",
+        "diagonalize covs.npy --init b.csv",
         &["b.csv", "5 x 5"],
     );
     place.write("b.npy", Array::of("(5, 5)", &[1.0; 25]));
     expect(
         &place,
-        "diagonalize covs.npy --start b.npy",
+        "diagonalize covs.npy --init b.npy",
         &["b.npy", "singular"],
     );
     place.write("b.npy", Array::of("(5, 5)", &[f64::NAN; 25]));
     expect(
         &place,
-        "diagonalize covs.npy --start b.npy",
+        "diagonalize covs.npy --init b.npy",
         &["b.npy", "must be finite", "NaN"],
     );
 }

@@ -21,10 +21,10 @@ fn the_answer_is_that_of_a_set_in_memory() {
     for options in [
         "--method quasi-newton",
         "",
-        "--rank 9",
+        "--n-components 9",
         "--orthogonal",
         // Further starts in memory are found in another way, but lead to the same minimum.
-        "--shrinkage 0.1 --restarts 1",
+        "--shrinkage 0.1 --n-restarts 1",
     ] {
         place
             .codiag(&format!(
@@ -154,7 +154,7 @@ fn ctrl_c_in_the_middle_of_a_sweep_keeps_the_last_b() {
     let child = Command::new(env!("CARGO_BIN_EXE_codiag"))
         .current_dir(place.folder.path())
         .args("diagonalize big.npy --memory 12MB --method quasi-newton --tol 1e-300".split(' '))
-        .args("--restarts 100000 --checkpoint b.npy --checkpoint-every 0 -o result".split(' '))
+        .args("--n-restarts 100000 --checkpoint b.npy --checkpoint-every 0 -o result".split(' '))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -9,7 +9,7 @@ use crate::{Place, largest_difference};
 
 /// A solve that does not end by itself while a test waits for it.
 const ENDLESS: &str =
-    "diagonalize set.npy --method quasi-newton --start whitener --tol 1e-300 --restarts 5000";
+    "diagonalize set.npy --method quasi-newton --init whitener --tol 1e-300 --n-restarts 5000";
 
 /// A place with a set that has one clear minimum.
 fn place() -> Place {
@@ -77,7 +77,7 @@ fn a_killed_solve_leaves_no_half_file_and_resumes_to_the_same_answer() {
         assert_eq!(place.array("b.npy").shape, [40, 40]);
     }
     place
-        .codiag(&format!("{run} --start b.npy -o resumed"))
+        .codiag(&format!("{run} --init b.npy -o resumed"))
         .assert()
         .success();
     let (whole, resumed) = (
@@ -139,7 +139,7 @@ fn ctrl_c_writes_the_best_b_so_far_and_exits_with_130() {
     let first = losses[0]["loss"].as_f64().unwrap();
     assert!(report["loss"].as_f64().unwrap() <= first);
     place
-        .codiag("diagonalize set.npy --start stopped/B.npy -o done")
+        .codiag("diagonalize set.npy --init stopped/B.npy -o done")
         .assert()
         .success();
 }

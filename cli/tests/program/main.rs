@@ -3,14 +3,13 @@
 mod browser;
 mod check;
 mod complex;
+mod corrupted_files;
 mod diagonalize;
 mod errors;
 mod from_disk;
 mod inputs;
 mod interrupted;
-mod manners;
 mod memory;
-mod mutated;
 mod option_values;
 #[cfg(unix)]
 mod outputs;
@@ -18,6 +17,7 @@ mod readme;
 mod reproduce;
 mod separate;
 mod stability;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 

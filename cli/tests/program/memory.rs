@@ -53,30 +53,30 @@ fn absurd_options_of_recordings_are_refused() {
             "got 99999999999 for 2000 samples",
         ),
         (
-            "--rate 100 --bands 1000000000".to_owned(),
+            "--sfreq 100 --bands 1000000000".to_owned(),
             "--bands must be at most 1000000",
         ),
         (
-            "--rate 100 --bands 1-4 --window-length 1000000000000".to_owned(),
+            "--sfreq 100 --bands 1-4 --window-length 1000000000000".to_owned(),
             "--window-length must be at most the samples of the longest span",
         ),
         (
-            format!("--rate 100 --bands 1-4 --window-length {most}"),
+            format!("--sfreq 100 --bands 1-4 --window-length {most}"),
             "--window-length must be at most the samples of the longest span",
         ),
         (
-            format!("--rate 100 --bands 1-4 --segment-length {most}"),
+            format!("--sfreq 100 --bands 1-4 --segment-length {most}"),
             "--segment-length must be at least 1 sample and at most as many",
         ),
         (
-            format!("--segments {most} --overlap 0.99999999999999"),
-            "--segments must be at most one per sample",
+            format!("--n-segments {most} --overlap 0.99999999999999"),
+            "--n-segments must be at most one per sample",
         ),
-        ("--rate 1e-308".to_owned(), "--rate must be"),
-        ("--rate 1e308".to_owned(), "--rate must be"),
+        ("--sfreq 1e-308".to_owned(), "--sfreq must be"),
+        ("--sfreq 1e308".to_owned(), "--sfreq must be"),
         (
-            "--stability 99999999999999".to_owned(),
-            "--stability must be at most 1000000",
+            "--n-resamples 99999999999999".to_owned(),
+            "--n-resamples must be at most 1000000",
         ),
     ] {
         let text = refused(&place, &format!("separate r.npy -o o {args}"));
@@ -85,7 +85,7 @@ fn absurd_options_of_recordings_are_refused() {
     }
     for rate in ["1e-9", "1e12"] {
         place
-            .codiag(&format!("separate r.npy -o rate --rate {rate}"))
+            .codiag(&format!("separate r.npy -o rate --sfreq {rate}"))
             .assert()
             .success();
     }
@@ -106,7 +106,7 @@ fn jade_of_too_many_components_says_how_many_fit() {
     place.write("r.npy", Array::of("(700, 720)", &numbers));
     let text = refused(&place, "separate r.npy --jade -o o");
     assert!(
-        text.contains("components needs about") && text.contains("; --components 40 needs"),
+        text.contains("components needs about") && text.contains("; --n-components 40 needs"),
         "{text}"
     );
 }

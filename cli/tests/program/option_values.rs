@@ -7,30 +7,30 @@ use std::time::Duration;
 use codiag::signals::simulate::nonstationary;
 use codiag_cli::{BAD_INPUT, NOT_CONVERGED};
 
-use crate::mutated::Random;
+use crate::corrupted_files::Random;
 use crate::{Array, Place};
 
 const DIAGONALIZE: [&str; 12] = [
     "--criterion",
     "--method",
-    "--start",
+    "--init",
     "--tol",
     "--max-iter",
-    "--stability",
-    "--order",
-    "--threads",
-    "--rank",
+    "--n-resamples",
+    "--sort-by",
+    "--n-jobs",
+    "--n-components",
     "--shrinkage",
     "--memory",
     "--checkpoint-every",
 ];
 
 const SEPARATE: [&str; 20] = [
-    "--rate",
-    "--components",
+    "--sfreq",
+    "--n-components",
     "--highpass",
     "--lowpass",
-    "--segments",
+    "--n-segments",
     "--segment-length",
     "--overlap",
     "--bands",
@@ -41,8 +41,8 @@ const SEPARATE: [&str; 20] = [
     "--method",
     "--tol",
     "--max-iter",
-    "--stability",
-    "--threads",
+    "--n-resamples",
+    "--n-jobs",
     "--exclude",
     "--thresholds",
     "--picks",
@@ -99,7 +99,7 @@ fn extreme_option_values_are_taken_or_refused() {
     for k in 0..wanted {
         let recording = random.below(2) == 0;
         let mut args = if recording {
-            "separate r.npy --rate 100 -q -o out".to_owned()
+            "separate r.npy --sfreq 100 -q -o out".to_owned()
         } else {
             "diagonalize covs.npy -q -o out".to_owned()
         };

@@ -282,7 +282,7 @@ fn names_that_are_not_utf8_work_to_the_end() {
         b"r\xff",
         b"--checkpoint",
         b"c\xff.npy",
-        b"--weights",
+        b"--sample-weight",
         b"w\xff.txt",
     ]);
     run(&[
@@ -290,27 +290,27 @@ fn names_that_are_not_utf8_work_to_the_end() {
         b"n\xff.npy",
         b"-o",
         b"again",
-        b"--start",
+        b"--init",
         b"c\xff.npy",
     ]);
     run(&[b"check", b"n\xff.npy"]);
     let report = place.json("again/report.json");
     assert_eq!(report["input"]["files"][0], "n\u{fffd}.npy");
     assert_eq!(report["settings"]["start"], "c\u{fffd}.npy");
-    assert_eq!(report["iterations"], 0);
+    assert_eq!(report["n_iter"], 0);
 
     run(&[b"generate", b"--eeg", b"-o", b"e\xff.npy"]);
     let separate: [&[u8]; 7] = [
         b"separate",
         b"e\xff.npy",
-        b"--rate",
+        b"--sfreq",
         b"250",
-        b"--components",
+        b"--n-components",
         b"4",
         b"-o",
     ];
     run(&[&separate[..], &[b"s\xff"]].concat());
-    run(&[&separate[..], &[b"more", b"--start", b"s\xff/filters.npy"]].concat());
+    run(&[&separate[..], &[b"more", b"--init", b"s\xff/filters.npy"]].concat());
     let report = place.json("more/report.json");
     assert_eq!(report["input"]["files"][0], "e\u{fffd}.npy");
 }
@@ -340,10 +340,10 @@ fn endless_inputs_are_refused() {
         "separate eeg.npy --names /dev/zero",
         "separate zero.csv",
         "separate zero.npy",
-        "diagonalize covs.npy --weights /dev/zero",
-        "diagonalize covs.npy --weights zero.npy",
-        "diagonalize covs.npy --start /dev/zero",
-        "diagonalize covs.npy --start zero.npy",
+        "diagonalize covs.npy --sample-weight /dev/zero",
+        "diagonalize covs.npy --sample-weight zero.npy",
+        "diagonalize covs.npy --init /dev/zero",
+        "diagonalize covs.npy --init zero.npy",
         "diagonalize zero.csv",
         "diagonalize zero.npy",
         "diagonalize zero.npz",
@@ -357,8 +357,8 @@ fn endless_inputs_are_refused() {
         "separate eeg.npy --info endless",
         "separate eeg.npy --names endless",
         "separate endless.csv",
-        "diagonalize covs.npy --weights endless",
-        "diagonalize covs.npy --start endless",
+        "diagonalize covs.npy --sample-weight endless",
+        "diagonalize covs.npy --init endless",
         "diagonalize endless.csv",
         "diagonalize endless.mat",
     ] {
@@ -368,7 +368,7 @@ fn endless_inputs_are_refused() {
     let weights = "yes 1 | head -n 20 > endless &";
     let output = shell(
         &place,
-        &format!("{weights} $codiag diagonalize covs.npy --weights endless"),
+        &format!("{weights} $codiag diagonalize covs.npy --sample-weight endless"),
     );
     assert!(output.status.success(), "{}", error_of(&output));
 }
@@ -398,7 +398,7 @@ fn an_array_of_an_archive_is_unpacked_as_far_as_its_header_says() {
         archive.write_all(&zeros).unwrap();
     }
     archive.finish().unwrap();
-    let line = "ulimit -v 1000000 2> /dev/null; exec $codiag diagonalize bomb.npz --threads 1";
+    let line = "ulimit -v 1000000 2> /dev/null; exec $codiag diagonalize bomb.npz --n-jobs 1";
     let output = shell(&place, line);
     assert!(output.status.success(), "{}", error_of(&output));
 }

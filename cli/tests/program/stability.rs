@@ -17,7 +17,7 @@ fn sources_have_a_column_an_order_and_a_summary() {
     let place = Place::new();
     place.write("recording.npy", Array::of("(5, 12000)", &made.data));
     place
-        .codiag("separate recording.npy --segments 60 --stability 7 --order stability -o r")
+        .codiag("separate recording.npy --n-segments 60 --n-resamples 7 --sort-by stability -o r")
         .assert()
         .success()
         .stdout(contains("stability").and(contains("of 5 at least 0.9")));
@@ -41,7 +41,7 @@ fn sources_have_a_column_an_order_and_a_summary() {
 
     // All matrices are of the whole recording: it is time that is drawn.
     for road in ["--sobi --lags 1:5", "--jade", "--amuse", "--bands 8"] {
-        let command = "separate recording.npy --rate 100 --stability 3 --order stability";
+        let command = "separate recording.npy --sfreq 100 --n-resamples 3 --sort-by stability";
         place
             .codiag(&format!("{command} {road} -o time"))
             .assert()
@@ -54,7 +54,7 @@ fn sources_have_a_column_an_order_and_a_summary() {
 
     // Nothing was tried, nothing is said.
     place
-        .codiag("separate recording.npy --segments 60 -o plain")
+        .codiag("separate recording.npy --n-segments 60 -o plain")
         .assert()
         .success()
         .stdout(contains("stability").not());
@@ -72,7 +72,7 @@ fn components_of_matrices_too() {
         .assert()
         .success();
     place
-        .codiag("diagonalize c.npy --stability 5 --restarts 2 -o r")
+        .codiag("diagonalize c.npy --n-resamples 5 --n-restarts 2 -o r")
         .assert()
         .success();
     let report = place.json("r/report.json");
@@ -81,13 +81,13 @@ fn components_of_matrices_too() {
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
     assert!(page.contains("<th scope=\"col\">stability</th>"));
     place
-        .codiag("diagonalize c.npy --order stability")
+        .codiag("diagonalize c.npy --sort-by stability")
         .assert()
         .code(2)
-        .stderr(contains("--stability 20"));
+        .stderr(contains("--n-resamples 20"));
     place
-        .codiag("diagonalize c.npy --stability 5 --memory 1kB")
+        .codiag("diagonalize c.npy --n-resamples 5 --memory 1kB")
         .assert()
         .code(2)
-        .stderr(contains("--stability requires all matrices in memory"));
+        .stderr(contains("--n-resamples requires all matrices in memory"));
 }

@@ -5,7 +5,7 @@ use codiag::signals::{ArtifactKind, Recording};
 
 use crate::args::Separate;
 use crate::input::filter::FilteredRecording;
-use crate::input::recording::{Info, Picked, ReferenceChannel, Stored, by_name};
+use crate::input::recording::{Info, PickedChannels, ReferenceChannel, StoredRecording, by_name};
 
 /// The lowest and the highest rate that are taken as one, in samples per second.
 const LOWEST_RATE: f64 = 1e-9;
@@ -14,7 +14,7 @@ const HIGHEST_RATE: f64 = 1e12;
 /// What is separated, and what is known of it.
 pub struct Input {
     pub name: String,
-    pub stored: Stored,
+    pub stored: StoredRecording,
     pub info: Info,
     /// The channels that are separated.
     pub channels: Vec<usize>,
@@ -28,7 +28,7 @@ pub struct Input {
 impl Input {
     /// Opens what the arguments name.
     pub fn open(args: &Separate) -> Result<Self> {
-        let stored = Stored::open(&args.input)?;
+        let stored = StoredRecording::open(&args.input)?;
         let file = args.input.display().to_string();
         let (count, samples) = (stored.channels(), stored.samples());
         let mut info = match &args.info {
@@ -85,7 +85,7 @@ impl Input {
                 "--rate must be from {LOWEST_RATE:e} to {HIGHEST_RATE:e} samples per second, got {rate:e}"
             );
         }
-        let picked = Picked {
+        let picked = PickedChannels {
             recording: &stored,
             channels: channels.clone(),
         };
@@ -107,14 +107,14 @@ impl Input {
     }
 
     /// The recording of the channels that are separated.
-    pub fn picked(&self) -> Picked<'_> {
+    pub fn picked(&self) -> PickedChannels<'_> {
         if let Some(filtered) = &self.filtered {
-            return Picked {
+            return PickedChannels {
                 recording: filtered,
                 channels: (0..filtered.channels()).collect(),
             };
         }
-        Picked {
+        PickedChannels {
             recording: &self.stored,
             channels: self.channels.clone(),
         }
@@ -143,9 +143,9 @@ impl Input {
 }
 
 /// One channel of a recording.
-fn signal(stored: &Stored, channel: usize) -> Result<Vec<f64>> {
+fn signal(stored: &StoredRecording, channel: usize) -> Result<Vec<f64>> {
     let mut signal = vec![0.0; stored.samples()];
-    let picked = Picked {
+    let picked = PickedChannels {
         recording: stored,
         channels: vec![channel],
     };

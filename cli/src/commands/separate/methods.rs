@@ -7,8 +7,8 @@ use codiag::signals::{
 
 use super::Input;
 use crate::args::Separate;
+use crate::format;
 use crate::page::stability;
-use crate::words;
 
 /// A paragraph, and the references it speaks of.
 pub struct Methods {
@@ -66,22 +66,22 @@ pub fn paragraph(
         )),
         _ => {}
     }
-    let answer = &found.diagonalization;
+    let result = &found.diagonalization;
     sentences.push(format!(
         "The matrices were diagonalized by the method \"{}\" of codiag {} ({}, gradient norm {:.1e} after {}, \
          tolerance {:e}{}).",
         separation.solver.method.name(),
         env!("CARGO_PKG_VERSION"),
-        answer.status,
-        answer.gradient_norm,
-        words::count(answer.n_iter, "iteration", "iterations"),
+        result.status,
+        result.gradient_norm,
+        format::count(result.n_iter, "iteration", "iterations"),
         separation.solver.tol,
         match separation.solver.n_restarts {
             0 => String::new(),
             n => format!(", the best of {} starts", n + 1),
         }
     ));
-    if let Some(tried) = &answer.stability {
+    if let Some(tried) = &result.stability {
         let resampled = stability::of_recording(&separation.contrast);
         sentences.push(format!(
             "The stability of a source is {}: {}.",
@@ -120,13 +120,13 @@ pub fn paragraph(
 fn recording(input: &Input, args: &Separate, found: &SeparationResult) -> String {
     let mut text = format!(
         "The recording ({}{}, {} samples{})",
-        words::count(found.n_channels(), "channel", "channels"),
+        format::count(found.n_channels(), "channel", "channels"),
         by_type(&input.types()),
         input.stored.samples(),
         input.rate.map_or(String::new(), |rate| format!(
             " at {} Hz, {}",
             (1e2 * rate).round() / 1e2, // 600.614990234375 in some files
-            words::seconds(input.stored.samples() as f64 / rate)
+            format::seconds(input.stored.samples() as f64 / rate)
         ))
     );
     let filter = match (args.highpass, args.lowpass) {
@@ -200,7 +200,7 @@ fn contrast(
     let each = rate.map_or(format!("{length} samples"), |rate| {
         format!(
             "{length} samples ({})",
-            words::seconds(length as f64 / rate)
+            format::seconds(length as f64 / rate)
         )
     });
     match &separation.contrast {

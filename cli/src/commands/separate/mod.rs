@@ -1,9 +1,9 @@
 //! `codiag separate`: from a recording to its sources, and a report that can be shown.
 
-mod doubts;
 mod input;
 mod methods;
 mod report;
+mod warnings;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,15 +17,15 @@ use codiag::signals::{
 };
 use codiag::{Matrix, Settings};
 
-use super::answer::{self, Ended, Names, start_at_fault};
+use super::result::{self, FinishedSolve, Names, faulty_init_file};
 use crate::args::{BandChoice, Separate};
-use crate::export::{self, Folder, npy};
+use crate::export::{self, OutputFolder, npy};
+use crate::format;
 use crate::page::separate::{self, Page};
-use crate::progress::{Display, Follower};
+use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
-use crate::sources::{Good, Judge, SourceView, looks_like};
-use crate::words;
-use crate::{Outcome, Session};
+use crate::source_view::{ArtifactScorer, GoodSamples, SourceView, looks_like};
+use crate::{ExitStatus, Session};
 use input::Input;
 pub use methods::Methods;
 
@@ -38,10 +38,14 @@ const NAMES: Names = Names {
 };
 
 /// Reads, separates, reports and writes.
-pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
+pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
     let settings = args.solver.settings()?;
     let tolerance = settings.tol;
-    let mut folder = args.output.as_deref().map(Folder::create).transpose()?;
+    let mut folder = args
+        .output
+        .as_deref()
+        .map(OutputFolder::create)
+        .transpose()?;
     let input = Input::open(args)?;
     let separation = separation(args, settings, &input)?;
 
@@ -58,21 +62,22 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
 
     let shape = (found.n_components(), input.stored.samples());
     let judge = judge(args, &input);
-    let write = |rows: &mut npy::Rows<'_>| write_sources(&found, &input, judge.as_ref(), rows);
+    let write = |rows: &mut npy::RowFile<'_>| write_sources(&found, &input, judge.as_ref(), rows);
     let views = if let Some(folder) = &mut folder {
         folder.add_rows("sources.npy", shape, write)?
     } else {
         let mut scratch = tempfile::tempfile().context("there is no place for temporary files")?;
-        write(&mut npy::Rows::new(&mut scratch, shape)?)?
+        write(&mut npy::RowFile::new(&mut scratch, shape)?)?
     };
-    let mut warnings = doubts::doubts(&separation.contrast, &found, input.stored.samples());
-    warnings.extend(doubts::drift(&input)?);
+    let mut warnings =
+        warnings::identifiability(&separation.contrast, &found, input.stored.samples());
+    warnings.extend(warnings::drift(&input)?);
     let methods = methods::paragraph(&input, args, &separation, &found);
     let own = report::fields(args, &input, &separation, &found, &views, &methods);
-    let report = answer::report(&mut found.diagonalization, true, seconds, &warnings, own)?;
-    let ended = Ended {
+    let report = result::report(&mut found.diagonalization, true, seconds, &warnings, own)?;
+    let ended = FinishedSolve {
         names: &NAMES,
-        answer: &found.diagonalization,
+        result: &found.diagonalization,
         seconds,
         tol: tolerance,
         warnings: &warnings,
@@ -110,7 +115,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
         let size = size(&input, &found);
-        let mut remarks = answer::stability_remark(&found.diagonalization);
+        let mut remarks = result::stability_summary(&found.diagonalization);
         remarks.extend(suspicions(&views));
         ended.summarize((&input.name, &size), &remarks, session)?;
     }
@@ -121,13 +126,13 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
 fn size(input: &Input, found: &SeparationResult) -> String {
     let samples = input.stored.samples();
     let duration = match input.rate {
-        Some(rate) => format!(" ({})", words::seconds(samples as f64 / rate)),
+        Some(rate) => format!(" ({})", format::seconds(samples as f64 / rate)),
         None => String::new(),
     };
     format!(
         "{} of {samples} samples{duration}, {}",
-        words::count(found.n_channels(), "channel", "channels"),
-        words::count(found.n_components(), "source", "sources"),
+        format::count(found.n_channels(), "channel", "channels"),
+        format::count(found.n_components(), "source", "sources"),
     )
 }
 
@@ -210,8 +215,8 @@ fn segments(
 }
 
 /// What sources are scored by, if the rate is known.
-fn judge(args: &Separate, input: &Input) -> Option<Judge> {
-    let good = Good::new(&input.info.bad, input.stored.samples());
+fn judge(args: &Separate, input: &Input) -> Option<ArtifactScorer> {
+    let good = GoodSamples::new(&input.info.bad, input.stored.samples());
     let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
     let references: Vec<ReferenceChannel<'_>> = input
         .references
@@ -225,7 +230,7 @@ fn judge(args: &Separate, input: &Input) -> Option<Judge> {
             ))
         })
         .collect();
-    Some(Judge {
+    Some(ArtifactScorer {
         detector: ArtifactDetector::new(input.rate?, &references),
         thresholds: args.thresholds.unwrap_or_default(),
     })
@@ -261,12 +266,12 @@ fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
 }
 
 /// A recording that hears Ctrl-C.
-struct Watched<'a> {
+struct InterruptibleRecording<'a> {
     recording: &'a dyn Recording,
     interrupted: &'a AtomicBool,
 }
 
-impl Recording for Watched<'_> {
+impl Recording for InterruptibleRecording<'_> {
     fn channels(&self) -> usize {
         self.recording.channels()
     }
@@ -290,13 +295,13 @@ fn fit(
     session: &mut Session<'_>,
 ) -> Result<SeparationResult> {
     let interrupted = session.interruption();
-    let watched = Watched {
+    let watched = InterruptibleRecording {
         recording: &input.picked(),
         interrupted,
     };
     let display = Display::new(session);
-    let mut follower = Follower::new(&display, separation.solver.tol, None);
-    let found = separation.fit_with(&watched, &mut follower);
+    let mut observer = ProgressObserver::new(&display, separation.solver.tol, None);
+    let found = separation.fit_with(&watched, &mut observer);
     found.map_err(|error| {
         if interrupted.load(Ordering::SeqCst) {
             return Interrupted.into();
@@ -315,7 +320,7 @@ fn fit(
         if let codiag::Error::File { .. } = error {
             return error.into();
         }
-        let name = start_at_fault(&args.solver, &error);
+        let name = faulty_init_file(&args.solver, &error);
         let name = name.unwrap_or_else(|| input.name.clone());
         anyhow::Error::from(error).context(name)
     })
@@ -325,12 +330,12 @@ fn fit(
 fn write_sources(
     found: &SeparationResult,
     input: &Input,
-    judge: Option<&Judge>,
-    rows: &mut npy::Rows<'_>,
+    judge: Option<&ArtifactScorer>,
+    rows: &mut npy::RowFile<'_>,
 ) -> Result<Vec<SourceView>> {
     let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
     found.sources_with(&input.picked(), sink)?;
-    let good = Good::new(&input.info.bad, input.stored.samples());
+    let good = GoodSamples::new(&input.info.bad, input.stored.samples());
     (0..found.n_components())
         .map(|k| {
             let source = rows.row(k).context("the sources cannot be read again")?;
@@ -344,7 +349,7 @@ fn clean(
     args: &Separate,
     input: &Input,
     found: &SeparationResult,
-    folder: &mut Folder,
+    folder: &mut OutputFolder,
 ) -> Result<()> {
     let (all, r) = (input.stored.channels(), found.n_components());
     let mut filters = Matrix::zeros(r, all);

@@ -1,4 +1,4 @@
-//! report.json: what `codiag separate` adds to the fields of an answer.
+//! report.json: what `codiag separate` adds to the fields of an result.
 
 use codiag::signals::{
     Artifact, Components, Contrast, Evidence, Recording, Scale, SegmentLength, Separation,
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use super::Input;
 use super::methods::Methods;
 use crate::args::Separate;
-use crate::commands::answer::text;
+use crate::commands::result::text;
 use crate::page::stability;
-use crate::sources::SourceView;
+use crate::source_view::SourceView;
 
 /// The input, the settings, and what is known of each source.
 pub fn fields(

@@ -6,13 +6,13 @@
 //! numbers may be stored in a smaller type than its own. A compressed element is one of these, deflated.
 //! Lengths are never believed beyond what is there.
 
-mod shape;
+mod stack;
 
 use std::io::Read;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use shape::Stack;
+pub use stack::Stack;
 
 /// A variable that is an array of numbers.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<(String, Variable)>> {
                 let element = inner.element(false)?;
                 ensure!(
                     element.kind == MATRIX,
-                    "{BROKEN}: what is compressed is no variable"
+                    "{DAMAGED}: what is compressed is no variable"
                 );
                 variables.extend(variable(element.content)?);
             }
@@ -75,8 +75,8 @@ const UINT32: u32 = 6;
 const COMPLEX: u32 = 0x0800;
 const LOGICAL: u32 = 0x0200;
 /// Cells within cells, beyond which a file is not one that somebody meant.
-const DEEPEST: usize = 8;
-const BROKEN: &str = "the file is damaged";
+const MAX_DEPTH: usize = 8;
+const DAMAGED: &str = "the file is damaged";
 
 /// Whether the numbers of the file are big-endian; what the file is instead, if it is no .mat that can be
 /// read.
@@ -119,7 +119,7 @@ fn inflate(content: Bytes<'_>) -> Result<Vec<u8>> {
     let mut inflated = Vec::new();
     reader
         .read_to_end(&mut inflated)
-        .with_context(|| format!("{BROKEN}: a variable cannot be unpacked"))?;
+        .with_context(|| format!("{DAMAGED}: a variable cannot be unpacked"))?;
     Ok(inflated)
 }
 
@@ -139,7 +139,7 @@ struct Element<'a> {
 impl<'a> Bytes<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let there = self.bytes.split_at_checked(count);
-        let (taken, rest) = there.with_context(|| format!("{BROKEN}: it ends too early"))?;
+        let (taken, rest) = there.with_context(|| format!("{DAMAGED}: it ends too early"))?;
         self.bytes = rest;
         Ok(taken)
     }
@@ -161,7 +161,7 @@ impl<'a> Bytes<'a> {
         if first >> 16 != 0 {
             // A small one: type and length in one number, then at most four bytes.
             let length = (first >> 16) as usize;
-            ensure!(length <= 4, "{BROKEN}: a small element of {length} bytes");
+            ensure!(length <= 4, "{DAMAGED}: a small element of {length} bytes");
             let bytes = &self.take(4)?[..length];
             let content = Bytes { bytes, big_endian };
             return Ok(Element {
@@ -186,7 +186,7 @@ impl<'a> Bytes<'a> {
     /// The next element, which must be of this type.
     fn element_of(&mut self, kind: u32, name: &str) -> Result<Bytes<'a>> {
         let element = self.element(false)?;
-        ensure!(element.kind == kind, "{BROKEN}: a variable without {name}");
+        ensure!(element.kind == kind, "{DAMAGED}: a variable without {name}");
         Ok(element.content)
     }
 }
@@ -198,7 +198,10 @@ fn variable(content: Bytes<'_>) -> Result<Option<(String, Variable)>> {
 }
 
 fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
-    ensure!(depth < DEEPEST, "{BROKEN}: cells within cells without end");
+    ensure!(
+        depth < MAX_DEPTH,
+        "{DAMAGED}: cells within cells without end"
+    );
     if content.bytes.is_empty() {
         // A cell with nothing in it.
         let (dims, real) = (vec![0, 0], Vec::new());
@@ -218,7 +221,7 @@ fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
     let mut sizes = Vec::new();
     while !dims.bytes.is_empty() {
         let size = i32::try_from(dims.number()?).ok();
-        let size = size.with_context(|| format!("{BROKEN}: a dimension is negative"))?;
+        let size = size.with_context(|| format!("{DAMAGED}: a dimension is negative"))?;
         sizes.push(size as usize);
     }
     let name = content.element_of(INT8, "a name")?;
@@ -227,7 +230,7 @@ fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
         .iter()
         .try_fold(1_usize, |n, size| n.checked_mul(*size));
     let count = count
-        .with_context(|| format!("{BROKEN}: {name:?} has more numbers than can be addressed"))?;
+        .with_context(|| format!("{DAMAGED}: {name:?} has more numbers than can be addressed"))?;
     let found = match flags & 0xff {
         1 => {
             let mut cells = Vec::new();
@@ -265,7 +268,7 @@ fn numbers(element: Element<'_>, count: usize, name: &str) -> Result<Vec<f64>> {
             let Bytes { bytes, big_endian } = element.content;
             ensure!(
                 bytes.len() == count.saturating_mul(WIDTH),
-                "{BROKEN}: {name:?} has {} numbers instead of {count}",
+                "{DAMAGED}: {name:?} has {} numbers instead of {count}",
                 bytes.len() / WIDTH
             );
             let number = |chunk: &[u8]| {
@@ -291,7 +294,7 @@ fn numbers(element: Element<'_>, count: usize, name: &str) -> Result<Vec<f64>> {
         9 => read!(f64),
         12 => read!(i64),
         13 => read!(u64),
-        other => bail!("{BROKEN}: {name:?} has numbers of the unknown type {other}"),
+        other => bail!("{DAMAGED}: {name:?} has numbers of the unknown type {other}"),
     };
     Ok(read)
 }

@@ -211,7 +211,7 @@ fn other_formats_are_named() {
     assert!(complaint(&[0; 200]).contains("no .mat file of version 5"));
 }
 
-/// Whatever is changed or cut off, there is an answer or a complaint, soon.
+/// Whatever is changed or cut off, there is an result or a complaint, soon.
 #[test]
 fn damaged_files_are_refused_in_peace() {
     let numbers = LITTLE.doubles(&ascending(12));

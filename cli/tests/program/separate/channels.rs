@@ -24,7 +24,7 @@ fn channels_named_for_the_eyes_are_compared_and_left_alone() {
         .collect();
     place.write("names.txt", names.join("\n"));
     place
-        .codiag("separate recording.npy --rate 250 --names names.txt --exclude 0 -o r")
+        .codiag("separate recording.npy --sfreq 250 --names names.txt --exclude 0 -o r")
         .assert()
         .success()
         .stdout(contains("its correlation with veog is"));
@@ -54,7 +54,7 @@ fn a_recording_is_picked_filtered_and_compared() {
     let names: Vec<String> = (0..12).map(|c| format!("E{c}")).collect();
     place.write("names.txt", names.join("\n"));
     let run = |options: &str| {
-        let all = format!("separate recording.npy --rate 250 --components 6 {options} -o r");
+        let all = format!("separate recording.npy --sfreq 250 --n-components 6 {options} -o r");
         place.codiag(&all).assert().success()
     };
     run("").stderr(contains("drifts over several seconds are").and(contains("--highpass 1")));
@@ -126,7 +126,7 @@ fn flagged_sources_are_shown_wherever_they_stand() {
     );
     place
         // White sources that come and go are like muscles.
-        .codiag("separate recording.npy --rate 250 --segments 100 --thresholds muscle=1.1 -o r")
+        .codiag("separate recording.npy --sfreq 250 --n-segments 100 --thresholds muscle=1.1 -o r")
         .assert()
         .success()
         .stdout(contains("looks like line noise"));
@@ -170,7 +170,7 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
     });
     place.write("info.json", info.to_string());
     place
-        .codiag("separate recording.npy --rate 100 --info info.json -o r")
+        .codiag("separate recording.npy --sfreq 100 --info info.json -o r")
         .assert()
         .success()
         .stdout(contains("subject <1>").and(contains("its correlation with EOG 061 is")));
@@ -189,11 +189,11 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
         .assert()
         .code(2)
         .stderr("error: recording.npy: expected 6 names, one per channel, got 1\n");
-    place.write("info.json", "{\"colour\": 3}");
+    place.write("info.json", "{\"color\": 3}");
     let wrong = place
         .codiag("separate recording.npy --info info.json")
         .assert();
     wrong
         .code(2)
-        .stderr(contains("error: info.json: unknown field `colour`"));
+        .stderr(contains("error: info.json: unknown field `color`"));
 }

@@ -1,7 +1,7 @@
 //! `codiag separate`: from a recording to its sources, and back.
 
 mod channels;
-mod mistakes;
+mod errors;
 
 use codiag::Matrix;
 use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary};
@@ -41,7 +41,7 @@ fn writes_everything_and_it_fits_together() {
     let made = nonstationary(5, 60, 200, 1);
     let place = place(&made);
     place
-        .codiag("separate recording.npy --rate 100 --segments 60 -o r")
+        .codiag("separate recording.npy --sfreq 100 --n-segments 60 -o r")
         .assert()
         .success()
         .stdout(contains("5 channels of 12000 samples").and(contains("converged")));
@@ -92,7 +92,7 @@ fn other_roads_write_the_same_files() {
     for (options, by, rows, shown) in [
         ("--sobi --lags 1:30,40", "lags", 31, "Autocorrelation"),
         (
-            "--sobi --lags 1:10 --segments 3",
+            "--sobi --lags 1:10 --n-segments 3",
             "lags",
             30,
             "Autocorrelation",
@@ -100,7 +100,7 @@ fn other_roads_write_the_same_files() {
         ("--amuse", "lags", 1, "Autocorrelation"),
         ("--jade", "cumulants", 10, "Distribution"),
     ] {
-        let all = format!("separate recording.npy --rate 250 --components 4 {options} -o r");
+        let all = format!("separate recording.npy --sfreq 250 --n-components 4 {options} -o r");
         place.codiag(&all).assert().success();
         let (filters, patterns) = (place.array("r/filters.npy"), place.array("r/patterns.npy"));
         let identity: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect();
@@ -142,7 +142,7 @@ fn blinks_are_named_with_a_reason_and_taken_out() {
     let made = eeg_with_blinks(12, 6, 80.0, 2);
     let place = place(&made);
     place
-        .codiag("separate recording.npy --rate 250 -o r")
+        .codiag("separate recording.npy --sfreq 250 -o r")
         .assert()
         .success()
         .stdout(contains("looks like blinks: rare one-sided bumps"));
@@ -155,7 +155,7 @@ fn blinks_are_named_with_a_reason_and_taken_out() {
         .unwrap();
     let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
     assert!(page.contains(&format!("--exclude {blink}")));
-    let again = format!("separate recording.npy --rate 250 --exclude S{blink:02} -o clean");
+    let again = format!("separate recording.npy --sfreq 250 --exclude S{blink:02} -o clean");
     place.codiag(&again).assert().success();
     let cleaned = place.array("clean/cleaned.npy");
     assert_eq!(cleaned.shape, [12, made.samples]);
@@ -192,7 +192,7 @@ fn any_order_type_and_text_give_the_same_sources() {
     let made = nonstationary(3, 40, 100, 5);
     let place = place(&made);
     let run = |input: &str, output: &str| {
-        let args = format!("-q separate {input} --segments 40 --threads 1 -o {output}");
+        let args = format!("-q separate {input} --n-segments 40 --n-jobs 1 -o {output}");
         place.codiag(&args).assert().success();
         place.array(&format!("{output}/sources.npy")).data
     };
@@ -237,8 +237,8 @@ fn options_reach_the_library() {
             .clone();
         serde_json::from_slice::<serde_json::Value>(&output).unwrap()
     };
-    assert_eq!(report("--components 4")["components"], 4);
-    let share = report("--components 0.8");
+    assert_eq!(report("--n-components 4")["components"], 4);
+    let share = report("--n-components 0.8");
     assert!(share["kept_variance"].as_f64().unwrap() >= 0.8);
     assert!(share["components"].as_u64().unwrap() < 6);
     assert_eq!(
@@ -253,22 +253,22 @@ fn options_reach_the_library() {
     let auto = report("--shrinkage auto");
     assert!(auto["shrinkages"][0].as_f64().unwrap() > 0.0);
     let bands =
-        report("--rate 100 --bands 1-10,10-20,20-35,35-50 --window-length 100 --max-iter 3000");
+        report("--sfreq 100 --bands 1-10,10-20,20-35,35-50 --window-length 100 --max-iter 3000");
     assert_eq!(bands["settings"]["bands"].as_array().unwrap().len(), 4);
     assert_eq!(bands["residuals"].as_array().unwrap().len(), 4);
     assert_eq!(
-        report("--rate 100 --bands 8")["residuals"]
+        report("--sfreq 100 --bands 8")["residuals"]
             .as_array()
             .unwrap()
             .len(),
         8
     );
-    assert_eq!(report("--scale rms --components 3")["components"], 3);
+    assert_eq!(report("--scale rms --n-components 3")["components"], 3);
     // A warm start from filters of an earlier run is the answer already.
     place
         .codiag("separate recording.npy -o first")
         .assert()
         .success();
-    let again = report("--start first/filters.npy --tol 1e-5");
-    assert_eq!(again["iterations"], 0);
+    let again = report("--init first/filters.npy --tol 1e-5");
+    assert_eq!(again["n_iter"], 0);
 }

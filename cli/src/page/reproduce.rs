@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{drawing, legend, page, section, table};
+use super::{document, drawing, legend, section, table};
+use crate::format;
 use crate::reproduction::claims::{self, Verdict};
 use crate::reproduction::experiments::{GOAL, Ratio};
 use crate::reproduction::{HEADINGS, Results, cells, figure};
-use crate::words;
 
 /// The page.
 pub fn render(results: &Results) -> String {
@@ -31,14 +31,14 @@ pub fn render(results: &Results) -> String {
              diagonalization of positive definite Hermitian matrices”, SIAM J. Matrix Anal. Appl. 22 (2001)."
         }
     };
-    page("codiag: Beyond Pham’s algorithm, measured again", &body)
+    document("codiag: Beyond Pham’s algorithm, measured again", &body)
 }
 
 /// How the program and the paper's method compare with Pham's algorithm, one card per experiment.
 fn headline(results: &Results) -> Markup {
     let speed = |experiment: &str, solver: &str| {
         let pham = results.runs_of(experiment, "pham");
-        Ratio::of(&results.runs_of(experiment, solver), &pham).in_words()
+        Ratio::of(&results.runs_of(experiment, solver), &pham).describe()
     };
     html! {
         dl.facts.three {
@@ -127,7 +127,7 @@ fn method(results: &Results) -> Markup {
         p {
             "The first three solvers start from the whitener of the mean, as in the paper; the last one starts \
              where this program does by default. Every solve ran on "
-            (words::count(results.threads, "thread", "threads"))
+            (format::count(results.threads, "thread", "threads"))
             ", of up to ten repetitions the fastest of each step counts, and times include the start. ĝ is the \
              norm of the relative gradient divided by √p, rows of B scaled to unit mean power; times are compared \
              at ĝ = " (format!("{GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."

@@ -1,4 +1,4 @@
-//! Help, silence, colours, completions, the manual, the bench.
+//! Help, silence, colors, completions, the manual, the bench.
 
 use std::process::Command;
 
@@ -76,7 +76,7 @@ fn quiet_is_quiet_and_results_are_alone_on_standard_output() {
         .stdout(contains("nothing written"));
     // Not converging is said all the same.
     place
-        .codiag("-q diagonalize covs.npy --method pham --start identity --max-iter 1")
+        .codiag("-q diagonalize covs.npy --method pham --init identity --max-iter 1")
         .assert()
         .code(1)
         .stdout(is_empty())
@@ -106,13 +106,13 @@ fn on_a_terminal(place: &Place, command: &str, environment: &[(&str, &str)]) -> 
 }
 
 #[test]
-fn colours_on_a_terminal_unless_no_color_is_set() {
+fn colors_on_a_terminal_unless_no_color_is_set() {
     let place = Place::with_set();
-    let Some(coloured) = on_a_terminal(&place, "check covs.npy", &[]) else {
+    let Some(colored) = on_a_terminal(&place, "check covs.npy", &[]) else {
         crate::skip("there is no script(1) to make a terminal");
         return;
     };
-    assert!(coloured.contains("\x1b[32m"), "{coloured:?}");
+    assert!(colored.contains("\x1b[32m"), "{colored:?}");
     let plain = on_a_terminal(&place, "check covs.npy", &[("NO_COLOR", "1")]).unwrap();
     assert!(
         !plain.contains("\x1b[3") && plain.contains("can be diagonalized"),
@@ -161,7 +161,7 @@ fn the_manual() {
 fn the_bench_measures() {
     let place = Place::new();
     let out = place
-        .codiag("bench --seconds 0 --threads 1 --json")
+        .codiag("bench --seconds 0 --n-jobs 1 --json")
         .assert()
         .success()
         .get_output()

@@ -1,7 +1,7 @@
 //! Output files that are written completely or not at all.
 //!
 //! A regular file is written to a hidden temporary file in the same folder, flushed to the disk, and
-//! renamed over its target. Symbolic links are followed, and the mode and the owner of an existing file
+//! renamed over its target. Symbolic links are solve_with_progress, and the mode and the owner of an existing file
 //! are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to and never
 //! replaced.
 //!
@@ -27,27 +27,27 @@ const MAX_LINKS: usize = 40;
 /// ```
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("b.npy");
-/// codiag_cli::write_whole(&path, |out| out.write_all(b"all of it"))?;
+/// codiag_cli::write_atomically(&path, |out| out.write_all(b"all of it"))?;
 /// assert_eq!(std::fs::read(&path)?, b"all of it");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
 /// Errors of the system, and errors of `write`. An existing file is unchanged then.
-pub fn write_whole(
+pub fn write_atomically(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     stage(target, write)?.persist()
 }
 
-/// Copies a file to `target`, as [`write_whole`] would write it.
+/// Copies a file to `target`, as [`write_atomically`] would write it.
 ///
 /// # Errors
 /// Errors of the system. An existing file is unchanged then.
-pub fn copy_whole(source: &Path, target: &Path) -> io::Result<()> {
+pub fn copy_atomically(source: &Path, target: &Path) -> io::Result<()> {
     let mut source = File::open(source)?;
-    write_whole(target, |out| io::copy(&mut source, out).map(drop))
+    write_atomically(target, |out| io::copy(&mut source, out).map(drop))
 }
 
 /// Checks that a file can be written there. Removes the temporary files that killed processes left in
@@ -55,14 +55,14 @@ pub fn copy_whole(source: &Path, target: &Path) -> io::Result<()> {
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
-/// assert!(codiag_cli::try_place(&folder.path().join("b.npy")).is_ok());
-/// assert!(codiag_cli::try_place(&folder.path().join("nowhere/b.npy")).is_err());
+/// assert!(codiag_cli::check_writable(&folder.path().join("b.npy")).is_ok());
+/// assert!(codiag_cli::check_writable(&folder.path().join("nowhere/b.npy")).is_err());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
 /// The error of the system that writing would meet; also if the target is a folder.
-pub fn try_place(target: &Path) -> io::Result<()> {
+pub fn check_writable(target: &Path) -> io::Result<()> {
     if target.is_dir() {
         // The system's own error, with its number.
         let refusal = File::options().write(true).open(target).err();
@@ -77,14 +77,14 @@ pub fn try_place(target: &Path) -> io::Result<()> {
             if existing.is_some() {
                 File::options().write(true).open(&path)?;
             }
-            try_folder(folder_of(&path))
+            check_folder_writable(folder_of(&path))
         }
     }
 }
 
 /// Checks that files can be written in a folder. Removes the temporary files that killed processes left
 /// there.
-pub(super) fn try_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn check_folder_writable(folder: &Path) -> io::Result<()> {
     // The temporary file is removed when it is dropped.
     hidden_in(folder, false).map(drop)?;
     remove_leftovers(folder);
@@ -393,11 +393,11 @@ mod tests {
         for name in others {
             std::fs::write(place.path().join(name), "").unwrap();
         }
-        try_place(&target).unwrap();
+        check_writable(&target).unwrap();
         assert!(!left.exists() && writing.path().exists());
         assert_eq!(names(place.path()).len(), others.len() + 1);
         drop(writing);
-        write_whole(&target, |out| out.write_all(b"B")).unwrap();
+        write_atomically(&target, |out| out.write_all(b"B")).unwrap();
         assert_eq!(names(place.path()).len(), others.len() + 1);
         assert_eq!(std::fs::read(&target).unwrap(), b"B");
     }
@@ -406,13 +406,13 @@ mod tests {
     fn nothing_is_written_where_writing_fails() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("b.npy");
-        let failed = write_whole(&target, |out| {
+        let failed = write_atomically(&target, |out| {
             out.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
         });
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert!(names(place.path()).is_empty());
-        let kind = |path: &Path| try_place(path).unwrap_err().kind();
+        let kind = |path: &Path| check_writable(path).unwrap_err().kind();
         // Windows has another word for it.
         #[cfg(unix)]
         assert_eq!(kind(place.path()), io::ErrorKind::IsADirectory);

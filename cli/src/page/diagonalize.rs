@@ -1,4 +1,4 @@
-//! The report of `codiag diagonalize`.
+//! HTML report of `codiag diagonalize`.
 
 use codiag::backend::Summary;
 use codiag::{Criterion, Diagonalization, Matrix, Scalar, SortBy};
@@ -6,22 +6,22 @@ use maud::{Markup, html};
 
 use super::components::components;
 use super::convergence::{convergence, verdict};
-use super::{drawing, facts, heat_map, page, section, warnings};
+use super::{document, drawing, facts, heat_map, section, warnings};
+use crate::figure::axis::Axis;
 use crate::figure::chart::{Chart, Curve};
-use crate::figure::scale::Scale;
+use crate::format::{self, small};
 use crate::number::{adjoint, is_complex};
-use crate::words::{self, small};
 
 /// Bars that fit side by side.
-pub(super) const MOST_BARS: usize = 500;
+pub(super) const MAX_BARS: usize = 500;
 
 /// What the page tells of.
-pub struct Solve<'a, T> {
+pub struct Page<'a, T> {
     pub input: &'a str,
     pub set: &'a Summary<T>,
     /// Equal weights if None; they need not sum to 1.
     pub weights: Option<&'a [f64]>,
-    pub answer: &'a Diagonalization<T>,
+    pub result: &'a Diagonalization<T>,
     pub method: &'a str,
     pub order: SortBy,
     pub tol: f64,
@@ -30,37 +30,37 @@ pub struct Solve<'a, T> {
 }
 
 /// The page.
-pub fn render<T: Scalar>(solve: &Solve<'_, T>) -> String {
-    let answer = solve.answer;
-    let p = solve.set.channels();
+pub fn render<T: Scalar>(page: &Page<'_, T>) -> String {
+    let result = page.result;
+    let p = page.set.channels();
     let numbers = if is_complex::<T>() { ", complex" } else { "" };
     let body = html! {
         header {
-            h1 { "Joint diagonalization of " (solve.input) }
-            (verdict(answer, solve.tol))
+            h1 { "Joint diagonalization of " (page.input) }
+            (verdict(result, page.tol))
         }
         (facts(&[
-            ("matrices", solve.set.len.to_string()),
+            ("matrices", page.set.len.to_string()),
             ("size", format!("{p} × {p}{numbers}")),
-            ("components", answer.b.rows().to_string()),
-            ("criterion", answer.criterion.name().to_owned()),
-            ("method", solve.method.to_owned()),
-            ("iterations", answer.n_iter.to_string()),
-            ("time", words::seconds(solve.seconds)),
-            (loss_name(answer.criterion), words::loss(answer.loss, 6)),
-            ("gradient norm", small(answer.gradient_norm)),
+            ("components", result.b.rows().to_string()),
+            ("criterion", result.criterion.name().to_owned()),
+            ("method", page.method.to_owned()),
+            ("iterations", result.n_iter.to_string()),
+            ("time", format::seconds(page.seconds)),
+            (loss_name(result.criterion), format::loss(result.loss, 6)),
+            ("gradient norm", small(result.gradient_norm)),
         ]))
-        (warnings(solve.warnings))
-        (section("Convergence", &convergence(answer, solve.tol)))
-        (section("The mean matrix, before and after", &before_and_after(solve)))
-        (section("What is left of each matrix", &residuals(answer)))
-        (section("Components", &components(answer, solve.weights, solve.order)))
-        (section("The files", &files::<T>(answer.criterion)))
+        (warnings(page.warnings))
+        (section("Convergence", &convergence(result, page.tol)))
+        (section("The mean matrix, before and after", &before_and_after(page)))
+        (section("What is left of each matrix", &residuals(result)))
+        (section("Components", &components(result, page.weights, page.order)))
+        (section("The files", &files::<T>(result.criterion)))
         footer {
-            "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning::<T>(answer.criterion))
+            "codiag " (env!("CARGO_PKG_VERSION")) ". " (meaning::<T>(result.criterion))
         }
     };
-    page(&format!("codiag: {}", solve.input), &body)
+    document(&format!("codiag: {}", page.input), &body)
 }
 
 fn loss_name(criterion: Criterion) -> &'static str {
@@ -121,34 +121,34 @@ fn files<T: Scalar>(criterion: Criterion) -> Markup {
     }
 }
 
-pub(super) fn left_out() -> Markup {
+pub(super) fn not_available() -> Markup {
     html! {
         p { "Left out: what is known of each matrix did not fit into the memory that was allowed." }
     }
 }
 
 /// The mean in the channels, and in the components.
-fn before_and_after<T: Scalar>(solve: &Solve<'_, T>) -> Markup {
-    let mean = &solve.set.mean;
-    let reduction = solve.set.reduction.as_ref();
+fn before_and_after<T: Scalar>(page: &Page<'_, T>) -> Markup {
+    let mean = &page.set.mean;
+    let reduction = page.set.reduction.as_ref();
     // The mean may be reduced: its patterns bring it back to the channels.
     let before = reduction.map(|reduction| congruence(reduction.patterns(), mean));
     let before = before.as_ref().unwrap_or(mean);
-    let after = congruence(&solve.answer.b, before);
+    let after = congruence(&page.result.b, before);
     // A mean that need not be positive definite has no correlations.
     let (shown, unit): (fn(&Matrix<T>, &str) -> Markup, _) =
-        if solve.answer.criterion.requires_definite() {
+        if page.result.criterion.requires_definite() {
             (correlations, "As correlations, so that units do not matter")
         } else {
             (shares, "As shares of the largest entry")
         };
-    let colours = if is_complex::<T>() {
-        "the colour is the magnitude of a complex number, and no colour is zero"
+    let colors = if is_complex::<T>() {
+        "the color is the magnitude of a complex number, and no color is zero"
     } else {
-        "red is positive, blue negative, no colour is zero"
+        "red is positive, blue negative, no color is zero"
     };
     html! {
-        p { (unit) ": " (colours) "." }
+        p { (unit) ": " (colors) "." }
         div.panels.two.heat-pair {
             (shown(before, "Before: the mean of the matrices"))
             (shown(&after, &format!("After: the mean of B C B{}", adjoint::<T>())))
@@ -207,16 +207,16 @@ fn relative(p: usize, caption: &str, off: &str, value: impl Fn(usize, usize) -> 
     }
 }
 
-fn residuals<T: Scalar>(answer: &Diagonalization<T>) -> Markup {
-    let n = answer.residuals.len();
+fn residuals<T: Scalar>(result: &Diagonalization<T>) -> Markup {
+    let n = result.residuals.len();
     if n == 0 {
-        return left_out();
+        return not_available();
     }
     // What is smaller is as good as zero, and drawn so.
-    let top = answer.residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
+    let top = result.residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
     // Of neighbours that would share a bar, the worst is drawn.
-    let stride = n.div_ceil(MOST_BARS);
-    let bars = answer
+    let stride = n.div_ceil(MAX_BARS);
+    let bars = result
         .residuals
         .chunks(stride)
         .enumerate()
@@ -229,8 +229,8 @@ fn residuals<T: Scalar>(answer: &Diagonalization<T>) -> Markup {
         title: "Share of each matrix in the loss".to_owned(),
         x_label: "matrix".to_owned(),
         y_label: "residual".to_owned(),
-        x: Scale::linear(-0.5, n as f64 - 0.5, 10),
-        y: Scale::linear(0.0, top * 1.05, 5),
+        x: Axis::linear(-0.5, n as f64 - 0.5, 10),
+        y: Axis::linear(0.0, top * 1.05, 5),
         curves: vec![Curve {
             name: "residual".to_owned(),
             style: 0,
@@ -241,13 +241,13 @@ fn residuals<T: Scalar>(answer: &Diagonalization<T>) -> Markup {
         width: 1080.0,
         height: 260.0,
     };
-    let worst = (0..n).max_by(|x, y| answer.residuals[*x].total_cmp(&answer.residuals[*y]));
+    let worst = (0..n).max_by(|x, y| result.residuals[*x].total_cmp(&result.residuals[*y]));
     html! {
         @if let Some(i) = worst {
             p {
                 "Zero means exactly diagonal. Matrix " (i) " is furthest from it, at "
-                (small(answer.residuals[i])) "; the middle one is at "
-                (small(words::median(&answer.residuals))) "."
+                (small(result.residuals[i])) "; the middle one is at "
+                (small(format::median(&result.residuals))) "."
             }
         }
         div.wide.scroll { div style="min-width:34rem" { (drawing(&chart.title, &chart)) } }

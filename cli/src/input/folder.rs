@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 
 /// The .csv and .npy files of a folder.
-pub fn matrices_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| super::cannot("read", folder, e))?;
+pub fn matrix_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| super::file_error("read", folder, e))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
@@ -21,12 +21,12 @@ pub fn matrices_in(folder: &Path) -> Result<Vec<PathBuf>> {
         "{}: there is no .csv or .npy file in this folder",
         folder.display()
     );
-    files.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
+    files.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
     Ok(files)
 }
 
 /// Compares runs of digits as numbers, all else as letters.
-fn natural(a: &str, b: &str) -> Ordering {
+fn natural_order(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.chars().peekable(), b.chars().peekable());
     loop {
         match (a.peek().copied(), b.peek().copied()) {
@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn numbers_count_as_numbers() {
         let mut names = ["c10.csv", "c2.csv", "b.csv", "c02a.csv", "c2.npy"];
-        names.sort_by(|a, b| natural(a, b));
+        names.sort_by(|a, b| natural_order(a, b));
         assert_eq!(names, ["b.csv", "c2.csv", "c2.npy", "c02a.csv", "c10.csv"]);
-        assert_eq!(natural("x", "x1"), Ordering::Less);
+        assert_eq!(natural_order("x", "x1"), Ordering::Less);
     }
 }

@@ -2,22 +2,26 @@
 
 use codiag::signals::{Contrast, SeparationResult, drift_share};
 
-use super::super::answer::{ill_conditioned, warnings};
+use super::super::result::{ill_conditioned, warnings};
 use super::NAMES;
 use super::input::Input;
-use crate::words::small;
+use crate::format::small;
 
 /// What the user of a separation of a recording of so many samples should know.
-pub fn doubts(contrast: &Contrast, found: &SeparationResult, samples: usize) -> Vec<String> {
-    let answer = &found.diagonalization;
+pub fn identifiability(
+    contrast: &Contrast,
+    found: &SeparationResult,
+    samples: usize,
+) -> Vec<String> {
+    let result = &found.diagonalization;
     let doubt = match contrast {
         Contrast::Lags(_) => alike(found, samples),
         Contrast::Cumulants { .. } => gaussian(found, samples),
-        _ => return warnings(answer, &NAMES),
+        _ => return warnings(result, &NAMES),
     };
     doubt
         .into_iter()
-        .chain(ill_conditioned(answer, &NAMES))
+        .chain(ill_conditioned(result, &NAMES))
         .collect()
 }
 

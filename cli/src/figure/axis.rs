@@ -1,10 +1,10 @@
 //! From numbers to places on an axis, and where the ticks go.
 
-use crate::words;
+use crate::format;
 
 /// An axis, linear or logarithmic.
 #[derive(Clone, Debug)]
-pub struct Scale {
+pub struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
@@ -22,15 +22,15 @@ pub enum Unit {
     Seconds,
 }
 
-impl Scale {
+impl Axis {
     /// A logarithmic axis from `low` to `high`, both positive.
-    pub fn logarithmic(low: f64, high: f64, unit: Unit, most_ticks: usize) -> Self {
+    pub fn logarithmic(low: f64, high: f64, unit: Unit, max_ticks: usize) -> Self {
         let high = if high > low { high } else { low * 10.0 };
         let (first, last) = (low.log10().ceil() as i32, high.log10().floor() as i32);
         let decades = (last - first + 1).max(0) as usize;
         let label = |exponent| match unit {
-            Unit::Seconds => words::decade_of_seconds(exponent),
-            Unit::None => words::power_of_ten(exponent),
+            Unit::Seconds => format::decade_of_seconds(exponent),
+            Unit::None => format::power_of_ten(exponent),
         };
         let ticks = if decades < 2 {
             // Too few powers of ten to read the axis: 1, 2 and 5 times each.
@@ -39,11 +39,11 @@ impl Scale {
                 .filter(|x| (low..=high).contains(x))
                 .map(|x| match unit {
                     Unit::Seconds => (x, brief_seconds(x)),
-                    Unit::None => (x, words::small(x)),
+                    Unit::None => (x, format::small(x)),
                 })
                 .collect()
         } else {
-            let stride = decades.div_ceil(most_ticks).max(1);
+            let stride = decades.div_ceil(max_ticks).max(1);
             (first..=last)
                 // Multiples of the stride, so that neighbouring figures have the same ticks.
                 .filter(|exponent| exponent.rem_euclid(stride as i32) == 0)
@@ -59,9 +59,9 @@ impl Scale {
     }
 
     /// A linear axis from `low` to `high` with round ticks.
-    pub fn linear(low: f64, high: f64, most_ticks: usize) -> Self {
+    pub fn linear(low: f64, high: f64, max_ticks: usize) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        let rough = (high - low) / most_ticks as f64;
+        let rough = (high - low) / max_ticks as f64;
         let power = 10_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
             .map(|m| m * power)
@@ -83,13 +83,13 @@ impl Scale {
     }
 
     /// Where a number is, from 0 to 1; beyond the ends, at the ends.
-    pub fn place(&self, value: f64) -> f64 {
-        let share = if self.logarithmic {
+    pub fn position(&self, value: f64) -> f64 {
+        let fraction = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        share.clamp(0.0, 1.0)
+        fraction.clamp(0.0, 1.0)
     }
 }
 
@@ -107,7 +107,7 @@ fn brief_seconds(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn labels(scale: &Scale) -> Vec<&str> {
+    fn labels(scale: &Axis) -> Vec<&str> {
         scale
             .ticks
             .iter()
@@ -117,16 +117,16 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        let wide = Scale::logarithmic(1e-14, 20.0, Unit::None, 6);
+        let wide = Axis::logarithmic(1e-14, 20.0, Unit::None, 6);
         assert_eq!(labels(&wide), ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "1"]);
-        let narrow = Scale::logarithmic(0.004, 0.03, Unit::Seconds, 5);
+        let narrow = Axis::logarithmic(0.004, 0.03, Unit::Seconds, 5);
         assert_eq!(labels(&narrow), ["5 ms", "10 ms", "20 ms"]);
         assert_eq!(
-            labels(&Scale::linear(0.0, 99.0, 5)),
+            labels(&Axis::linear(0.0, 99.0, 5)),
             ["0", "20", "40", "60", "80"]
         );
         assert_eq!(
-            labels(&Scale::linear(0.0, 0.5, 5)),
+            labels(&Axis::linear(0.0, 0.5, 5)),
             ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]
         );
     }
@@ -134,16 +134,16 @@ mod tests {
     #[test]
     fn axis_without_an_end_has_finitely_many_ticks() {
         for high in [f64::MAX, f64::INFINITY, f64::NAN] {
-            assert!(Scale::linear(0.0, high, 5).ticks.len() <= MAX_TICKS);
+            assert!(Axis::linear(0.0, high, 5).ticks.len() <= MAX_TICKS);
         }
     }
 
     #[test]
     fn places_stay_within_the_axis() {
-        let scale = Scale::logarithmic(1e-4, 1.0, Unit::None, 5);
-        assert!((scale.place(1e-2) - 0.5).abs() < 1e-12);
-        assert_eq!(scale.place(-1.0), 0.0);
-        assert_eq!(scale.place(9.0), 1.0);
-        assert_eq!(Scale::linear(2.0, 4.0, 3).place(3.0), 0.5);
+        let scale = Axis::logarithmic(1e-4, 1.0, Unit::None, 5);
+        assert!((scale.position(1e-2) - 0.5).abs() < 1e-12);
+        assert_eq!(scale.position(-1.0), 0.0);
+        assert_eq!(scale.position(9.0), 1.0);
+        assert_eq!(Axis::linear(2.0, 4.0, 3).position(3.0), 0.5);
     }
 }

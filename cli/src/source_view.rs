@@ -29,15 +29,15 @@ pub struct SourceView {
 }
 
 /// What sources are scored by.
-pub struct Judge {
+pub struct ArtifactScorer {
     pub detector: ArtifactDetector,
     pub thresholds: Thresholds,
 }
 
 /// Which samples are not marked as bad: what is in the others tells nothing of a source.
-pub struct Good(Vec<bool>);
+pub struct GoodSamples(Vec<bool>);
 
-impl Good {
+impl GoodSamples {
     /// All but these spans, each with its first sample and the one after its last.
     pub fn new(bad: &[[usize; 2]], samples: usize) -> Self {
         let mut good = vec![true; samples];
@@ -56,7 +56,12 @@ impl Good {
 
 impl SourceView {
     /// Looks at a source.
-    pub fn new(source: &[f64], good: &Good, rate: Option<f64>, judge: Option<&Judge>) -> Self {
+    pub fn new(
+        source: &[f64],
+        good: &GoodSamples,
+        rate: Option<f64>,
+        judge: Option<&ArtifactScorer>,
+    ) -> Self {
         let clean = good.of(source);
         let scores = judge.map_or_else(Vec::new, |judge| judge.detector.scores(&clean));
         let samples = source.len();

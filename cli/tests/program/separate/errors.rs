@@ -36,12 +36,12 @@ fn bad_input_is_one_line_that_says_what_helps() {
 fn an_iteration_limit_is_said_and_leaves_the_best_so_far() {
     let place = place(&nonstationary(6, 50, 200, 8));
     place
-        .codiag("-q separate recording.npy --method pham --start identity --max-iter 1 -o r")
+        .codiag("-q separate recording.npy --method pham --init identity --max-iter 1 -o r")
         .assert()
         .code(1)
         .stdout("")
         .stderr(
-            contains("start again from filters.npy with --start")
+            contains("start again from filters.npy with --init")
                 .and(contains("--shrinkage auto make surer matrices")),
         );
     assert!(place.files("r").contains(&"sources.npy".to_owned()));
@@ -77,34 +77,34 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "recording.fif: expected a recording as .npy or .csv",
     ),
     (
-        "recording.npy --segments 100",
+        "recording.npy --n-segments 100",
         "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer",
     ),
     (
-        "recording.npy --segments 0",
-        "recording.npy: --segments must be at least 1, got 0",
+        "recording.npy --n-segments 0",
+        "recording.npy: --n-segments must be at least 1, got 0",
     ),
     (
         "recording.npy --segment-length 2000",
         "--segment-length must be",
     ),
     (
-        "recording.npy --segments 5 --overlap 1",
+        "recording.npy --n-segments 5 --overlap 1",
         "--overlap must be at least 0 and below 1, got 1",
     ),
     (
-        "recording.npy --segments 5 --components 11",
-        "--components must be a number from 1",
+        "recording.npy --n-segments 5 --n-components 11",
+        "--n-components must be a number from 1",
     ),
     (
-        "recording.npy --segments 5 --shrinkage much",
+        "recording.npy --n-segments 5 --shrinkage much",
         "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
     (
-        "recording.npy --segments 5 --shrinkage 2",
+        "recording.npy --n-segments 5 --shrinkage 2",
         "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
-    ("recording.npy --bands 1-4", "--bands needs --rate"),
+    ("recording.npy --bands 1-4", "--bands needs --sfreq"),
     (
         "recording.npy --segment-length 1.5",
         "expected a whole number of samples, or a time such as 0.25s",
@@ -122,19 +122,19 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "--bads names the channel \"10\", which is not there",
     ),
     (
-        "recording.npy --rate 100 --highpass 50",
+        "recording.npy --sfreq 100 --highpass 50",
         "--highpass must be above 0 and below half the rate, 50 Hz, got 50",
     ),
     (
-        "recording.npy --rate 100 --highpass 20 --lowpass 10",
+        "recording.npy --sfreq 100 --highpass 20 --lowpass 10",
         "--highpass must be below --lowpass",
     ),
     (
-        "recording.npy --rate 100 --thresholds sneeze=1",
+        "recording.npy --sfreq 100 --thresholds sneeze=1",
         "expected scores such as blink=0.7,heartbeat=0.3",
     ),
     (
-        "recording.npy --bands 4-1 --rate 100",
+        "recording.npy --bands 4-1 --sfreq 100",
         "--bands must be pairs of rising frequencies",
     ),
     (
@@ -142,23 +142,23 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "expected bands such as 1-4,4-8,8-13",
     ),
     (
-        "recording.npy --rate 0",
-        "--rate must be a positive number of samples per second, got 0",
+        "recording.npy --sfreq 0",
+        "--sfreq must be a positive number of samples per second, got 0",
     ),
     (
-        "recording.npy --segments 5 --exclude 10",
+        "recording.npy --n-segments 5 --exclude 10",
         "--exclude names source 10, but there are 10",
     ),
     (
-        "recording.npy --segments 5 --start recording.npy",
+        "recording.npy --n-segments 5 --init recording.npy",
         "recording.npy: the start must be 10 x 10",
     ),
     (
-        "recording.npy --segments 5 -o file",
+        "recording.npy --n-segments 5 -o file",
         "file: cannot be written",
     ),
     (
-        "recording.npy --segments 5 --names file",
+        "recording.npy --n-segments 5 --names file",
         "file: there are no names in it",
     ),
     (
@@ -170,7 +170,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "expected channels x samples, got 3 x 2, more channels than samples: is it transposed?",
     ),
     (
-        "nan.npy --segments 2",
+        "nan.npy --n-segments 2",
         "nan.npy: channel 1, sample 2 is NaN, not a finite number",
     ),
     (
@@ -198,7 +198,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "--shrinkage must be 0 for lags and cumulants",
     ),
     (
-        "zero.npy --segments 2",
+        "zero.npy --n-segments 2",
         "zero.npy: the recording has zero variance",
     ),
 ];

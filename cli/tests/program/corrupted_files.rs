@@ -159,32 +159,32 @@ fn seeds(place: &Place) -> Vec<Seed> {
         seed("check @", "txt", &lines(" ")),
         seed("diagonalize @ --json --max-iter 20", "tsv", &lines("\t")),
         seed(
-            "separate @ --segments 4 --json --max-iter 20",
+            "separate @ --n-segments 4 --json --max-iter 20",
             "npy",
             &recording,
         ),
         seed(
-            "separate @ --segments 4 --rate 20 --max-iter 20 --quiet",
+            "separate @ --n-segments 4 --sfreq 20 --max-iter 20 --quiet",
             "csv",
             &text,
         ),
         seed(
-            "separate GOOD --segments 4 --info @ --json --max-iter 20",
+            "separate GOOD --n-segments 4 --info @ --json --max-iter 20",
             "json",
             info,
         ),
         seed(
-            "separate GOOD --segments 4 --names @ --json --max-iter 20",
+            "separate GOOD --n-segments 4 --names @ --json --max-iter 20",
             "txt",
             b"Cz\nFz\nPz\n",
         ),
         seed(
-            "diagonalize SET --weights @ --json --max-iter 20",
+            "diagonalize SET --sample-weight @ --json --max-iter 20",
             "csv",
             b"1\n2\n0.5\n3\n",
         ),
         seed(
-            "diagonalize SET --start @ --json --max-iter 20",
+            "diagonalize SET --init @ --json --max-iter 20",
             "csv",
             b"1,0,0\n0,1,0.5\n0,0,1\n",
         ),

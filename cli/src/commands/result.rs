@@ -8,19 +8,19 @@ use anyhow::{Context, Result};
 use codiag::{Diagonalization, Matrix, Scalar, Status};
 use serde_json::{Map, Value, json};
 
-use crate::args::Solver;
-use crate::export::{self, Folder, npy};
+use crate::args::SolverArgs;
+use crate::export::{self, OutputFolder, npy};
+use crate::format::{self, small};
 use crate::number::Number;
 use crate::page::stability;
-use crate::words::{self, small};
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
 /// Γ_ab Γ_ba − 1 below this: two components are hardly told apart.
-const HARDLY_APART: f64 = 1e-2;
+const UNIDENTIFIABLE_MARGIN: f64 = 1e-2;
 /// Condition numbers of B above this cost digits.
 const ILL_CONDITIONED: f64 = 1e8;
 
-/// What a command calls the parts of an answer.
+/// What a command calls the parts of an result.
 pub struct Names {
     /// The file of the filters, without its ending.
     pub filters: &'static str,
@@ -35,9 +35,9 @@ pub struct Names {
 }
 
 /// A solve that has ended, and what is told of it.
-pub struct Ended<'a, T = f64> {
+pub struct FinishedSolve<'a, T = f64> {
     pub names: &'static Names,
-    pub answer: &'a Diagonalization<T>,
+    pub result: &'a Diagonalization<T>,
     pub seconds: f64,
     pub tol: f64,
     pub warnings: &'a [String],
@@ -46,7 +46,7 @@ pub struct Ended<'a, T = f64> {
 }
 
 /// The start, if that is what is wrong.
-pub fn start_at_fault(solver: &Solver, error: &codiag::Error) -> Option<String> {
+pub fn faulty_init_file(solver: &SolverArgs, error: &codiag::Error) -> Option<String> {
     use codiag::Error::{Init, InitShape};
     matches!(error, InitShape { .. } | Init { .. }).then(|| text(&solver.init))
 }
@@ -57,16 +57,16 @@ pub fn text(path: &Path) -> String {
 }
 
 /// What the result's user should know, in plain words.
-pub fn warnings<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Vec<String> {
+pub fn warnings<T: Scalar>(result: &Diagonalization<T>, names: &Names) -> Vec<String> {
     let mut warnings = Vec::new();
-    let rotations = answer.criterion.requires_rotations();
-    if answer.powers.rows() == 1 && !rotations {
+    let rotations = result.criterion.requires_rotations();
+    if result.powers.rows() == 1 && !rotations {
         warnings.push(
             "there is only one matrix: many bases diagonalize it, and this one is arbitrary"
                 .to_owned(),
         );
-    } else if let Some(found) = answer.identifiability
-        && found.margin < HARDLY_APART
+    } else if let Some(found) = result.identifiability
+        && found.margin < UNIDENTIFIABLE_MARGIN
     {
         let (first, second) = found.pair;
         warnings.push(format!(
@@ -80,21 +80,21 @@ pub fn warnings<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Vec<St
             }
         ));
     }
-    warnings.extend(ill_conditioned(answer, names));
+    warnings.extend(ill_conditioned(result, names));
     warnings
 }
 
 /// A line of the summary: how many components come again, if that was tried.
-pub fn stability_remark<T>(answer: &Diagonalization<T>) -> Vec<(String, String)> {
-    let found = answer.stability.iter();
+pub fn stability_summary<T>(result: &Diagonalization<T>) -> Vec<(String, String)> {
+    let found = result.stability.iter();
     found
         .map(|found| ("stability".to_owned(), stability::summary(found)))
         .collect()
 }
 
 /// Whether some components are nearly combinations of others.
-pub fn ill_conditioned<T: Scalar>(answer: &Diagonalization<T>, names: &Names) -> Option<String> {
-    let condition_number = answer.condition_number();
+pub fn ill_conditioned<T: Scalar>(result: &Diagonalization<T>, names: &Names) -> Option<String> {
+    let condition_number = result.condition_number();
     (condition_number > ILL_CONDITIONED).then(|| {
         format!(
             "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
@@ -105,22 +105,22 @@ pub fn ill_conditioned<T: Scalar>(answer: &Diagonalization<T>, names: &Names) ->
     })
 }
 
-/// report.json: the fields of the answer, and those that the command adds or replaces. The powers
+/// report.json: the fields of the result, and those that the command adds or replaces. The powers
 /// are left out, as they have a file of their own; so are the residuals, unless they are wanted.
 pub fn report<T: Number>(
-    answer: &mut Diagonalization<T>,
+    result: &mut Diagonalization<T>,
     residuals: bool,
     seconds: f64,
     warnings: &[String],
     own: Map<String, Value>,
 ) -> Result<Value> {
     // Tables of one row per matrix are not copied only to be left out.
-    let powers = std::mem::replace(&mut answer.powers, Matrix::zeros(0, 0));
-    let kept = (!residuals).then(|| std::mem::take(&mut answer.residuals));
-    let fields = serde_json::to_value(&*answer);
-    answer.powers = powers;
+    let powers = std::mem::replace(&mut result.powers, Matrix::zeros(0, 0));
+    let kept = (!residuals).then(|| std::mem::take(&mut result.residuals));
+    let fields = serde_json::to_value(&*result);
+    result.powers = powers;
     if let Some(kept) = kept {
-        answer.residuals = kept;
+        result.residuals = kept;
     }
     let mut report = fields?;
     if let Value::Object(fields) = &mut report {
@@ -130,7 +130,7 @@ pub fn report<T: Number>(
         }
         for (name, value) in [
             ("codiag", json!(env!("CARGO_PKG_VERSION"))),
-            ("components", json!(answer.b.rows())),
+            ("components", json!(result.b.rows())),
             ("seconds", json!(seconds)),
             ("warnings", json!(warnings)),
         ] {
@@ -141,20 +141,20 @@ pub fn report<T: Number>(
     Ok(report)
 }
 
-impl<T: Scalar> Ended<'_, T> {
+impl<T: Scalar> FinishedSolve<'_, T> {
     /// Stages the files that both commands write.
-    pub fn stage(&self, folder: &mut Folder, report: &Value) -> Result<()> {
-        let (answer, names) = (self.answer, self.names);
+    pub fn stage(&self, folder: &mut OutputFolder, report: &Value) -> Result<()> {
+        let (result, names) = (self.result, self.names);
         let file = |name: &str| format!("{name}.npy");
-        folder.add(&file(names.filters), |out| npy::matrix(out, &answer.b))?;
-        folder.add(&file(names.patterns), |out| npy::matrix(out, &answer.a))?;
+        folder.add(&file(names.filters), |out| npy::matrix(out, &result.b))?;
+        folder.add(&file(names.patterns), |out| npy::matrix(out, &result.a))?;
         // A set on disk may have left them out.
-        if answer.powers.rows() > 0 {
-            folder.add("diagonals.npy", |out| npy::matrix(out, &answer.powers))?;
+        if result.powers.rows() > 0 {
+            folder.add("diagonals.npy", |out| npy::matrix(out, &result.powers))?;
         }
         folder.add("report.json", |out| export::json(out, report))?;
         folder.add("history.csv", |out| {
-            export::history::write(out, &answer.history)
+            export::history::write(out, &result.history)
         })
     }
 
@@ -173,23 +173,23 @@ impl<T: Scalar> Ended<'_, T> {
         remarks: &[(String, String)],
         session: &mut Session<'_>,
     ) -> Result<()> {
-        let (paint, answer) = (session.paint, self.answer);
-        let status = if answer.status.is_converged() {
-            paint.green(answer.status.name())
+        let (colors, result) = (session.colors, self.result);
+        let status = if result.status.is_converged() {
+            colors.green(result.status.name())
         } else {
-            paint.red(answer.status.name())
+            colors.red(result.status.name())
         };
         let mut lines = vec![
             ("status".to_owned(), status),
-            ("iterations".to_owned(), answer.n_iter.to_string()),
-            ("time".to_owned(), words::seconds(self.seconds)),
+            ("iterations".to_owned(), result.n_iter.to_string()),
+            ("time".to_owned(), format::seconds(self.seconds)),
             (
                 "loss".to_owned(),
-                words::loss(answer.loss, 9) + words::loss_unit(answer.criterion),
+                format::loss(result.loss, 9) + format::loss_unit(result.criterion),
             ),
             (
                 "gradient norm".to_owned(),
-                format!("{:.1e}", answer.gradient_norm),
+                format!("{:.1e}", result.gradient_norm),
             ),
         ];
         lines.extend_from_slice(remarks);
@@ -197,7 +197,7 @@ impl<T: Scalar> Ended<'_, T> {
             lines.push(("written to".to_owned(), path.display().to_string()));
         }
         let write = |out: &mut dyn Write| -> io::Result<()> {
-            writeln!(out, "{}: {size}", paint.bold(input))?;
+            writeln!(out, "{}: {size}", colors.bold(input))?;
             for (name, value) in &lines {
                 writeln!(out, "  {name:13}  {value}")?;
             }
@@ -211,11 +211,11 @@ impl<T: Scalar> Ended<'_, T> {
     }
 
     /// The exit code, and a line for those who did not look at the status.
-    pub fn conclude(&self, session: &mut Session<'_>) -> Result<Outcome> {
-        let answer = self.answer;
-        let norm = small(answer.gradient_norm);
-        let iterations = words::count(answer.n_iter, "iteration", "iterations");
-        if answer.status == Status::Interrupted && session.is_interrupted() {
+    pub fn conclude(&self, session: &mut Session<'_>) -> Result<ExitStatus> {
+        let result = self.result;
+        let norm = small(result.gradient_norm);
+        let iterations = format::count(result.n_iter, "iteration", "iterations");
+        if result.status == Status::Interrupted && session.is_interrupted() {
             let place = match self.output {
                 Some(path) => format!("the best B so far is in {}", path.display()),
                 None => "there was no -o DIR to write the best B to".to_owned(),
@@ -223,12 +223,12 @@ impl<T: Scalar> Ended<'_, T> {
             session.warn(&format!(
                 "interrupted after {iterations}: {place} (gradient norm {norm})"
             ))?;
-            return Ok(Outcome::Interrupted);
+            return Ok(ExitStatus::Interrupted);
         }
-        if answer.status.is_converged() {
-            return Ok(Outcome::Done);
+        if result.status.is_converged() {
+            return Ok(ExitStatus::Done);
         }
-        let advice = match answer.status {
+        let advice = match result.status {
             Status::MaxIter => format!(
                 "{}raise --max-iter, or start again from {}.npy with --start",
                 self.names.helps, self.names.filters
@@ -238,10 +238,10 @@ impl<T: Scalar> Ended<'_, T> {
         };
         session.warn(&format!(
             "not converged ({}): gradient norm {norm} after {iterations}, tolerance {}; {advice}",
-            answer.status,
+            result.status,
             small(self.tol)
         ))?;
-        Ok(Outcome::NotConverged)
+        Ok(ExitStatus::NotConverged)
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn only_a_given_start_is_blamed() {
-        let solver = Solver {
+        let solver = SolverArgs {
             method: codiag::Method::Newton,
             init: "b.npy".into(),
             tol: 1e-8,
@@ -265,7 +265,7 @@ mod tests {
             n_jobs: None,
         };
         let problem = InitProblem::Singular;
-        let blamed = |error: &Error| start_at_fault(&solver, error);
+        let blamed = |error: &Error| faulty_init_file(&solver, error);
         assert_eq!(blamed(&Error::Init { problem }).unwrap(), "b.npy");
         // A start that cannot be made is no fault of the option's.
         assert_eq!(blamed(&Error::NoEigenvalues), None);
