@@ -1,6 +1,5 @@
-//! The program `codiag`, as a library: [`run`] takes the arguments and the streams, and returns the
-//! exit code. It neither ends the process nor installs signal handlers, so that the binary and the
-//! Python package can both call it.
+//! The program `codiag` as a library. [`run`] takes the arguments and the streams and returns the exit code. It
+//! does not end the process or install signal handlers, so that both the binary and the Python package can call it.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -14,7 +13,7 @@
 //! assert!(out.starts_with(b"\x93NUMPY"));
 //! ```
 
-// Pages and figures are built as text, a few times in each run: clarity before an allocation saved.
+// Pages and figures are built a few times per run, so allocations do not matter.
 #![allow(clippy::format_push_string, clippy::format_collect)]
 
 mod args;
@@ -43,14 +42,14 @@ use clap::Parser;
 pub use export::atomic_write::{check_writable, copy_atomically, write_atomically};
 pub use session::Session;
 
-/// The exit code of a solve that did not converge.
+/// Exit code of a solve that did not converge.
 pub const NOT_CONVERGED: i32 = 1;
-/// The exit code for bad input.
+/// Exit code for invalid input.
 pub const BAD_INPUT: i32 = 2;
-/// The exit code after Ctrl-C.
+/// Exit code after an interruption by Ctrl-C.
 pub const INTERRUPTED: i32 = 130;
 
-/// How a command ended, if not by an error.
+/// Outcome of a command that did not return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExitStatus {
     Done,
@@ -70,9 +69,9 @@ impl ExitStatus {
     }
 }
 
-/// Runs the program on the streams of this process. `interrupted` is looked at during solves: set
-/// it from a signal handler. `closed_output` says that the process was started without a standard
-/// output: what Rust's library puts in its place discards everything without an error.
+/// Runs the program on the streams of this process. Set `interrupted` from a signal handler to stop a solve.
+/// `closed_output` tells that the process was started without a standard output, for which Rust's library substitutes
+/// a stream that discards everything without an error.
 pub fn run_in_process<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
     closed_output: bool,
@@ -88,29 +87,29 @@ pub fn run_in_process<T: Into<OsString> + Clone>(
     run(args, &mut session)
 }
 
-/// Runs the program: `args` begin with the program's name. Returns the exit code: 0, 1 for a solve
-/// that did not converge, 2 for bad input, 130 after Ctrl-C.
+/// Runs the program. The first of `args` is the name of the program. Returns the exit code: 0 for success, 1 for a
+/// solve that did not converge, 2 for invalid input, 130 after Ctrl-C.
 pub fn run<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
     session: &mut Session<'_>,
 ) -> i32 {
-    let ended = match args::Cli::try_parse_from(args) {
+    let outcome = match args::Cli::try_parse_from(args) {
         Ok(cli) => {
             session.quiet = cli.quiet;
             commands::dispatch(cli.command, session)
         }
         Err(error) => help_or_usage_error(&error, session),
     };
-    // A full disk may be noticed only now.
+    // A full disk may be reported only when the stream is flushed.
     let flushed = session.out.flush();
-    let ended = match flushed {
-        Err(error) if ended.is_ok() && error.kind() != io::ErrorKind::BrokenPipe => {
+    let outcome = match flushed {
+        Err(error) if outcome.is_ok() && error.kind() != io::ErrorKind::BrokenPipe => {
             Err(error).context("standard output cannot be written")
         }
-        _ => ended,
+        _ => outcome,
     };
-    match ended {
-        Ok(outcome) => outcome.code(),
+    match outcome {
+        Ok(status) => status.code(),
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) if error.is::<session::Interrupted>() => {
             let _ = session.warn(&session::Interrupted.to_string());
@@ -118,13 +117,17 @@ pub fn run<T: Into<OsString> + Clone>(
         }
         Err(error) => {
             let message = session.colors.red("error:");
-            let _ = writeln!(session.err, "{message} {}", error_messages::line(&error));
+            let _ = writeln!(
+                session.err,
+                "{message} {}",
+                error_messages::one_line(&error)
+            );
             BAD_INPUT
         }
     }
 }
 
-/// `--help` and `--version` are answers; anything else is a usage error on one line.
+/// Prints the text of `--help` and `--version`; returns a usage error as one line.
 fn help_or_usage_error(
     error: &clap::Error,
     session: &mut Session<'_>,

@@ -56,7 +56,7 @@ impl<'a> Display<'a> {
             &text
         };
         if reading.total > 0 {
-            self.show(|| format!("{before}  {}", format::reading(reading)));
+            self.show(|| format!("{before}  {}", format::read_progress(reading)));
         }
         self.stop()
     }
@@ -140,7 +140,7 @@ impl<'a, 'b, T: Scalar> ProgressObserver<'a, 'b, T> {
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
-        let left = self.time_left().map(format::roughly);
+        let left = self.time_left().map(format::rough_seconds);
         let left = left.map_or(String::new(), |left| format!("  about {left} left"));
         let text = if record.stage == Stage::Sample && record.start > 0 {
             // A further start on some of the matrices, or a resample of them.

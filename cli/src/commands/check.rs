@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::Check;
 use crate::export;
-use crate::format::{count, count_matrices, small};
+use crate::format::{count, count_matrices, short};
 use crate::input::{self, Matrices};
 use crate::number::{Either, is_complex};
 use crate::option_names::Flags;
@@ -178,7 +178,7 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     let found = &findings.found;
     let colors = session.colors;
     let out = &mut *session.out;
-    let number = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), small);
+    let number = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), short);
     let matrices = if findings.complex {
         count_matrices::<c64>(found.matrices)
     } else {
@@ -211,7 +211,7 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
             "symmetric"
         },
         verdict(found.asymmetric.is_empty()),
-        small(found.largest_asymmetry)
+        short(found.largest_asymmetry)
     )?;
     writeln!(
         out,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::SolverArgs;
 use crate::export::{self, OutputFolder, npy};
-use crate::format::{self, small};
+use crate::format::{self, short};
 use crate::number::Number;
 use crate::page::stability;
 use crate::{ExitStatus, Session};
@@ -72,7 +72,7 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, names: &Names) -> Vec<St
         warnings.push(format!(
             "components {first} and {second} are nearly unidentifiable (margin {}): {}, so any mixture \
              of the two fits as well; only the subspace they span is determined",
-            small(found.margin),
+            short(found.margin),
             if rotations {
                 "their diagonal entries are almost the same in all matrices"
             } else {
@@ -99,7 +99,7 @@ pub fn ill_conditioned<T: Scalar>(result: &Diagonalization<T>, names: &Names) ->
         format!(
             "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
              dimensions ({}) may serve better",
-            small(condition_number),
+            short(condition_number),
             names.fewer
         )
     })
@@ -213,7 +213,7 @@ impl<T: Scalar> FinishedSolve<'_, T> {
     /// The exit code, and a line for those who did not look at the status.
     pub fn conclude(&self, session: &mut Session<'_>) -> Result<ExitStatus> {
         let result = self.result;
-        let norm = small(result.gradient_norm);
+        let norm = short(result.gradient_norm);
         let iterations = format::count(result.n_iter, "iteration", "iterations");
         if result.status == Status::Interrupted && session.is_interrupted() {
             let place = match self.output {
@@ -239,7 +239,7 @@ impl<T: Scalar> FinishedSolve<'_, T> {
         session.warn(&format!(
             "not converged ({}): gradient norm {norm} after {iterations}, tolerance {}; {advice}",
             result.status,
-            small(self.tol)
+            short(self.tol)
         ))?;
         Ok(ExitStatus::NotConverged)
     }

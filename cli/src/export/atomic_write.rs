@@ -1,7 +1,7 @@
 //! Output files that are written completely or not at all.
 //!
 //! A regular file is written to a hidden temporary file in the same folder, flushed to the disk, and
-//! renamed over its target. Symbolic links are solve_with_progress, and the mode and the owner of an existing file
+//! renamed over its target. Symbolic links are followed, and the mode and the owner of an existing file
 //! are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to and never
 //! replaced.
 //!
@@ -41,7 +41,7 @@ pub fn write_atomically(
     stage(target, write)?.persist()
 }
 
-/// Copies a file to `target`, as [`write_atomically`] would write it.
+/// Copies a file to `target` completely or not at all, like [`write_atomically`].
 ///
 /// # Errors
 /// Errors of the system. An existing file is unchanged then.
@@ -61,12 +61,12 @@ pub fn copy_atomically(source: &Path, target: &Path) -> io::Result<()> {
 /// ```
 ///
 /// # Errors
-/// The error of the system that writing would meet; also if the target is a folder.
+/// The error of the system with which writing would fail; also if the target is a folder.
 pub fn check_writable(target: &Path) -> io::Result<()> {
     if target.is_dir() {
         // The system's own error, with its number.
-        let refusal = File::options().write(true).open(target).err();
-        return Err(refusal.unwrap_or_else(|| io::ErrorKind::IsADirectory.into()));
+        let error = File::options().write(true).open(target).err();
+        return Err(error.unwrap_or_else(|| io::ErrorKind::IsADirectory.into()));
     }
     match Destination::resolve(target)? {
         // Opening a FIFO would wait for its reader.
@@ -86,7 +86,7 @@ pub fn check_writable(target: &Path) -> io::Result<()> {
 /// there.
 pub(super) fn check_folder_writable(folder: &Path) -> io::Result<()> {
     // The temporary file is removed when it is dropped.
-    hidden_in(folder, false).map(drop)?;
+    create_temporary(folder, false).map(drop)?;
     remove_leftovers(folder);
     Ok(())
 }
@@ -98,7 +98,7 @@ pub(super) enum Destination {
         path: PathBuf,
         existing: Option<Metadata>,
     },
-    /// Something that is no regular file: it is opened and written to.
+    /// A device or a FIFO: it is opened and written to.
     Special(PathBuf),
     /// A file that this process has open, such as /dev/stdout: its path in /proc.
     OpenFile(PathBuf),
@@ -171,9 +171,9 @@ fn open_again(path: &Path) -> io::Result<File> {
     File::options().append(true).open(path)
 }
 
-/// An output that has been prepared, and is not in its place yet.
+/// A complete output that has not been moved to its target yet.
 pub(super) enum Staged {
-    /// A temporary file beside its target.
+    /// A temporary file in the folder of its target.
     Beside {
         temporary: NamedTempFile,
         target: PathBuf,
@@ -197,7 +197,7 @@ impl Staged {
                 }
                 Ok(Self::Beside {
                     // On the same file system, so that renaming is one step.
-                    temporary: hidden_in(folder_of(&path), existing.is_some())?,
+                    temporary: create_temporary(folder_of(&path), existing.is_some())?,
                     target: path,
                     existing,
                 })
@@ -217,7 +217,7 @@ impl Staged {
         }
     }
 
-    /// Puts the output in its place.
+    /// Moves or copies the output to its target.
     pub fn persist(self) -> io::Result<()> {
         match self {
             Self::Beside {
@@ -245,7 +245,7 @@ impl Staged {
                     }
                 };
                 match io::copy(&mut temporary, &mut out) {
-                    // Only a closed pipe of standard output is no error.
+                    // A broken pipe is ignored only for standard output itself.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         Err(io::Error::other("the reader closed the pipe"))
                     }
@@ -270,8 +270,8 @@ fn keep_attributes(file: &File, existing: &Metadata) -> io::Result<()> {
             let _ = fchown(file, Some(user), None);
         }
     }
-    // After the owner, a change of which may clear bits of the mode. Some file systems have one mode for
-    // all files, and refuse to change it.
+    // The owner is set first, because changing it may clear bits of the mode. File systems with one mode for all
+    // files do not allow to change it.
     let mode = existing.permissions();
     if file.metadata()?.permissions() == mode {
         return Ok(());
@@ -295,8 +295,8 @@ fn remove_leftovers(folder: &Path) {
         return;
     };
     for entry in entries.flatten() {
-        let is_ours = entry.file_name().to_str().is_some_and(is_hidden_name);
-        // A symbolic link was not made by codiag.
+        let is_ours = entry.file_name().to_str().is_some_and(is_temporary_name);
+        // codiag does not create symbolic links with such names.
         if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -305,13 +305,13 @@ fn remove_leftovers(folder: &Path) {
         if let Ok(file) = opened
             && file.try_lock().is_ok()
         {
-            // Locked until it is removed: a process that has just created it notices in `hidden_in`.
+            // Locked until it is removed: a process that has just created it notices in `create_temporary`.
             let _ = std::fs::remove_file(&path);
         }
     }
 }
 
-fn is_hidden_name(name: &str) -> bool {
+fn is_temporary_name(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(SUFFIX))
         .is_some_and(|letters| {
@@ -319,7 +319,7 @@ fn is_hidden_name(name: &str) -> bool {
         })
 }
 
-/// A temporary file for `target` with what `write` writes.
+/// Creates a temporary file for `target` and fills it by `write`.
 pub(super) fn stage(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -332,9 +332,9 @@ pub(super) fn stage(
     Ok(staged)
 }
 
-/// A temporary file, which is removed when it is dropped. A file that is not private gets the mode of
-/// the umask.
-fn hidden_in(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
+/// Creates a locked temporary file that is removed when it is dropped. A file that is not private gets the mode
+/// of the umask.
+fn create_temporary(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder
         .prefix(PREFIX)
@@ -351,11 +351,10 @@ fn hidden_in(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder)?;
         match file.as_file().try_lock() {
-            // Another process took it for a leftover before it was locked, and removes it.
+            // Another process considered it a leftover before it was locked, and removes it.
             Err(TryLockError::WouldBlock) => {}
             Ok(()) if !file.path().exists() => {}
-            // Where files cannot be locked, they are written without a lock, and are never taken for
-            // leftovers.
+            // File systems without locks: the file is written without one and never considered a leftover.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
     }
@@ -382,44 +381,47 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_writes_any_more_is_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("b.npy");
-        let writing = hidden_in(place.path(), false).unwrap();
-        // As a process that is killed leaves it: unlocked, and not removed.
-        let (file, left) = hidden_in(place.path(), false).unwrap().keep().unwrap();
+    fn unlocked_temporary_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("b.npy");
+        let writing = create_temporary(folder.path(), false).unwrap();
+        // A killed process leaves its file unlocked and not removed.
+        let (file, left) = create_temporary(folder.path(), false)
+            .unwrap()
+            .keep()
+            .unwrap();
         drop(file);
         let others = [".codiag-notes.tmp", ".codiag-abcdef", "codiag-abcdef.tmp"];
         for name in others {
-            std::fs::write(place.path().join(name), "").unwrap();
+            std::fs::write(folder.path().join(name), "").unwrap();
         }
         check_writable(&target).unwrap();
         assert!(!left.exists() && writing.path().exists());
-        assert_eq!(names(place.path()).len(), others.len() + 1);
+        assert_eq!(names(folder.path()).len(), others.len() + 1);
         drop(writing);
         write_atomically(&target, |out| out.write_all(b"B")).unwrap();
-        assert_eq!(names(place.path()).len(), others.len() + 1);
+        assert_eq!(names(folder.path()).len(), others.len() + 1);
         assert_eq!(std::fs::read(&target).unwrap(), b"B");
     }
 
     #[test]
-    fn nothing_is_written_where_writing_fails() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("b.npy");
+    fn failed_write_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("b.npy");
         let failed = write_atomically(&target, |out| {
             out.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
         });
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert!(names(place.path()).is_empty());
+        assert!(names(folder.path()).is_empty());
         let kind = |path: &Path| check_writable(path).unwrap_err().kind();
-        // Windows has another word for it.
+        // Windows reports another error.
         #[cfg(unix)]
-        assert_eq!(kind(place.path()), io::ErrorKind::IsADirectory);
+        assert_eq!(kind(folder.path()), io::ErrorKind::IsADirectory);
         assert_eq!(
-            kind(&place.path().join("none/b.npy")),
+            kind(&folder.path().join("none/b.npy")),
             io::ErrorKind::NotFound
         );
-        assert!(names(place.path()).is_empty());
+        assert!(names(folder.path()).is_empty());
     }
 }

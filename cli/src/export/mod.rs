@@ -1,4 +1,4 @@
-//! Output files.
+//! Output files: atomic writes, .npy, .csv and JSON.
 
 pub mod atomic_write;
 pub mod history;
@@ -11,17 +11,16 @@ use anyhow::{Context, Result};
 
 use crate::input::file_error;
 
-/// A folder being filled. Nothing in it changes before [`publish`](Self::publish).
+/// An output folder whose files are staged first and appear only at [`publish`](Self::publish).
 pub struct OutputFolder {
     path: PathBuf,
-    /// Whether it was not there before.
+    /// Whether this run created the folder.
     new: bool,
     staged: Vec<(atomic_write::Staged, PathBuf)>,
 }
 
 impl OutputFolder {
-    /// Makes the folder if need be: a place that cannot be written to is found before the work
-    /// is done.
+    /// Creates the folder if necessary and checks that it is writable, so that errors are reported before a solve.
     pub fn create(path: &Path) -> Result<Self> {
         let folder = Self {
             path: path.to_owned(),
@@ -33,7 +32,7 @@ impl OutputFolder {
         Ok(folder)
     }
 
-    /// Stages a file.
+    /// Stages a file that `write` writes.
     pub fn add(
         &mut self,
         name: &str,
@@ -46,8 +45,7 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Stages a .npy of so many rows and columns, which come some columns at a time; `fill` gets
-    /// the file to write them to, and to read them from again.
+    /// Stages a .npy matrix of the given shape. `fill` writes it in blocks of columns, and may read rows back.
     pub fn add_rows<T>(
         &mut self,
         name: &str,
@@ -63,7 +61,7 @@ impl OutputFolder {
         Ok(done)
     }
 
-    /// Puts all staged files in their places.
+    /// Moves all staged files to their targets.
     pub fn publish(mut self) -> Result<()> {
         for (staged, target) in std::mem::take(&mut self.staged) {
             staged
@@ -75,17 +73,17 @@ impl OutputFolder {
 }
 
 impl Drop for OutputFolder {
-    /// A new folder in which nothing was put goes again.
+    /// Removes a folder that this run created and left empty.
     fn drop(&mut self) {
         self.staged.clear();
         if self.new {
-            // Not empty if all went well.
+            // Fails, as intended, if the folder has files.
             let _ = std::fs::remove_dir(&self.path);
         }
     }
 }
 
-/// Checks that a file can be written there.
+/// Checks that a file can be written, before the work is done.
 pub fn check_writable(target: &Path) -> Result<()> {
     atomic_write::check_writable(target).map_err(|e| file_error("written", target, e))
 }
@@ -98,13 +96,13 @@ pub fn write_file(
     atomic_write::write_atomically(target, write).map_err(|e| file_error("written", target, e))
 }
 
-/// Pretty JSON with a last line end.
+/// Writes indented JSON with a final newline.
 pub fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)
 }
 
-/// As [`json`], to a stream.
+/// Prints JSON to standard output.
 pub fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> {
     json(out, value).context("standard output cannot be written")
 }

@@ -39,7 +39,7 @@ impl Axis {
                 .filter(|x| (low..=high).contains(x))
                 .map(|x| match unit {
                     Unit::Seconds => (x, brief_seconds(x)),
-                    Unit::None => (x, format::small(x)),
+                    Unit::None => (x, format::short(x)),
                 })
                 .collect()
         } else {

@@ -77,7 +77,7 @@ fn gathered(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f6
 /// What the colors of a map mean: from minus the largest value to it, in a unit.
 pub fn color_bar(largest: f64, unit: &str) -> String {
     let picture = heat::data(1, 64, |_, column| (2.0 * column as f64 + 1.0) / 64.0 - 1.0);
-    let label = format!("{} {unit}", crate::format::small(largest));
+    let label = format!("{} {unit}", crate::format::short(largest));
     let label = super::escape(label.trim());
     format!(
         "<svg class=\"topography-bar\" viewBox=\"0 0 200 26\" font-size=\"11\" role=\"img\" aria-label=\"from \

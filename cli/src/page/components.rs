@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::diagonalize::{MAX_BARS, not_available};
 use super::{heat_map, sparkline, stability, table};
-use crate::format::{self, small};
+use crate::format::{self, short};
 
 /// Components shown with their own line.
 const SHOWN: usize = 40;
@@ -81,9 +81,9 @@ impl<'a, T: Scalar> Entries<'a, T> {
             tr {
                 td { (c) }
                 td { (sparkline(entries.iter().copied(), 180.0, 26.0)) }
-                td { (small(low)) }
-                td { (small(high)) }
-                td { (small(last)) }
+                td { (short(low)) }
+                td { (short(high)) }
+                td { (short(last)) }
                 (stability::cell(self.result, c))
             }
         }

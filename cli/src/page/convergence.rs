@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::drawing;
 use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
-use crate::format::{count, small};
+use crate::format::{count, short};
 
 /// What is left of the loss is rounding below this.
 const FLOOR: f64 = 1e-17;
@@ -14,7 +14,7 @@ const FLOOR: f64 = 1e-17;
 /// The status, and what it means.
 pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
     let converged = result.status.is_converged();
-    let (norm, tolerance) = (small(result.gradient_norm), small(tolerance));
+    let (norm, tolerance) = (short(result.gradient_norm), short(tolerance));
     html! {
         p.lead {
             span.badge.good[converged].bad[!converged] { (result.status) }

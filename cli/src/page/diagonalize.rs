@@ -9,7 +9,7 @@ use super::convergence::{convergence, verdict};
 use super::{document, drawing, facts, heat_map, section, warnings};
 use crate::figure::axis::Axis;
 use crate::figure::chart::{Chart, Curve};
-use crate::format::{self, small};
+use crate::format::{self, short};
 use crate::number::{adjoint, is_complex};
 
 /// Bars that fit side by side.
@@ -48,7 +48,7 @@ pub fn render<T: Scalar>(page: &Page<'_, T>) -> String {
             ("iterations", result.n_iter.to_string()),
             ("time", format::seconds(page.seconds)),
             (loss_name(result.criterion), format::loss(result.loss, 6)),
-            ("gradient norm", small(result.gradient_norm)),
+            ("gradient norm", short(result.gradient_norm)),
         ]))
         (warnings(page.warnings))
         (section("Convergence", &convergence(result, page.tol)))
@@ -202,7 +202,7 @@ fn relative(p: usize, caption: &str, off: &str, value: impl Fn(usize, usize) -> 
     html! {
         figure {
             (heat_map(p, p, caption, value))
-            figcaption { (caption) "; " (off) " " (small(largest)) "." }
+            figcaption { (caption) "; " (off) " " (short(largest)) "." }
         }
     }
 }
@@ -246,8 +246,8 @@ fn residuals<T: Scalar>(result: &Diagonalization<T>) -> Markup {
         @if let Some(i) = worst {
             p {
                 "Zero means exactly diagonal. Matrix " (i) " is furthest from it, at "
-                (small(result.residuals[i])) "; the middle one is at "
-                (small(format::median(&result.residuals))) "."
+                (short(result.residuals[i])) "; the middle one is at "
+                (short(format::median(&result.residuals))) "."
             }
         }
         div.wide.scroll { div style="min-width:34rem" { (drawing(&chart.title, &chart)) } }

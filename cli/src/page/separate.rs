@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::convergence::{convergence, verdict};
 use super::{document, facts, maps, section, source, sparkline, stability, table, warnings};
 use crate::commands::separate::Methods;
-use crate::format::{self, small};
+use crate::format::{self, short};
 use crate::source_view::{SourceView, looks_like};
 
 /// Sources shown with figures of their own, beside those that look like artifacts or were excluded.
@@ -339,7 +339,7 @@ fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             td { (number) }
             (stability::cell(&found.diagonalization, k))
             td { @if let Some(rival) = rival { (rival.partner) } }
-            td { @if let Some(rival) = rival { (small(rival.margin)) } }
+            td { @if let Some(rival) = rival { (short(rival.margin)) } }
             td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
         }
     }

@@ -6,7 +6,7 @@ pub mod figure;
 
 use serde::Serialize;
 
-use crate::format::{self, seconds, small};
+use crate::format::{self, seconds, short};
 use experiments::{Experiment, Range, Ratio, Run, Solver};
 
 /// All that was measured.
@@ -93,7 +93,7 @@ pub fn cells(row: &Row) -> [String; 7] {
         row.seconds.show(seconds),
         goal.map_or_else(|| "not reached".to_owned(), |range| range.show(seconds)),
         row.loss.show(|x| format::loss(x, 6)),
-        row.gradient_norm.show(small),
+        row.gradient_norm.show(short),
         row.ratio_to_pham.show(),
     ]
 }

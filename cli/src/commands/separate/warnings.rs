@@ -5,7 +5,7 @@ use codiag::signals::{Contrast, SeparationResult, drift_share};
 use super::super::result::{ill_conditioned, warnings};
 use super::NAMES;
 use super::input::Input;
-use crate::format::small;
+use crate::format::short;
 
 /// What the user of a separation of a recording of so many samples should know.
 pub fn identifiability(
@@ -62,8 +62,8 @@ fn alike(found: &SeparationResult, samples: usize) -> Option<String> {
              autocorrelations are the same, so any mixture of the two fits as well; only the subspace they span is determined",
             source.min(other),
             source.max(other),
-            small(rival.margin),
-            small(by_chance)
+            short(rival.margin),
+            short(by_chance)
         )
     })
 }
