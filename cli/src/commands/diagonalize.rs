@@ -1,4 +1,4 @@
-//! `codiag diagonalize`: from a file of matrices to B, and a report that can be shown.
+//! `codiag diagonalize`: diagonalizes the matrices of a file and writes B, A and a report.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use codiag::{
 };
 use serde_json::{Map, Value, json};
 
-use super::result::{self, FinishedSolve, Names, faulty_init_file, text, warnings};
+use super::result::{self, CommandTexts, FinishedSolve, faulty_init_file, path_text, warnings};
 use super::{check_output, write_npy};
 use crate::args::Diagonalize;
 use crate::export::{self, OutputFolder};
@@ -24,20 +24,20 @@ use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
 use crate::{ExitStatus, Session};
 
-const NAMES: Names = Names {
+const TEXTS: CommandTexts = CommandTexts {
     filters: "B",
     patterns: "A",
-    fewer: "--rank",
-    contents: "B, A and a report",
-    helps: "",
+    n_components_option: "--n-components",
+    saved_results: "B, A and a report",
+    iteration_limit_advice: "",
 };
 
-/// Reads, solves, reports and writes.
+/// Runs the command.
 pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     ensure!(
         !(to_stdout && args.json),
-        "-o - and --json both want standard output: choose one"
+        "-o - and --json both write to standard output; use only one of them"
     );
     if to_stdout {
         check_output(session)?;
@@ -47,7 +47,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> 
         Some(path) if !to_stdout => Some(OutputFolder::create(path)?),
         _ => None,
     };
-    // A place that cannot be written to is found before the work is done.
+    // Report an unwritable checkpoint before the solve.
     if let Some(path) = &args.checkpoint {
         export::check_writable(path)?;
     }
@@ -87,7 +87,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> 
     }
 }
 
-/// What was asked for, once it has been looked at.
+/// A checked request.
 struct Job<'a> {
     args: &'a Diagonalize,
     settings: Settings,
@@ -126,7 +126,7 @@ impl Job<'_> {
         session: &mut Session<'_>,
     ) -> Result<ExitStatus> {
         let name = file.path().display().to_string();
-        // Said before the whole file is read and checked.
+        // Report these conflicts before the whole file is read.
         if matches!(self.settings.method, Method::Pham | Method::Jacobi) {
             return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
         }
@@ -135,8 +135,8 @@ impl Job<'_> {
         }
         let clock = Instant::now();
         let display = Display::new(session);
-        let watcher = |reading: &ReadProgress| display.reading(reading);
-        let mut set = match T::on_disk(file, memory, &self.options, watcher) {
+        let read_observer = |progress: &ReadProgress| display.reading(progress);
+        let mut set = match T::on_disk(file, memory, &self.options, read_observer) {
             Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
             set => set?,
         };
@@ -156,7 +156,7 @@ impl Job<'_> {
         self.conclude(solved, session)
     }
 
-    /// Reports and writes.
+    /// Writes the files and prints the summary.
     fn conclude<T: Number>(
         self,
         mut solved: Solved<T>,
@@ -169,10 +169,10 @@ impl Job<'_> {
             folder,
             to_stdout,
         } = self;
-        let warnings = warnings(&solved.result, &NAMES);
+        let warnings = warnings(&solved.result, &TEXTS);
         let report = report(args, &settings, &options, &mut solved, &warnings)?;
         let ended = FinishedSolve {
-            names: &NAMES,
+            texts: &TEXTS,
             result: &solved.result,
             seconds: solved.seconds,
             tol: settings.tol,
@@ -193,7 +193,7 @@ impl Job<'_> {
                 weights: solved.weights.as_deref().or(options.weights.as_deref()),
                 result: &solved.result,
                 method: settings.method.name(),
-                order: settings.sort_by,
+                sort_by: settings.sort_by,
                 tol: settings.tol,
                 seconds: solved.seconds,
                 warnings: &warnings,
@@ -210,14 +210,14 @@ impl Job<'_> {
             export::print_json(session.out, &report)?;
         } else if !session.quiet {
             let size = size(&solved.summary);
-            let remarks = result::stability_summary(&solved.result);
-            ended.summarize((&solved.name, &size), &remarks, session)?;
+            let stability = result::stability_summary(&solved.result);
+            ended.summarize((&solved.name, &size), &stability, session)?;
         }
         ended.conclude(session)
     }
 }
 
-/// 100 matrices of 40 x 40, reduced to 12
+/// Describes the size of a set: 100 matrices of 40 x 40, reduced to 12.
 fn size<T: Number>(set: &Summary<T>) -> String {
     let (matrices, p) = (format::count_matrices::<T>(set.len), set.channels());
     let reduced = if set.reduction.is_some() {
@@ -228,17 +228,17 @@ fn size<T: Number>(set: &Summary<T>) -> String {
     format!("{matrices} of {p} x {p}{reduced}")
 }
 
-/// A solve, and what is told of its set.
+/// A result and its set.
 struct Solved<T> {
     name: String,
     summary: Summary<T>,
-    /// Of a set in memory.
+    /// Weights of the matrices of a set in memory; None if the matrices stay on disk.
     weights: Option<Vec<f64>>,
     result: Diagonalization<T>,
     seconds: f64,
 }
 
-/// The file that stays on disk, if that is asked for and there is not memory enough for all of it.
+/// Returns the input file and the memory limit if `--memory` is too small for the whole set.
 fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
     let Some(memory) = args.memory else {
         return Ok(None);
@@ -248,25 +248,25 @@ fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
             .is_some_and(|e| e.eq_ignore_ascii_case("npy"))
     };
     let [path] = &args.source.input[..] else {
-        bail!("--memory reads one .npy file, not a list of files");
+        bail!("--memory requires a single .npy file, not a list of files");
     };
     ensure!(
         npy(path),
-        "{}: --memory reads one .npy file of shape (n, p, p): convert to it first",
+        "{}: --memory requires a .npy file of shape (n, p, p); convert the input to .npy",
         path.display()
     );
     let file = MatrixFile::open(path)?;
     Ok((file.in_memory() > memory).then_some((file, memory)))
 }
 
-/// Solves while progress is shown and checkpoints are written.
+/// Runs a solve, shows its progress and writes checkpoints.
 fn solve_with_progress<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
     display: &Display<'_>,
     solve: impl FnOnce(&mut ProgressObserver<'_, '_, T>) -> Result<Diagonalization<T>, codiag::Error>,
 ) -> Result<Diagonalization<T>> {
-    // A time too long to count is never over.
+    // Intervals beyond the range of `Duration` mean never.
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
     let path = args.checkpoint.as_deref();
     let checkpoint = path.map(|path| (path, Checkpoint::new(every)));
@@ -277,16 +277,16 @@ fn solve_with_progress<T: Number>(
         if matches!(error, codiag::Error::Interrupted) {
             return Interrupted.into();
         }
-        let start = faulty_init_file(&args.solver, &error);
+        let init_file = faulty_init_file(&args.solver, &error);
         let error = anyhow::Error::from(error);
-        match start {
-            Some(start) => error.context(start),
+        match init_file {
+            Some(path) => error.context(path),
             None => error,
         }
     })
 }
 
-/// Everything, for report.json.
+/// Builds report.json.
 fn report<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
@@ -295,9 +295,14 @@ fn report<T: Number>(
     warnings: &[String],
 ) -> Result<Value> {
     let set = &solved.summary;
-    let files: Vec<String> = args.source.input.iter().map(|f| text(f)).collect();
-    let mut own = Map::new();
-    own.insert(
+    let files: Vec<String> = args
+        .source
+        .input
+        .iter()
+        .map(|path| path_text(path))
+        .collect();
+    let mut fields = Map::new();
+    fields.insert(
         "input".to_owned(),
         json!({
             "name": solved.name,
@@ -308,33 +313,39 @@ fn report<T: Number>(
             "size": set.channels(),
         }),
     );
-    own.insert(
+    fields.insert(
         "settings".to_owned(),
         json!({
             "criterion": options.criterion.name(),
             "method": settings.method.name(),
-            "start": text(&args.solver.init),
+            "init": path_text(&args.solver.init),
             "orthogonal": settings.orthogonal || options.criterion.requires_rotations(),
-            "rank": rank(args.n_components),
+            "n_components": n_components(args.n_components),
             "shrinkage": args.shrinkage,
             "symmetrize": args.symmetrize,
-            "weights": args.sample_weight.as_deref().map(text),
+            "sample_weight": args.sample_weight.as_deref().map(path_text),
             "tol": settings.tol,
             "max_iter": settings.max_iter,
-            "restarts": settings.n_restarts,
-            "stability": settings.n_resamples,
-            "order": settings.sort_by.name(),
-            "threads": args.solver.n_jobs,
+            "n_restarts": settings.n_restarts,
+            "n_resamples": settings.n_resamples,
+            "sort_by": settings.sort_by.name(),
+            "n_jobs": args.solver.n_jobs,
             "memory": args.memory.map(|memory| memory.0),
         }),
     );
-    own.insert("weights".to_owned(), json!(solved.weights));
-    // Of a set on disk there may be too many residuals: they are in residuals.npy.
+    fields.insert("sample_weight".to_owned(), json!(solved.weights));
+    // The residuals of a set on disk, which may be many, are in residuals.npy.
     let residuals = solved.weights.is_some();
-    result::report(&mut solved.result, residuals, solved.seconds, warnings, own)
+    result::report(
+        &mut solved.result,
+        residuals,
+        solved.seconds,
+        warnings,
+        fields,
+    )
 }
 
-fn rank(rank: Option<Rank>) -> Value {
+fn n_components(rank: Option<Rank>) -> Value {
     match rank {
         None | Some(Rank::Full) => json!("full"),
         Some(Rank::Auto) => json!("auto"),

@@ -1,4 +1,4 @@
-//! One file per command, and what the commands share.
+//! The commands, one module each, and what they share.
 
 mod bench;
 mod check;
@@ -19,7 +19,7 @@ use crate::export;
 use crate::session::OutputKind;
 use crate::{ExitStatus, Session};
 
-/// Does what was asked for.
+/// Runs a command.
 pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<ExitStatus> {
     match command {
         Command::Reproduce(args) => reproduce::run(&args, session),
@@ -29,7 +29,7 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<ExitStatu
         Command::Generate(args) => generate::run(&args, session),
         Command::Bench(args) => bench::run(&args, session),
         Command::Completions { shell } => {
-            // Into a buffer: the generator panics where a pipe closes early.
+            // Use a buffer, because the generator panics if a pipe closes early.
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "codiag", &mut text);
             let written = session.out.write_all(&text);
@@ -45,6 +45,7 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<ExitStatu
     }
 }
 
+/// Writes one manual page per command into a folder.
 fn manual_pages(path: &Path) -> Result<ExitStatus> {
     let mut folder = export::OutputFolder::create(path)?;
     let mut program = Cli::command();
@@ -59,20 +60,20 @@ fn manual_pages(path: &Path) -> Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Checks that standard output is open and no terminal, before bytes are written to it.
+/// Checks that binary data can be written to standard output: it is open and not a terminal.
 fn check_output(session: &Session<'_>) -> Result<()> {
     ensure!(
         session.out_kind != OutputKind::Closed,
-        "standard output is closed: name a file with -o"
+        "standard output is closed; use -o FILE"
     );
     ensure!(
         session.out_kind != OutputKind::Terminal,
-        "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
+        "standard output is a terminal; use -o FILE, or pipe the output to another program"
     );
     Ok(())
 }
 
-/// Numbers to a .npy file, or to standard output if it is `-`.
+/// Writes an array to a .npy file, or to standard output if the path is `-`.
 fn write_npy<T: Scalar>(
     session: &mut Session<'_>,
     path: &Path,

@@ -1,4 +1,4 @@
-//! `codiag reproduce`: the paper's three experiments, its figure, and which of its claims hold.
+//! `codiag reproduce`: runs the three experiments of the paper, draws its figure and checks its claims.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::reproduction::experiments::{self, GOAL, Run};
 use crate::reproduction::{HEADINGS, Results, cells, claims, figure};
 use crate::{ExitStatus, Session, cpu, page, progress};
 
-/// Measures, prints, writes.
+/// Runs the command.
 pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<ExitStatus> {
     let mut folder = OutputFolder::create(&args.output)?;
     let results = measure(args, session)?;
@@ -19,14 +19,16 @@ pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<ExitStatus> {
     let page = page::reproduce::render(&results);
     folder.add("figure.svg", |out| out.write_all(svg.as_bytes()))?;
     folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
-    folder.add("results.json", |out| export::json(out, &document(&results)))?;
+    folder.add("results.json", |out| {
+        export::json(out, &results_json(&results))
+    })?;
     folder.add("history.csv", |out| history(&results, out))?;
     folder.publish()?;
-    // Last, so that a reader who closes the pipe early loses no file.
+    // Printed last: a pipe that is closed early does not prevent the files.
     print(&results, session).context("standard output cannot be written")?;
     if !session.quiet {
-        let place = args.output.join("report.html");
-        writeln!(session.out, "\nTo look at: {}", place.display())
+        let report = args.output.join("report.html");
+        writeln!(session.out, "\nOpen {} in a web browser.", report.display())
             .context("standard output cannot be written")?;
     }
     Ok(ExitStatus::Done)
@@ -38,7 +40,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
         solvers: experiments::solvers(args),
         runs: Vec::new(),
         machine: cpu::description(),
-        threads: args.n_jobs,
+        n_jobs: args.n_jobs,
     };
     let live = session.live && !session.quiet;
     let bar = live.then(progress::bar);
@@ -61,7 +63,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
     Ok(results)
 }
 
-/// The table, for a terminal.
+/// Prints the table and the claims.
 fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     let colors = session.colors;
     let out = &mut *session.out;
@@ -87,8 +89,8 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     }
     writeln!(
         out,
-        "\nSeconds to ĝ ≤ {GOAL:.0e} are compared with Pham's; {} on {}.\n",
-        crate::format::count(results.threads, "thread", "threads"),
+        "\nSpeedup: time of Pham's algorithm to ĝ ≤ {GOAL:.0e} divided by the time of the solver; {} on {}.\n",
+        crate::format::count(results.n_jobs, "thread", "threads"),
         results.machine
     )?;
     for claim in claims::claims(results) {
@@ -103,8 +105,8 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// results.json.
-fn document(results: &Results) -> serde_json::Value {
+/// Builds results.json.
+fn results_json(results: &Results) -> serde_json::Value {
     let experiments: Vec<_> = results
         .experiments
         .iter()
@@ -122,7 +124,7 @@ fn document(results: &Results) -> serde_json::Value {
     json!({
         "codiag": env!("CARGO_PKG_VERSION"),
         "machine": results.machine,
-        "threads": results.threads,
+        "n_jobs": results.n_jobs,
         "goal": GOAL,
         "experiments": experiments,
         "table": results.rows(),
@@ -131,7 +133,7 @@ fn document(results: &Results) -> serde_json::Value {
     })
 }
 
-/// history.csv: every point of every curve.
+/// Writes history.csv: every iteration of every run.
 fn history(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let columns = ["experiment", "solver", "seed", "loss_above_minimum"];
     let rows = results.runs.iter().flat_map(|run| {

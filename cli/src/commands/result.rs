@@ -1,5 +1,4 @@
-//! What `diagonalize` and `separate` do with their answers: warnings, report.json and the other
-//! files, the summary, the exit code.
+//! Output common to `diagonalize` and `separate`: warnings, report.json and other files, the summary, the exit code.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,54 +14,54 @@ use crate::number::Number;
 use crate::page::stability;
 use crate::{ExitStatus, Session};
 
-/// Γ_ab Γ_ba − 1 below this: two components are hardly told apart.
+/// Two components are reported as unidentifiable if their margin Γ_ab Γ_ba − 1 is below this value.
 const UNIDENTIFIABLE_MARGIN: f64 = 1e-2;
-/// Condition numbers of B above this cost digits.
-const ILL_CONDITIONED: f64 = 1e8;
+/// Condition number of B above which a warning is printed.
+const MAX_CONDITION_NUMBER: f64 = 1e8;
 
-/// What a command calls the parts of an result.
-pub struct Names {
-    /// The file of the filters, without its ending.
+/// Names and texts in which the output of the two commands differs.
+pub struct CommandTexts {
+    /// Name of the file of the filters, without extension.
     pub filters: &'static str,
-    /// The file of the patterns, without its ending.
+    /// Name of the file of the patterns, without extension.
     pub patterns: &'static str,
-    /// The option that asks for fewer dimensions.
-    pub fewer: &'static str,
-    /// What -o DIR would have written.
-    pub contents: &'static str,
-    /// What else helps a solve that needs too many iterations.
-    pub helps: &'static str,
+    /// Option that reduces the number of components.
+    pub n_components_option: &'static str,
+    /// What `-o DIR` saves.
+    pub saved_results: &'static str,
+    /// Additional advice for a solve that reached the iteration limit; may be empty.
+    pub iteration_limit_advice: &'static str,
 }
 
-/// A solve that has ended, and what is told of it.
+/// A finished solve and what the output needs to know about it.
 pub struct FinishedSolve<'a, T = f64> {
-    pub names: &'static Names,
+    pub texts: &'static CommandTexts,
     pub result: &'a Diagonalization<T>,
     pub seconds: f64,
     pub tol: f64,
     pub warnings: &'a [String],
-    /// The folder of the results.
+    /// Folder of the results, if any.
     pub output: Option<&'a Path>,
 }
 
-/// The start, if that is what is wrong.
+/// Returns the value of `--init` if the error is about it.
 pub fn faulty_init_file(solver: &SolverArgs, error: &codiag::Error) -> Option<String> {
     use codiag::Error::{Init, InitShape};
-    matches!(error, InitShape { .. } | Init { .. }).then(|| text(&solver.init))
+    matches!(error, InitShape { .. } | Init { .. }).then(|| path_text(&solver.init))
 }
 
-/// A path as text, for JSON and messages. Bytes that are not UTF-8 are replaced.
-pub fn text(path: &Path) -> String {
+/// Returns a path as text for JSON and messages. Bytes that are not UTF-8 are replaced.
+pub fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What the result's user should know, in plain words.
-pub fn warnings<T: Scalar>(result: &Diagonalization<T>, names: &Names) -> Vec<String> {
+/// Returns warnings about the result.
+pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) -> Vec<String> {
     let mut warnings = Vec::new();
     let rotations = result.criterion.requires_rotations();
     if result.powers.rows() == 1 && !rotations {
         warnings.push(
-            "there is only one matrix: many bases diagonalize it, and this one is arbitrary"
+            "there is only one matrix: it is diagonalized by many different B, and this one is arbitrary"
                 .to_owned(),
         );
     } else if let Some(found) = result.identifiability
@@ -76,15 +75,15 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, names: &Names) -> Vec<St
             if rotations {
                 "their diagonal entries are almost the same in all matrices"
             } else {
-                "their powers rise and fall together over the set"
+                "their powers are nearly proportional over all matrices"
             }
         ));
     }
-    warnings.extend(ill_conditioned(result, names));
+    warnings.extend(ill_conditioned(result, texts));
     warnings
 }
 
-/// A line of the summary: how many components come again, if that was tried.
+/// Returns the line of the summary about stability, if it was estimated.
 pub fn stability_summary<T>(result: &Diagonalization<T>) -> Vec<(String, String)> {
     let found = result.stability.iter();
     found
@@ -92,29 +91,32 @@ pub fn stability_summary<T>(result: &Diagonalization<T>) -> Vec<(String, String)
         .collect()
 }
 
-/// Whether some components are nearly combinations of others.
-pub fn ill_conditioned<T: Scalar>(result: &Diagonalization<T>, names: &Names) -> Option<String> {
+/// Returns a warning if some components are nearly linear combinations of others.
+pub fn ill_conditioned<T: Scalar>(
+    result: &Diagonalization<T>,
+    texts: &CommandTexts,
+) -> Option<String> {
     let condition_number = result.condition_number();
-    (condition_number > ILL_CONDITIONED).then(|| {
+    (condition_number > MAX_CONDITION_NUMBER).then(|| {
         format!(
-            "B is ill-conditioned ({}): some components are nearly combinations of others; fewer \
-             dimensions ({}) may serve better",
+            "B is ill-conditioned (condition number {}): some components are nearly linear combinations of \
+             others; use fewer components ({})",
             short(condition_number),
-            names.fewer
+            texts.n_components_option
         )
     })
 }
 
-/// report.json: the fields of the result, and those that the command adds or replaces. The powers
-/// are left out, as they have a file of their own; so are the residuals, unless they are wanted.
+/// Builds report.json from the fields of the result and those that the command adds or replaces. Leaves out the
+/// powers, which are in diagonals.npy, and also the residuals unless `residuals` is true.
 pub fn report<T: Number>(
     result: &mut Diagonalization<T>,
     residuals: bool,
     seconds: f64,
     warnings: &[String],
-    own: Map<String, Value>,
+    command_fields: Map<String, Value>,
 ) -> Result<Value> {
-    // Tables of one row per matrix are not copied only to be left out.
+    // Move large tables out during the serialization instead of serializing and removing them.
     let powers = std::mem::replace(&mut result.powers, Matrix::zeros(0, 0));
     let kept = (!residuals).then(|| std::mem::take(&mut result.residuals));
     let fields = serde_json::to_value(&*result);
@@ -130,13 +132,13 @@ pub fn report<T: Number>(
         }
         for (name, value) in [
             ("codiag", json!(env!("CARGO_PKG_VERSION"))),
-            ("components", json!(result.b.rows())),
+            ("n_components", json!(result.b.rows())),
             ("seconds", json!(seconds)),
             ("warnings", json!(warnings)),
         ] {
             fields.insert(name.to_owned(), value);
         }
-        fields.extend(own);
+        fields.extend(command_fields);
     }
     Ok(report)
 }
@@ -144,11 +146,11 @@ pub fn report<T: Number>(
 impl<T: Scalar> FinishedSolve<'_, T> {
     /// Stages the files that both commands write.
     pub fn stage(&self, folder: &mut OutputFolder, report: &Value) -> Result<()> {
-        let (result, names) = (self.result, self.names);
+        let (result, texts) = (self.result, self.texts);
         let file = |name: &str| format!("{name}.npy");
-        folder.add(&file(names.filters), |out| npy::matrix(out, &result.b))?;
-        folder.add(&file(names.patterns), |out| npy::matrix(out, &result.a))?;
-        // A set on disk may have left them out.
+        folder.add(&file(texts.filters), |out| npy::matrix(out, &result.b))?;
+        folder.add(&file(texts.patterns), |out| npy::matrix(out, &result.a))?;
+        // The powers of a set on disk may not have fitted into memory.
         if result.powers.rows() > 0 {
             folder.add("diagonals.npy", |out| npy::matrix(out, &result.powers))?;
         }
@@ -165,12 +167,12 @@ impl<T: Scalar> FinishedSolve<'_, T> {
             .try_for_each(|warning| session.warn(warning))
     }
 
-    /// Prints a few lines: the input and its size, how the solve went, what else is to be remarked,
-    /// and where the results are.
+    /// Prints a summary: the input and its size, the outcome of the solve, additional lines, and the folder of the
+    /// results.
     pub fn summarize(
         &self,
         (input, size): (&str, &str),
-        remarks: &[(String, String)],
+        additional: &[(String, String)],
         session: &mut Session<'_>,
     ) -> Result<()> {
         let (colors, result) = (session.colors, self.result);
@@ -192,7 +194,7 @@ impl<T: Scalar> FinishedSolve<'_, T> {
                 format!("{:.1e}", result.gradient_norm),
             ),
         ];
-        lines.extend_from_slice(remarks);
+        lines.extend_from_slice(additional);
         if let Some(path) = self.output {
             lines.push(("written to".to_owned(), path.display().to_string()));
         }
@@ -202,26 +204,26 @@ impl<T: Scalar> FinishedSolve<'_, T> {
                 writeln!(out, "  {name:13}  {value}")?;
             }
             if self.output.is_none() {
-                let contents = self.names.contents;
-                writeln!(out, "  nothing written: -o DIR writes {contents}")?;
+                let results = self.texts.saved_results;
+                writeln!(out, "  Nothing was saved; use -o DIR to save {results}.")?;
             }
             Ok(())
         };
         write(session.out).context("standard output cannot be written")
     }
 
-    /// The exit code, and a line for those who did not look at the status.
+    /// Returns the exit status, and prints a warning if the solve did not converge.
     pub fn conclude(&self, session: &mut Session<'_>) -> Result<ExitStatus> {
         let result = self.result;
         let norm = short(result.gradient_norm);
         let iterations = format::count(result.n_iter, "iteration", "iterations");
         if result.status == Status::Interrupted && session.is_interrupted() {
-            let place = match self.output {
-                Some(path) => format!("the best B so far is in {}", path.display()),
-                None => "there was no -o DIR to write the best B to".to_owned(),
+            let saved = match self.output {
+                Some(path) => format!("the best B so far was saved to {}", path.display()),
+                None => "nothing was saved, because there is no -o DIR".to_owned(),
             };
             session.warn(&format!(
-                "interrupted after {iterations}: {place} (gradient norm {norm})"
+                "interrupted after {iterations}: {saved} (gradient norm {norm})"
             ))?;
             return Ok(ExitStatus::Interrupted);
         }
@@ -230,9 +232,11 @@ impl<T: Scalar> FinishedSolve<'_, T> {
         }
         let advice = match result.status {
             Status::MaxIter => format!(
-                "{}raise --max-iter, or start again from {}.npy with --start",
-                self.names.helps, self.names.filters
+                "{}increase --max-iter, or continue from {}.npy with --init",
+                self.texts.iteration_limit_advice, self.texts.filters
             ),
+            Status::Collinear => "some columns of A have become linearly dependent; use fewer components, or another \
+                  criterion".to_owned(),
             _ => "the gradient cannot be reduced further in double precision; increase --tol to accept this \
                   result".to_owned(),
         };
@@ -253,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_given_start_is_blamed() {
+    fn only_errors_about_init_name_its_file() {
         let solver = SolverArgs {
             method: codiag::Method::Newton,
             init: "b.npy".into(),
@@ -265,9 +269,9 @@ mod tests {
             n_jobs: None,
         };
         let problem = InitProblem::Singular;
-        let blamed = |error: &Error| faulty_init_file(&solver, error);
-        assert_eq!(blamed(&Error::Init { problem }).unwrap(), "b.npy");
-        // A start that cannot be made is no fault of the option's.
-        assert_eq!(blamed(&Error::NoEigenvalues), None);
+        let faulty = |error: &Error| faulty_init_file(&solver, error);
+        assert_eq!(faulty(&Error::Init { problem }).unwrap(), "b.npy");
+        // A starting point that cannot be computed is not an error of --init.
+        assert_eq!(faulty(&Error::NoEigenvalues), None);
     }
 }

@@ -182,12 +182,12 @@ pub struct Info {
     /// The command that was typed, if it was not this one.
     pub command: Option<String>,
     /// The file of the cleaned recording, if somebody else writes it.
-    pub cleaned: Option<String>,
+    pub cleaned_file: Option<String>,
     /// Spans of samples to be left out, each with its first sample and the one after its last.
-    pub bad: Vec<[usize; 2]>,
+    pub bad_spans: Vec<[usize; 2]>,
     /// Channels that show blinks or heartbeats: rows of `reference_file`, a .npy of as many samples as
     /// the recording.
-    pub references: Vec<ReferenceChannel>,
+    pub reference_channels: Vec<ReferenceChannel>,
     /// That file; a relative path is from the folder of this one.
     pub reference_file: Option<PathBuf>,
 }
@@ -269,13 +269,15 @@ impl Info {
             );
         }
         ensure!(
-            self.bad
+            self.bad_spans
                 .iter()
                 .all(|[start, end]| start <= end && *end <= samples),
             "expected bad spans within the {samples} samples of the recording"
         );
         ensure!(
-            self.references.iter().all(|r| r.artifact().is_some()),
+            self.reference_channels
+                .iter()
+                .all(|r| r.artifact().is_some()),
             "a reference channel is of kind \"blink\" or \"heartbeat\""
         );
         Ok(())
@@ -288,15 +290,15 @@ impl Info {
         };
         let signals = matrix_file(path)?;
         ensure!(
-            (signals.rows(), signals.columns()) == (self.references.len(), samples),
+            (signals.rows(), signals.columns()) == (self.reference_channels.len(), samples),
             "{}: expected {} x {samples} numbers, one row per reference channel, got {} x {}",
             path.display(),
-            self.references.len(),
+            self.reference_channels.len(),
             signals.rows(),
             signals.columns()
         );
         let rows = (0..signals.rows()).map(|k| signals.row(k).to_vec());
-        Ok(self.references.iter().cloned().zip(rows).collect())
+        Ok(self.reference_channels.iter().cloned().zip(rows).collect())
     }
 }
 

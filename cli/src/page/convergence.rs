@@ -1,4 +1,4 @@
-//! How a solve went: what the pages of `diagonalize` and `separate` both tell.
+//! Status and convergence of a solve, for the reports of `diagonalize` and `separate`.
 
 use codiag::{Diagonalization, Record, Scalar};
 use maud::{Markup, html};
@@ -8,10 +8,10 @@ use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
 use crate::format::{count, short};
 
-/// What is left of the loss is rounding below this.
-const FLOOR: f64 = 1e-17;
+/// Loss above its minimum that is considered rounding.
+const LOSS_FLOOR: f64 = 1e-17;
 
-/// The status, and what it means.
+/// Status of the solve and its meaning.
 pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
     let converged = result.status.is_converged();
     let (norm, tolerance) = (short(result.gradient_norm), short(tolerance));
@@ -20,21 +20,21 @@ pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup
             span.badge.good[converged].bad[!converged] { (result.status) }
             " "
             @if converged {
-                "The gradient norm fell to " (norm) ", below the tolerance of " (tolerance)
-                ": B is at a (local) minimum of the loss."
+                "The gradient norm is " (norm) ", below the tolerance of " (tolerance)
+                ". B is a local minimum of the loss."
             } @else {
                 "The gradient norm is " (norm) ", above the tolerance of " (tolerance)
-                ": this B is the best found, not a minimum."
+                ". B is the best point found, not a minimum."
             }
         }
     }
 }
 
-/// Loss and gradient norm over the iterations, and how other starts ended.
+/// Loss and gradient norm over the iterations, and the final losses of all starts.
 pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
     let history = &result.history;
     if history.len() < 2 {
-        return html! { p { "The start was the result already: there was nothing to iterate." } };
+        return html! { p { "Converged at the starting point (0 iterations)." } };
     }
     let limit = history
         .iter()
@@ -58,13 +58,14 @@ pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Ma
         }
         @if losses.len() > 1 {
             p {
-                (count(losses.len(), "start", "starts")) " were tried; they ended at losses of "
-                (losses.join(", ")) ". The lowest is shown."
+                (count(losses.len(), "start", "starts")) " were run, with final losses "
+                (losses.join(", ")) ". The result with the lowest loss is shown."
             }
         }
     }
 }
 
+/// Chart of one quantity over the iterations.
 fn chart(
     history: &[Record],
     title: &str,
@@ -75,14 +76,14 @@ fn chart(
     let last = history.last().map_or(0, |record| record.iteration).max(1);
     let points: Vec<(f64, f64)> = history
         .iter()
-        .map(|record| (record.iteration as f64, value(record).max(FLOOR)))
+        .map(|record| (record.iteration as f64, value(record).max(LOSS_FLOOR)))
         .collect();
-    let above = points.iter().fold(FLOOR, |m, point| m.max(point.1));
-    // The last point is its own limit: the axis ends below the last but it.
+    let above = points.iter().fold(LOSS_FLOOR, |m, point| m.max(point.1));
+    // The last point is at the floor: scale the axis by the other points.
     let below = points
         .iter()
         .map(|point| point.1)
-        .filter(|y| *y > FLOOR)
+        .filter(|y| *y > LOSS_FLOOR)
         .fold(above, f64::min);
     Chart {
         title: title.to_owned(),

@@ -1,4 +1,4 @@
-//! The figures of one source.
+//! Figures of one source.
 
 use codiag::signals::{Contrast, Spans, Spectrum};
 use maud::{Markup, html};
@@ -9,10 +9,10 @@ use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
 use crate::source_view::{HISTOGRAM, SourceView};
 
-/// Hertz above which spectra are not shown.
-const HIGHEST: f64 = 120.0;
+/// Highest frequency in Hz at which spectra are shown.
+const MAX_FREQUENCY: f64 = 120.0;
 
-/// All of them.
+/// Draws all figures of a source.
 pub fn figures(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     html! {
         (trace(page, k, view))
@@ -23,22 +23,22 @@ pub fn figures(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     }
 }
 
-/// Seconds if the rate is known, samples otherwise.
+/// Converts samples to seconds if the sampling frequency is known.
 fn time(page: &Page<'_>, sample: f64) -> f64 {
-    page.rate.map_or(sample, |rate| sample / rate)
+    page.sfreq.map_or(sample, |sfreq| sample / sfreq)
 }
 
 fn time_label(page: &Page<'_>) -> String {
-    if page.rate.is_some() {
-        "seconds"
+    if page.sfreq.is_some() {
+        "time (s)"
     } else {
         "samples"
     }
     .to_owned()
 }
 
-/// An axis for numbers of either sign.
-fn around(low: f64, high: f64) -> Axis {
+/// An axis that includes zero.
+fn axis_with_zero(low: f64, high: f64) -> Axis {
     let (low, high) = (low.min(0.0), high.max(0.0));
     let margin = 0.06 * (high - low).max(f64::MIN_POSITIVE);
     Axis::linear(low - margin, high + margin, 4)
@@ -52,8 +52,8 @@ struct Drawing<'a> {
     bars: bool,
     style: usize,
     size: (f64, f64),
-    /// What the points are compared with.
-    compared: Option<Curve>,
+    /// A second curve for comparison.
+    reference: Option<Curve>,
 }
 
 fn draw(drawing: Drawing<'_>) -> Markup {
@@ -69,7 +69,7 @@ fn draw(drawing: Drawing<'_>) -> Markup {
             style: drawing.style,
             points: drawing.points,
         })
-        .chain(drawing.compared)
+        .chain(drawing.reference)
         .collect(),
         goal: None,
         bars: drawing.bars,
@@ -81,17 +81,18 @@ fn draw(drawing: Drawing<'_>) -> Markup {
 
 const SMALL: (f64, f64) = (370.0, 220.0);
 
+/// Draws the whole recording of the source.
 fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
-    let places = view.envelope.len() as f64;
+    let bins = view.envelope.len() as f64;
     let end = time(page, page.samples as f64);
     let points = view
         .envelope
         .iter()
         .enumerate()
-        .flat_map(|(place, (low, high))| {
-            let x = (place as f64 + 0.5) / places * end;
-            // Down and up by turns, so that the line does not cross itself.
-            let (first, second) = if place % 2 == 0 {
+        .flat_map(|(bin, (low, high))| {
+            let x = (bin as f64 + 0.5) / bins * end;
+            // Alternate the direction so that the line does not cross itself.
+            let (first, second) = if bin % 2 == 0 {
                 (low, high)
             } else {
                 (high, low)
@@ -104,16 +105,17 @@ fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let drawn = draw(Drawing {
         title: &format!("Source {k} over the whole recording"),
         x: (Axis::linear(0.0, end, 10), time_label(page)),
-        y: (around(low, high), "s"),
+        y: (axis_with_zero(low, high), "s"),
         points,
         bars: false,
         style: 4,
         size: (756.0, 220.0),
-        compared: None,
+        reference: None,
     });
     html! { div.wide.scroll.span2 { div style="min-width:34rem" { (drawn) } } }
 }
 
+/// Draws a few seconds around the maximum of the source.
 fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
     let (start, samples) = &view.excerpt;
     let points: Vec<(f64, f64)> = samples
@@ -128,24 +130,24 @@ fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
     let low = samples.iter().fold(0.0_f64, |m, x| m.min(*x));
     let high = samples.iter().fold(0.0_f64, |m, x| m.max(*x));
     draw(Drawing {
-        title: "Where it is strongest",
+        title: "Excerpt around the maximum",
         x: (Axis::linear(ends.0, ends.1, 5), time_label(page)),
-        y: (around(low, high), "s"),
+        y: (axis_with_zero(low, high), "s"),
         points,
         bars: false,
         style: 4,
         size: SMALL,
-        compared: None,
+        reference: None,
     })
 }
 
 fn draw_spectrum(spectrum: &Spectrum) -> Markup {
-    // Nothing is said about the mean.
+    // The frequency 0 is omitted, because the spectrum ignores the mean.
     let points: Vec<(f64, f64)> = spectrum
         .frequencies
         .iter()
         .zip(&spectrum.density)
-        .filter(|(f, d)| **f > 0.0 && **f <= HIGHEST && d.is_finite() && **d > 0.0)
+        .filter(|(f, d)| **f > 0.0 && **f <= MAX_FREQUENCY && d.is_finite() && **d > 0.0)
         .map(|(f, d)| (*f, *d))
         .collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -156,7 +158,7 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
     let low = points.iter().fold(high, |m, p| m.min(p.1)).max(1e-9 * high);
     draw(Drawing {
         title: "Spectrum",
-        x: (Axis::linear(from, to, 6), "hertz".to_owned()),
+        x: (Axis::linear(from, to, 6), "frequency (Hz)".to_owned()),
         y: (
             Axis::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
             "power / Hz",
@@ -165,11 +167,11 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
         bars: false,
         style: 4,
         size: SMALL,
-        compared: None,
+        reference: None,
     })
 }
 
-/// The middle of a segment, which may have gaps.
+/// Middle of a segment, which may have gaps.
 fn middle(piece: &Spans) -> f64 {
     let (first, last) = (piece.first(), piece.last());
     first
@@ -177,7 +179,7 @@ fn middle(piece: &Spans) -> f64 {
         .map_or(0.0, |(first, last)| 0.5 * (first.start + last.end) as f64)
 }
 
-/// What tells the source from others.
+/// Figure of the property by which the source is separated from others.
 fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let powers = &page.found.diagonalization.powers;
     let values = (0..powers.rows()).map(|i| powers[(i, k)]);
@@ -185,7 +187,7 @@ fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
         Contrast::Lags(lags) => autocorrelation(page, &lags.lags, values),
         Contrast::Cumulants { .. } => distribution(view),
         Contrast::Bands(bands) => {
-            // The mean over segments, if there are several.
+            // Average over segments.
             let count = bands.bands.len();
             let segments = (powers.rows() / count).max(1) as f64;
             let mut means = vec![0.0; count];
@@ -194,7 +196,7 @@ fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
                 .for_each(|(i, x)| means[i % count] += x / segments);
             let middles = bands.bands.iter().map(|(low, high)| 0.5 * (low + high));
             let top = bands.bands.iter().fold(0.0_f64, |m, band| m.max(band.1));
-            let axis = (Axis::linear(0.0, top, 6), "hertz".to_owned());
+            let axis = (Axis::linear(0.0, top, 6), "frequency (Hz)".to_owned());
             power("Power over the bands", axis, middles.zip(means).collect())
         }
         _ => {
@@ -217,16 +219,16 @@ fn power(title: &str, x: (Axis, String), points: Vec<(f64, f64)>) -> Markup {
         bars: true,
         style: 0,
         size: SMALL,
-        compared: None,
+        reference: None,
     })
 }
 
-/// The mean over segments, if there are several, at each lag.
+/// Draws the autocorrelation at each lag, averaged over segments.
 fn autocorrelation(page: &Page<'_>, lags: &[usize], values: impl Iterator<Item = f64>) -> Markup {
     let mut means = vec![0.0; lags.len()];
-    let sets = page.found.segments.len().max(1) as f64;
+    let segments = page.found.segments.len().max(1) as f64;
     for (i, value) in values.enumerate() {
-        means[i % lags.len()] += value / sets;
+        means[i % lags.len()] += value / segments;
     }
     let largest = time(page, lags.iter().copied().max().unwrap_or(1) as f64);
     let points = lags.iter().map(|lag| time(page, *lag as f64)).zip(means);
@@ -238,20 +240,20 @@ fn autocorrelation(page: &Page<'_>, lags: &[usize], values: impl Iterator<Item =
         bars: true,
         style: 0,
         size: SMALL,
-        compared: None,
+        reference: None,
     })
 }
 
-/// How often values occur, and how often they would for a Gaussian source.
+/// Draws the histogram of a source and the density of a Gaussian one.
 fn distribution(view: &SourceView) -> Markup {
     let (reach, bins) = HISTOGRAM;
-    let place = |bin: f64| 2.0 * reach * (bin + 0.5) / bins as f64 - reach;
-    let points = (0..bins).map(|bin| (place(bin as f64), view.histogram[bin]));
+    let center = |bin: f64| 2.0 * reach * (bin + 0.5) / bins as f64 - reach;
+    let points = (0..bins).map(|bin| (center(bin as f64), view.histogram[bin]));
     let normal = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
-    let curve = (0..4 * bins).map(|k| place(k as f64 / 4.0));
+    let curve = (0..4 * bins).map(|k| center(k as f64 / 4.0));
     let high = view.histogram.iter().fold(normal(0.0), |m, x| m.max(*x));
     draw(Drawing {
-        title: "Distribution; the line is Gaussian",
+        title: "Distribution (line: Gaussian)",
         x: (
             Axis::linear(-reach, reach, 6),
             "standard deviations".to_owned(),
@@ -261,7 +263,7 @@ fn distribution(view: &SourceView) -> Markup {
         bars: true,
         style: 0,
         size: SMALL,
-        compared: Some(Curve {
+        reference: Some(Curve {
             name: "Gaussian".to_owned(),
             style: 4,
             points: curve.map(|x| (x, normal(x))).collect(),
@@ -269,6 +271,7 @@ fn distribution(view: &SourceView) -> Markup {
     })
 }
 
+/// Draws the pattern as maps or, without positions, as bars.
 fn pattern(page: &Page<'_>, k: usize) -> Markup {
     let a = page.found.patterns();
     let values: Vec<f64> = (0..a.rows()).map(|c| a[(c, k)]).collect();
@@ -281,7 +284,7 @@ fn pattern(page: &Page<'_>, k: usize) -> Markup {
         .enumerate()
         .map(|(c, x)| (c as f64, x / largest));
     draw(Drawing {
-        title: "Pattern, of its largest entry",
+        title: "Pattern, relative to its largest entry",
         x: (
             Axis::linear(-0.5, values.len() as f64 - 0.5, 8),
             "channel".to_owned(),
@@ -291,6 +294,6 @@ fn pattern(page: &Page<'_>, k: usize) -> Markup {
         bars: true,
         style: 3,
         size: SMALL,
-        compared: None,
+        reference: None,
     })
 }

@@ -1,83 +1,89 @@
-//! What speaks against some sources.
+//! Warnings about the result of a separation.
 
 use codiag::signals::{Contrast, SeparationResult, drift_share};
 
 use super::super::result::{ill_conditioned, warnings};
-use super::NAMES;
+use super::TEXTS;
 use super::input::Input;
 use crate::format::short;
 
-/// What the user of a separation of a recording of so many samples should know.
+/// Returns warnings about sources that cannot be identified; `samples` is the length of the recording.
 pub fn identifiability(
     contrast: &Contrast,
     found: &SeparationResult,
     samples: usize,
 ) -> Vec<String> {
     let result = &found.diagonalization;
-    let doubt = match contrast {
-        Contrast::Lags(_) => alike(found, samples),
-        Contrast::Cumulants { .. } => gaussian(found, samples),
-        _ => return warnings(result, &NAMES),
+    let warning = match contrast {
+        Contrast::Lags(_) => equal_autocorrelations(found, samples),
+        Contrast::Cumulants { .. } => gaussian_sources(found, samples),
+        _ => return warnings(result, &TEXTS),
     };
-    doubt
+    warning
         .into_iter()
-        .chain(ill_conditioned(result, &NAMES))
+        .chain(ill_conditioned(result, &TEXTS))
         .collect()
 }
 
-/// The share of the variance that drifts may have without a word.
-const DRIFT: f64 = 0.1;
+/// Fraction of the variance in slow drifts above which a warning is given.
+const MAX_DRIFT_FRACTION: f64 = 0.1;
 
-/// Whether the recording drifts too much.
+/// Returns a warning if slow drifts are a large part of the variance.
 pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
-    let Some(rate) = input.rate else {
+    let Some(sfreq) = input.sfreq else {
         return Ok(None);
     };
-    let bad: Vec<_> = input.info.bad.iter().map(|[from, to]| *from..*to).collect();
-    let share = drift_share(&input.picked(), rate, &bad)?;
-    Ok((share > DRIFT).then(|| {
+    let bad: Vec<_> = input
+        .info
+        .bad_spans
+        .iter()
+        .map(|[from, to]| *from..*to)
+        .collect();
+    let fraction = drift_share(&input.picked(), sfreq, &bad)?;
+    Ok((fraction > MAX_DRIFT_FRACTION).then(|| {
         format!(
-            "drifts over several seconds are {:.0} % of the variance of the channels, and hide what tells sources \
-             apart: --highpass 1 keeps them out",
-            100.0 * share
+            "slow drifts are {:.0} % of the variance of the channels and dominate the covariances; use --highpass 1 to \
+             remove them",
+            100.0 * fraction
         )
     }))
 }
 
-/// As many times what chance shows is still taken for chance: the rotation was chosen to show the most.
-const CHOSEN: f64 = 5.0;
+/// Factor applied to the expected effect of sampling noise, because the rotation was chosen to maximize the contrast.
+const SELECTION_FACTOR: f64 = 5.0;
 
-/// Two sources of the same autocorrelations: those of white noise differ by as much by chance. An
-/// autocorrelation of independent samples has the variance 1/T, and a difference of two twice that.
-fn alike(found: &SeparationResult, samples: usize) -> Option<String> {
+/// Returns a warning if the autocorrelations of two sources differ by no more than those of white noise. An
+/// autocorrelation of T independent samples has the variance 1/T, and the difference of two has 2/T.
+fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<String> {
     let by_chance = 2.0 * found.diagonalization.powers.rows() as f64 / samples as f64;
-    let rivals = found.least_separable.iter().enumerate();
-    let (source, rival) = rivals
-        .filter_map(|(source, rival)| Some((source, (*rival)?)))
+    let margins = found.least_separable.iter().enumerate();
+    let (source, closest) = margins
+        .filter_map(|(source, margin)| Some((source, (*margin)?)))
         .min_by(|x, y| x.1.margin.total_cmp(&y.1.margin))?;
-    (rival.margin < CHOSEN * by_chance).then(|| {
-        let other = rival.partner;
+    (closest.margin < SELECTION_FACTOR * by_chance).then(|| {
+        let other = closest.partner;
         format!(
-            "sources {} and {} are nearly unidentifiable (margin {}, where chance alone shows {}): their \
-             autocorrelations are the same, so any mixture of the two fits as well; only the subspace they span is determined",
+            "sources {} and {} are nearly unidentifiable (margin {}; sampling noise alone gives about {}): their \
+             autocorrelations are equal, so any mixture of the two fits as well; only the subspace they span is determined",
             source.min(other),
             source.max(other),
-            short(rival.margin),
+            short(closest.margin),
             short(by_chance)
         )
     })
 }
 
-/// Several sources without kurtosis: that of T independent Gaussian samples has the variance 24/T.
-fn gaussian(found: &SeparationResult, samples: usize) -> Option<String> {
-    let by_chance = (CHOSEN * 24.0 / samples as f64).sqrt();
+/// Returns a warning if the kurtosis of several sources is consistent with a Gaussian distribution. The kurtosis of T
+/// independent Gaussian samples has the variance 24/T.
+fn gaussian_sources(found: &SeparationResult, samples: usize) -> Option<String> {
+    let by_chance = (SELECTION_FACTOR * 24.0 / samples as f64).sqrt();
     let near: Vec<String> = (0..found.n_components())
         .filter(|k| found.kurtosis[*k].abs() < by_chance)
         .map(|k| k.to_string())
         .collect();
     (near.len() > 1).then(|| {
         format!(
-            "sources {} are nearly unidentifiable: all are Gaussian as far as their kurtosis tells, so any mixture \
+            "sources {} are nearly unidentifiable: their kurtosis is that of Gaussian sources, so any mixture \
              of them fits as well; only the subspace they span is determined",
             near.join(", ")
         )
