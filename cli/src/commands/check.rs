@@ -33,7 +33,7 @@ struct Findings {
 /// Runs the command.
 pub fn run(args: &Check, session: &mut Session<'_>) -> Result<ExitStatus> {
     let criterion = args.criterion.criterion;
-    let findings = match input::of_session(&args.source, session)? {
+    let findings = match input::open_in_session(&args.source, session)? {
         Either::Real(matrices) => examine(matrices, criterion)?,
         Either::Complex(matrices) => examine(matrices, criterion)?,
     };

@@ -77,7 +77,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> 
             job.solve_on_disk::<f64>(file, memory, session)
         };
     }
-    let read = match input::of_session(&args.source, session)? {
+    let read = match input::open_in_session(&args.source, session)? {
         Either::Real(matrices) => Either::Real(matrices.into_set(&job.options)?),
         Either::Complex(matrices) => Either::Complex(matrices.into_set(&job.options)?),
     };

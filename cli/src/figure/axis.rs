@@ -1,4 +1,4 @@
-//! From numbers to places on an axis, and where the ticks go.
+//! Axes: positions of values and ticks.
 
 use crate::format;
 
@@ -8,14 +8,14 @@ pub struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// Where lines and labels are.
+    /// Values and labels of the ticks.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// No linear axis has more ticks.
+/// Maximum number of ticks of a linear axis.
 const MAX_TICKS: usize = 1000;
 
-/// What the numbers of a logarithmic axis are.
+/// Unit of the tick labels of a logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
     None,
@@ -23,7 +23,7 @@ pub enum Unit {
 }
 
 impl Axis {
-    /// A logarithmic axis from `low` to `high`, both positive.
+    /// Returns a logarithmic axis from `low` to `high`, both positive.
     pub fn logarithmic(low: f64, high: f64, unit: Unit, max_ticks: usize) -> Self {
         let high = if high > low { high } else { low * 10.0 };
         let (first, last) = (low.log10().ceil() as i32, high.log10().floor() as i32);
@@ -33,7 +33,7 @@ impl Axis {
             Unit::None => format::power_of_ten(exponent),
         };
         let ticks = if decades < 2 {
-            // Too few powers of ten to read the axis: 1, 2 and 5 times each.
+            // With fewer than two powers of ten, use 1, 2 and 5 times each power.
             (first - 1..=last)
                 .flat_map(|exponent| [1, 2, 5].map(|m| f64::from(m) * 10_f64.powi(exponent)))
                 .filter(|x| (low..=high).contains(x))
@@ -45,7 +45,7 @@ impl Axis {
         } else {
             let stride = decades.div_ceil(max_ticks).max(1);
             (first..=last)
-                // Multiples of the stride, so that neighbouring figures have the same ticks.
+                // Use multiples of the stride, so that neighboring figures have equal ticks.
                 .filter(|exponent| exponent.rem_euclid(stride as i32) == 0)
                 .map(|exponent| (10_f64.powi(exponent), label(exponent)))
                 .collect()
@@ -58,7 +58,7 @@ impl Axis {
         }
     }
 
-    /// A linear axis from `low` to `high` with round ticks.
+    /// Returns a linear axis from `low` to `high` with ticks at round numbers.
     pub fn linear(low: f64, high: f64, max_ticks: usize) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let rough = (high - low) / max_ticks as f64;
@@ -70,7 +70,7 @@ impl Axis {
             .unwrap_or(10.0 * power);
         let digits = (-step.log10().floor()).max(0.0) as usize;
         let ticks = ((low / step).ceil() as i64..=(high / step + 1e-9).floor() as i64)
-            // An axis without finite ends has no last tick.
+            // An axis with an infinite end has no last tick.
             .take(MAX_TICKS)
             .map(|k| (k as f64 * step, format!("{:.digits$}", k as f64 * step)))
             .collect();
@@ -82,7 +82,7 @@ impl Axis {
         }
     }
 
-    /// Where a number is, from 0 to 1; beyond the ends, at the ends.
+    /// Returns the position of a value from 0 to 1; values outside of the axis are moved to its ends.
     pub fn position(&self, value: f64) -> f64 {
         let fraction = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -93,7 +93,7 @@ impl Axis {
     }
 }
 
-/// 20 ms: one digit and its unit.
+/// Formats seconds with one digit and a unit: 20 ms.
 fn brief_seconds(value: f64) -> String {
     let (unit, factor) = match value {
         v if v < 0.99e-3 => ("µs", 1e6),
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn axis_without_an_end_has_finitely_many_ticks() {
+    fn axis_with_infinite_end_has_finitely_many_ticks() {
         for high in [f64::MAX, f64::INFINITY, f64::NAN] {
             assert!(Axis::linear(0.0, high, 5).ticks.len() <= MAX_TICKS);
         }
     }
 
     #[test]
-    fn places_stay_within_the_axis() {
+    fn positions_stay_within_the_axis() {
         let scale = Axis::logarithmic(1e-4, 1.0, Unit::None, 5);
         assert!((scale.position(1e-2) - 0.5).abs() < 1e-12);
         assert_eq!(scale.position(-1.0), 0.0);

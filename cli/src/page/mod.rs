@@ -60,7 +60,7 @@ fn heat_map(
     description: &str,
     value: impl Fn(usize, usize) -> f64,
 ) -> Markup {
-    html! { img.heat alt=(description) src=(heat::data(rows, columns, value)); }
+    html! { img.heat alt=(description) src=(heat::data_url(rows, columns, value)); }
 }
 
 /// A section with a heading.

@@ -1,4 +1,4 @@
-//! The paper's figure: loss above minimum and gradient norm against time, one column per experiment.
+//! Figure of the paper: loss above minimum and gradient norm against time, one column per experiment.
 
 use super::Results;
 use super::experiments::GOAL;
@@ -8,14 +8,15 @@ use crate::figure::{self, text};
 
 pub const PANEL_WIDTH: f64 = 380.0;
 pub const PANEL_HEIGHT: f64 = 290.0;
-/// A loss nearer to its minimum than this is rounding.
+/// Smallest loss above the minimum that is drawn; smaller values are rounding errors.
 const LOSS_FLOOR: f64 = 1e-14;
+/// Smallest gradient norm that is drawn.
 const GRADIENT_FLOOR: f64 = 1e-11;
 
-/// The charts, two per experiment.
+/// Returns two charts per experiment.
 pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
     let column = |experiment: &super::Experiment| {
-        // One seed is drawn; the table has them all.
+        // Only seed 0 is drawn; the table has all seeds.
         let runs: Vec<_> = results
             .runs
             .iter()
@@ -85,7 +86,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
     results.experiments.iter().map(column).collect()
 }
 
-/// figure.svg.
+/// Returns figure.svg.
 pub fn standalone(results: &Results) -> String {
     let charts = charts(results);
     let (columns, legend_height, gap) = (charts.len() as f64, 40.0, 8.0);
@@ -97,7 +98,7 @@ pub fn standalone(results: &Results) -> String {
         content += &format!("<g transform=\"translate({x} 0)\">{}", sample(solver.style));
         content += &text(36.0, 10.5, "ink", "font-size=\"13\"", solver.name);
         content += "</g>";
-        // As wide as the name in the widest of the typefaces.
+        // Estimate the width of the name in the widest of the fonts.
         x += 62.0 + 7.6 * solver.name.chars().count() as f64;
     }
     content += "</g>";

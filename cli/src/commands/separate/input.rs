@@ -5,7 +5,9 @@ use codiag::signals::{ArtifactKind, Recording};
 
 use crate::args::Separate;
 use crate::input::filter::FilteredRecording;
-use crate::input::recording::{Info, PickedChannels, ReferenceChannel, StoredRecording, by_name};
+use crate::input::recording::{
+    PickedChannels, RecordingInfo, ReferenceChannel, StoredRecording, split_reference_channels,
+};
 
 /// Range of accepted sampling frequencies, in Hz. Beyond it, times and frequencies exceed the range of the figures.
 const MIN_SFREQ: f64 = 1e-9;
@@ -15,7 +17,7 @@ const MAX_SFREQ: f64 = 1e12;
 pub struct Input {
     pub name: String,
     pub stored: StoredRecording,
-    pub info: Info,
+    pub info: RecordingInfo,
     /// Indices of the channels that are separated.
     pub channels: Vec<usize>,
     /// Channels that record blinks or heartbeats, with their signals.
@@ -33,17 +35,17 @@ impl Input {
         let file = args.input.display().to_string();
         let (count, samples) = (stored.channels(), stored.samples());
         let mut info = match &args.info {
-            Some(path) => Info::read(path)?,
-            None => Info::default(),
+            Some(path) => RecordingInfo::read(path)?,
+            None => RecordingInfo::default(),
         };
         if let Some(path) = &args.names {
-            info.names = Info::read_names(path)?;
+            info.names = RecordingInfo::read_names(path)?;
         }
         info.check(count, samples).with_context(|| file.clone())?;
         let mut references = info.reference_signals(samples)?;
         let mut channels: Vec<usize> = (0..count).collect();
         if args.names.is_some() {
-            let (others, named) = by_name(&info.names, count);
+            let (others, named) = split_reference_channels(&info.names, count);
             ensure!(
                 !others.is_empty(),
                 "{file}: all channels are named EOG or ECG, so there is nothing to separate"
