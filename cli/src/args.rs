@@ -24,8 +24,9 @@ Examples:
 
 Exit codes: 0 success, 1 not converged, 2 invalid input, 130 interrupted by Ctrl-C.";
 
-/// Joint diagonalization: computes one matrix B that makes a whole set of symmetric or Hermitian matrices C as
-/// diagonal as possible (B C B'), and separates the sources of multichannel recordings.
+/// Joint diagonalization: computes one matrix B that makes a whole set of symmetric or Hermitian
+/// matrices C as diagonal as possible (B C B'), and separates the sources of multichannel
+/// recordings.
 #[derive(Debug, Parser)]
 #[command(name = "codiag", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
@@ -49,7 +50,8 @@ pub enum Command {
     Check(Check),
     /// Write a set of synthetic matrices, MEG covariances or a simulated EEG recording.
     Generate(Generate),
-    /// Measure the speed of solves on this computer, in seconds and as a percentage of its peak rate.
+    /// Measure the speed of solves on this computer, in seconds and as a percentage of its peak
+    /// rate.
     Bench(Bench),
     /// Print completions for a shell.
     #[command(
@@ -104,9 +106,10 @@ pub struct Reproduce {
 /// Input files of a set of matrices.
 #[derive(Debug, Args)]
 pub struct InputArgs {
-    /// Set of matrices: a .npy array of shape (n, p, p), a .npz or .mat file (p x p x n or n x p x p, saved with
-    /// -v7), a folder or a list of .csv or .npy files of one p x p matrix each, or - for standard input. Complex
-    /// matrices must be Hermitian; text files write complex numbers like 1.5-2j.
+    /// Set of matrices: a .npy array of shape (n, p, p), a .npz or .mat file (p x p x n or n x p x
+    /// p, saved with -v7), a folder or a list of .csv or .npy files of one p x p matrix each, or -
+    /// for standard input. Complex matrices must be Hermitian; text files write complex numbers
+    /// like 1.5-2j.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub input: Vec<PathBuf>,
     /// Name of the array to read from a .npz or .mat file (required if it has several arrays).
@@ -165,26 +168,28 @@ pub struct Diagonalize {
     pub criterion: CriterionArgs,
     #[command(flatten)]
     pub solver: SolverArgs,
-    /// Restrict B to orthogonal matrices (unitary if complex), as for common principal components. Implied by
-    /// --criterion frobenius.
+    /// Restrict B to orthogonal matrices (unitary if complex), as for common principal components.
+    /// Implied by --criterion frobenius.
     #[arg(long)]
     pub orthogonal: bool,
-    /// Number of components: reduce the matrices to the principal subspace of their mean of this dimension first;
-    /// "auto" uses the numerical rank of the mean (default: no reduction).
+    /// Number of components: reduce the matrices to the principal subspace of their mean of this
+    /// dimension first; "auto" uses the numerical rank of the mean (default: no reduction).
     #[arg(long, value_name = "N|auto", value_parser = parse_rank)]
     pub n_components: Option<Rank>,
-    /// Regularization: replace each matrix C by (1 - S) C + S tr(C)/p I first, with S between 0 and 1.
+    /// Regularization: replace each matrix C by (1 - S) C + S tr(C)/p I first, with S between 0 and
+    /// 1.
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
-    /// Replace each matrix C by (C + C')/2 first, where C' is the conjugate transpose. Use it if asymmetry comes
-    /// from rounding, for example to single precision.
+    /// Replace each matrix C by (C + C')/2 first, where C' is the conjugate transpose. Use it if
+    /// asymmetry comes from rounding, for example to single precision.
     #[arg(long)]
     pub symmetrize: bool,
-    /// Approximate memory limit, such as 500MB or 2GB: the matrices of one .npy file are read from disk in parts
-    /// if they do not fit (default: keep all matrices in memory).
+    /// Approximate memory limit, such as 500MB or 2GB: the matrices of one .npy file are read from
+    /// disk in parts if they do not fit (default: keep all matrices in memory).
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<Memory>,
-    /// File to which the best B so far is saved, as .npy, during the solve (default: no checkpoints).
+    /// File to which the best B so far is saved, as .npy, during the solve (default: no
+    /// checkpoints).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub checkpoint: Option<PathBuf>,
     /// Minimum time between two checkpoints, in seconds.
@@ -198,9 +203,9 @@ pub struct Diagonalize {
 /// The option that selects the criterion.
 #[derive(Debug, Args)]
 pub struct CriterionArgs {
-    /// Function to minimize: likelihood, for positive definite matrices; frobenius, the off-diagonal energy of
-    /// B C B' for orthogonal B; least-squares, the residual of the fit of A L A' with diagonal L to each C. The
-    /// last two accept indefinite matrices.
+    /// Function to minimize: likelihood, for positive definite matrices; frobenius, the
+    /// off-diagonal energy of B C B' for orthogonal B; least-squares, the residual of the fit of A
+    /// L A' with diagonal L to each C. The last two accept indefinite matrices.
     #[arg(long, default_value = "likelihood", value_parser = criteria())]
     pub criterion: Criterion,
 }
@@ -208,12 +213,13 @@ pub struct CriterionArgs {
 /// Options of the solver.
 #[derive(Debug, Args)]
 pub struct SolverArgs {
-    /// Optimization method: newton for any criterion; quasi-newton for likelihood and frobenius; pham and
-    /// row-wise for likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for least-squares.
+    /// Optimization method: newton for any criterion; quasi-newton for likelihood and frobenius;
+    /// pham and row-wise for likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for
+    /// least-squares.
     #[arg(long, default_value = "newton", value_parser = methods())]
     pub method: Method,
-    /// Starting point: "spectral", "whitener" (inverse square root of the mean matrix), "identity", or a .npy or
-    /// text file with a matrix B, such as a checkpoint.
+    /// Starting point: "spectral", "whitener" (inverse square root of the mean matrix), "identity",
+    /// or a .npy or text file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
     pub init: PathBuf,
     /// Tolerance: stop when the gradient norm is at most X.
@@ -225,12 +231,13 @@ pub struct SolverArgs {
     /// Number of additional starting points; the solution with the lowest loss is kept.
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub n_restarts: usize,
-    /// Number of bootstrap resamples used to estimate how reproducible each component is (0: not estimated; 20 is
-    /// usually enough).
+    /// Number of bootstrap resamples used to estimate how reproducible each component is (0: not
+    /// estimated; 20 is usually enough).
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub n_resamples: usize,
-    /// Order of the components: contrast, how well the criterion separates a component from others (for covariances:
-    /// how much its power varies), or stability, how reproducible it is (needs --n-resamples or --n-restarts).
+    /// Order of the components: contrast, how well the criterion separates a component from others
+    /// (for covariances: how much its power varies), or stability, how reproducible it is (needs
+    /// --n-resamples or --n-restarts).
     #[arg(long, default_value = "contrast", value_parser = orders())]
     pub sort_by: SortBy,
     /// Number of threads (default: chosen automatically). The result does not depend on it.
@@ -239,7 +246,8 @@ pub struct SolverArgs {
 }
 
 impl SolverArgs {
-    /// Returns the settings of the solver. A starting point that is not a name is read from its file.
+    /// Returns the settings of the solver. A starting point that is not a name is read from its
+    /// file.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let named = self.init.to_str().and_then(|name| name.parse().ok());
         let init = if let Some(init) = named {
@@ -316,8 +324,8 @@ pub struct Generate {
     #[arg(long, value_name = "SENSORS", value_parser = ["magnetometers", "gradiometers"],
           conflicts_with_all = ["n", "p", "sigma", "seed", "mixing", "complex"])]
     pub meg: Option<String>,
-    /// Write a simulated EEG recording with blinks instead of matrices: 32 channels, 60 s at 250 Hz. Use it with
-    /// `codiag separate`.
+    /// Write a simulated EEG recording with blinks instead of matrices: 32 channels, 60 s at 250
+    /// Hz. Use it with `codiag separate`.
     #[arg(long, conflicts_with_all = ["n", "p", "sigma", "meg", "mixing", "complex"])]
     pub eeg: bool,
     /// Output file (.npy); - for standard output.

@@ -36,7 +36,8 @@ pub fn read_progress(reading: &ReadProgress) -> String {
     format!("{done} of {total} read{left}")
 }
 
-/// Formats a number with two or three significant digits, with an exponent only if necessary: 1.3e-9, 0.0210.
+/// Formats a number with two or three significant digits, with an exponent only if necessary:
+/// 1.3e-9, 0.0210.
 pub fn short(value: f64) -> String {
     if value == 0.0 {
         "0".to_owned()

@@ -1,5 +1,6 @@
-//! The program `codiag` as a library. [`run`] takes the arguments and the streams and returns the exit code. It
-//! does not end the process or install signal handlers, so that both the binary and the Python package can call it.
+//! The program `codiag` as a library. [`run`] takes the arguments and the streams and returns the
+//! exit code. It does not end the process or install signal handlers, so that both the binary and
+//! the Python package can call it.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -69,9 +70,9 @@ impl ExitStatus {
     }
 }
 
-/// Runs the program on the streams of this process. Set `interrupted` from a signal handler to stop a solve.
-/// `closed_output` tells that the process was started without a standard output, for which Rust's library substitutes
-/// a stream that discards everything without an error.
+/// Runs the program on the streams of this process. Set `interrupted` from a signal handler to stop
+/// a solve. `closed_output` is true if the process was started without a standard output, for which
+/// Rust's library substitutes a stream that discards everything without an error.
 pub fn run_in_process<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
     closed_output: bool,
@@ -87,8 +88,8 @@ pub fn run_in_process<T: Into<OsString> + Clone>(
     run(args, &mut session)
 }
 
-/// Runs the program. The first of `args` is the name of the program. Returns the exit code: 0 for success, 1 for a
-/// solve that did not converge, 2 for invalid input, 130 after Ctrl-C.
+/// Runs the program. The first of `args` is the name of the program. Returns the exit code: 0 for
+/// success, 1 for a solve that did not converge, 2 for invalid input, 130 after Ctrl-C.
 pub fn run<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
     session: &mut Session<'_>,

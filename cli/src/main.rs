@@ -7,7 +7,8 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Whether the process was started without a standard output, as by `>&-`.
 static CLOSED_OUTPUT: AtomicBool = AtomicBool::new(false);
 
-/// Detects a closed standard output. It runs before Rust's library replaces closed streams by /dev/null.
+/// Detects a closed standard output. It runs before Rust's library replaces closed streams by
+/// /dev/null.
 // SAFETY: the systems call the functions of these sections once, at the start of the process, with
 // arguments that a C function may ignore. It makes a system call and sets an atomic variable.
 #[allow(unsafe_code)]
@@ -25,8 +26,9 @@ static AT_START: extern "C" fn() = {
 };
 
 fn main() -> ExitCode {
-    // The first Ctrl-C asks the solve to stop and write its best B. The second one ends the program at once, in case
-    // no solve is running. If the handler cannot be installed, the first Ctrl-C ends the program.
+    // The first Ctrl-C asks the solve to stop and write its best B. The second one ends the program
+    // at once, in case no solve is running. If the handler cannot be installed, the first Ctrl-C
+    // ends the program.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
             std::process::exit(codiag_cli::INTERRUPTED);

@@ -1,4 +1,5 @@
-//! Progress of a solve: a bar on a terminal or plain lines, checkpoints, and the reaction to Ctrl-C.
+//! Progress of a solve: a bar on a terminal or plain lines, checkpoints, and the reaction to
+//! Ctrl-C.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -123,7 +124,8 @@ impl<'a, 'b, T: Scalar> ProgressObserver<'a, 'b, T> {
         }
     }
 
-    /// Saves the best B if it was not saved yet. Returns the error of a checkpoint that could not be written.
+    /// Saves the best B if it was not saved yet. Returns the error of a checkpoint that could not
+    /// be written.
     pub fn finish(self) -> anyhow::Result<()> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -170,7 +172,8 @@ impl<'a, 'b, T: Scalar> ProgressObserver<'a, 'b, T> {
         *lock_ignoring_poison(&self.display.text) = shown;
     }
 
-    /// Estimates the remaining time from the recent decrease of log ĝ; None if it does not decrease.
+    /// Estimates the remaining time from the recent decrease of log ĝ; None if it does not
+    /// decrease.
     fn time_left(&self) -> Option<f64> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let rate = (first.1 - last.1) / (last.0 - first.0);

@@ -59,8 +59,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Returns a session on any streams, without colors and progress bar. A solve ends after its current iteration once
-    /// `interrupted` is true.
+    /// Returns a session on any streams, without colors and progress bar. A solve ends after its
+    /// current iteration once `interrupted` is true.
     pub fn new(
         input: impl Read + 'a,
         out: &'a mut dyn Write,

@@ -38,7 +38,8 @@ pub struct ArtifactScorer {
 pub struct GoodSamples(Vec<bool>);
 
 impl GoodSamples {
-    /// Marks all samples as good except those in `bad_spans`, each given by its first sample and the one after its last.
+    /// Marks all samples as good except those in `bad_spans`, each given by its first sample and
+    /// the one after its last.
     pub fn new(bad_spans: &[[usize; 2]], samples: usize) -> Self {
         let mut good = vec![true; samples];
         for [start, end] in bad_spans {

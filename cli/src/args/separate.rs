@@ -65,51 +65,55 @@ A text input file, such as FILE, may be a FIFO of at most 64 MiB, but not a devi
 )]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line
 pub struct Separate {
-    /// Recording: a .npy or .csv file of channels x samples; with `python -m codiag` any file that MNE reads (.fif,
-    /// .edf, .set, ...).
+    /// Recording: a .npy or .csv file of channels x samples; with `python -m codiag` any file that
+    /// MNE reads (.fif, .edf, .set, ...).
     #[arg(value_name = "RECORDING", value_hint = ValueHint::FilePath)]
     pub input: PathBuf,
-    /// Sampling frequency in Hz. Required for --bands, filters, spectra and the detection of artifacts.
+    /// Sampling frequency in Hz. Required for --bands, filters, spectra and the detection of
+    /// artifacts.
     #[arg(long, value_name = "HZ")]
     pub sfreq: Option<f64>,
     /// Folder to which the results are written (default: only a summary is printed).
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// Number of principal components to separate, or the fraction of the variance that they must explain, such as
-    /// 0.99 (default: all).
+    /// Number of principal components to separate, or the fraction of the variance that they must
+    /// explain, such as 0.99 (default: all).
     #[arg(long, value_name = "N|FRACTION", value_parser = parse_components)]
     pub n_components: Option<Components>,
-    /// Channels to separate: names, numbers from 0 or, for files that MNE reads, types such as mag, grad or eeg
-    /// (default: all).
+    /// Channels to separate: names, numbers from 0 or, for files that MNE reads, types such as mag,
+    /// grad or eeg (default: all).
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub picks: Vec<String>,
     /// Channels to leave out: names or numbers from 0 (default: none).
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub bads: Vec<String>,
-    /// Cutoff frequency of a high-pass filter, applied before the separation (default: none); 1 Hz removes drifts.
-    /// The cleaned recording of --exclude is not filtered.
+    /// Cutoff frequency of a high-pass filter, applied before the separation (default: none); 1 Hz
+    /// removes drifts. The cleaned recording of --exclude is not filtered.
     #[arg(long, value_name = "HZ", requires = "sfreq")]
     pub highpass: Option<f64>,
-    /// Cutoff frequency of a low-pass filter, applied before the separation (default: none). The cleaned recording
-    /// of --exclude is not filtered.
+    /// Cutoff frequency of a low-pass filter, applied before the separation (default: none). The
+    /// cleaned recording of --exclude is not filtered.
     #[arg(long, value_name = "HZ", requires = "sfreq")]
     pub lowpass: Option<f64>,
-    /// Number of segments of equal length (default: segments of 0.25 s, or 2 samples per component if that is longer;
-    /// of 10 samples per component without --sfreq; a single segment for --sobi and --bands). With --bands there is
-    /// one matrix per segment and band.
+    /// Number of segments of equal length (default: segments of 0.25 s, or 2 samples per component
+    /// if that is longer; of 10 samples per component without --sfreq; a single segment for --sobi
+    /// and --bands). With --bands there is one matrix per segment and band.
     #[arg(long, value_name = "N", conflicts_with = "segment_length")]
     pub n_segments: Option<usize>,
-    /// Length of a segment in samples, or as a time such as 0.25s or 250ms; alternative to --n-segments.
+    /// Length of a segment in samples, or as a time such as 0.25s or 250ms; alternative to
+    /// --n-segments.
     #[arg(long, value_name = "SAMPLES|TIME", value_parser = parse_length)]
     pub segment_length: Option<SegmentLength>,
-    /// Fraction by which consecutive segments overlap (default: 0) or, with --bands, consecutive windows (default: 0.5).
+    /// Fraction by which consecutive segments overlap (default: 0) or, with --bands, consecutive
+    /// windows (default: 0.5).
     #[arg(long, value_name = "X")]
     pub overlap: Option<f64>,
-    /// Separate sources by their spectra in these frequency bands, such as 1-4,4-8,8-13 (in Hz), or in this number of
-    /// bands of equal width from 1 Hz to half of --sfreq.
+    /// Separate sources by their spectra in these frequency bands, such as 1-4,4-8,8-13 (in Hz), or
+    /// in this number of bands of equal width from 1 Hz to half of --sfreq.
     #[arg(long, value_name = "BANDS", value_parser = parse_bands)]
     pub bands: Option<BandChoice>,
-    /// Number of samples of each window from which spectra are estimated (default: about one second).
+    /// Number of samples of each window from which spectra are estimated (default: about one
+    /// second).
     #[arg(long, value_name = "SAMPLES", requires = "bands")]
     pub window_length: Option<usize>,
     /// Separate sources by their autocorrelations at several lags, after whitening (SOBI).
@@ -121,40 +125,43 @@ pub struct Separate {
     /// Separate sources by their non-Gaussianity (fourth-order cumulants), after whitening (JADE).
     #[arg(long, conflicts_with_all = ["bands", "n_segments", "segment_length", "overlap", "lags"])]
     pub jade: bool,
-    /// Lags in samples for --sobi and --amuse, such as 1:100 or 1,2,5,10 (default: 1:100 for --sobi, but at most a
-    /// third of the samples; 1 for --amuse).
+    /// Lags in samples for --sobi and --amuse, such as 1:100 or 1,2,5,10 (default: 1:100 for
+    /// --sobi, but at most a third of the samples; 1 for --amuse).
     #[arg(long, value_name = "LAGS", value_parser = parse_lags)]
     pub lags: Option<LagChoice>,
-    /// Scaling of the channels: "none" keeps their units, "rms" divides each channel by its root mean square.
+    /// Scaling of the channels: "none" keeps their units, "rms" divides each channel by its root
+    /// mean square.
     #[arg(long, default_value = "none", value_parser = ["none", "rms"])]
     pub scale: String,
-    /// Shrinkage of each covariance towards a multiple of the identity: a number from 0 to 1, "auto" (Ledoit-Wolf) or
-    /// "oas" (oracle approximating shrinkage).
+    /// Shrinkage of each covariance towards a multiple of the identity: a number from 0 to 1,
+    /// "auto" (Ledoit-Wolf) or "oas" (oracle approximating shrinkage).
     #[arg(long, value_name = "S|auto", default_value = "0")]
     pub shrinkage: String,
     #[command(flatten)]
     pub solver: SolverArgs,
-    /// Sources to remove, by number (0) or name (S00); the remaining recording is written to cleaned.npy (default:
-    /// none).
+    /// Sources to remove, by number (0) or name (S00); the remaining recording is written to
+    /// cleaned.npy (default: none).
     #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = parse_source)]
     pub exclude: Vec<usize>,
-    /// Channels that record blinks, such as Fp1, in addition to those named EOG. Sources that correlate with them are
-    /// reported as artifacts.
+    /// Channels that record blinks, such as Fp1, in addition to those named EOG. Sources that
+    /// correlate with them are reported as artifacts.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub eog: Vec<String>,
-    /// Channels that record heartbeats, in addition to those named ECG. Sources that correlate with them are reported
-    /// as artifacts.
+    /// Channels that record heartbeats, in addition to those named ECG. Sources that correlate with
+    /// them are reported as artifacts.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub ecg: Vec<String>,
-    /// Scores from which a source is reported as an artifact (default: blink=0.7, heartbeat=0.3, line-noise=0.2 and
-    /// muscle=0.6, judged by its waveform; correlation=0.4 and phase=0.2, judged by EOG and ECG channels).
+    /// Scores from which a source is reported as an artifact (default: blink=0.7, heartbeat=0.3,
+    /// line-noise=0.2 and muscle=0.6, judged by its waveform; correlation=0.4 and phase=0.2, judged
+    /// by EOG and ECG channels).
     #[arg(long, value_name = "KIND=SCORE,...", value_parser = parse_thresholds)]
     pub thresholds: Option<Thresholds>,
-    /// Text file with the names of the channels, one per line (default: channels are numbered). Channels named EOG or
-    /// ECG are not separated; they are used to detect artifacts.
+    /// Text file with the names of the channels, one per line (default: channels are numbered).
+    /// Channels named EOG or ECG are not separated; they are used to detect artifacts.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
-    /// JSON file that describes the recording: channel names, positions, bad spans, reference channels (see below).
+    /// JSON file that describes the recording: channel names, positions, bad spans, reference
+    /// channels (see below).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "names")]
     pub info: Option<PathBuf>,
     /// Print the content of report.json to standard output.
@@ -205,7 +212,8 @@ pub enum BandChoice {
     Count(usize),
 }
 
-/// Ranges of lags in samples. They are expanded only after they were checked against the length of the recording.
+/// Ranges of lags in samples. They are expanded only after they were checked against the length of
+/// the recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LagChoice(pub Vec<RangeInclusive<usize>>);
 

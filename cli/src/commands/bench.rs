@@ -1,4 +1,5 @@
-//! `codiag bench`: measures the speed of solves on this computer and compares it with the peak rate.
+//! `codiag bench`: measures the speed of solves on this computer and compares it with the peak
+//! rate.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -34,7 +35,8 @@ struct Measurement {
 struct Results {
     machine: String,
     n_jobs: usize,
-    /// Peak rate of multiplications and additions in registers of one thread, times the number of threads.
+    /// Peak rate of multiplications and additions in registers of one thread, times the number of
+    /// threads.
     peak_gigaflops: f64,
     sizes: Vec<Measurement>,
 }
@@ -106,7 +108,8 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
     })
 }
 
-/// Measures the peak rate of multiplications and additions of one thread, in Gflop/s, without memory accesses.
+/// Measures the peak rate of multiplications and additions of one thread, in Gflop/s, without
+/// memory accesses.
 fn peak(seconds: f64) -> f64 {
     if cpu::has_fma() {
         peak_of::<true>(seconds)
@@ -115,8 +118,8 @@ fn peak(seconds: f64) -> f64 {
     }
 }
 
-/// Measures the peak rate with fused multiply-adds or, on processors without them, with separate instructions.
-/// Emulated in software, a fused multiply-add would be about a hundred times slower.
+/// Measures the peak rate with fused multiply-adds or, on processors without them, with separate
+/// instructions. Emulated in software, a fused multiply-add would be about a hundred times slower.
 fn peak_of<const FUSED: bool>(seconds: f64) -> f64 {
     struct Kernel<const FUSED: bool>;
     const ROUNDS: usize = 20_000;

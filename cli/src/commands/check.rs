@@ -1,4 +1,5 @@
-//! `codiag check`: describes the matrices of a file, checks that they can be diagonalized, and gives advice if not.
+//! `codiag check`: describes the matrices of a file, checks that they can be diagonalized, and
+//! gives advice if not.
 
 use anyhow::{Context, Result, ensure};
 use codiag::error::{Remedy, criteria_for_indefinite};

@@ -1,4 +1,5 @@
-//! `codiag reproduce`: runs the three experiments of the paper, draws its figure and checks its claims.
+//! `codiag reproduce`: runs the three experiments of the paper, draws its figure and checks its
+//! claims.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! Output common to `diagonalize` and `separate`: warnings, report.json and other files, the summary, the exit code.
+//! Output common to `diagonalize` and `separate`: warnings, report.json and other files, the
+//! summary, the exit code.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -107,8 +108,9 @@ pub fn ill_conditioned<T: Scalar>(
     })
 }
 
-/// Builds report.json from the fields of the result and those that the command adds or replaces. Leaves out the
-/// powers, which are in diagonals.npy, and also the residuals unless `residuals` is true.
+/// Builds report.json from the fields of the result and those that the command adds or replaces.
+/// Leaves out the powers, which are in diagonals.npy, and also the residuals unless `residuals` is
+/// true.
 pub fn report<T: Number>(
     result: &mut Diagonalization<T>,
     residuals: bool,
@@ -167,8 +169,8 @@ impl<T: Scalar> FinishedSolve<'_, T> {
             .try_for_each(|warning| session.warn(warning))
     }
 
-    /// Prints a summary: the input and its size, the outcome of the solve, additional lines, and the folder of the
-    /// results.
+    /// Prints a summary: the input and its size, the outcome of the solve, additional lines, and
+    /// the folder of the results.
     pub fn summarize(
         &self,
         (input, size): (&str, &str),

@@ -1,13 +1,13 @@
 //! Output files that are written completely or not at all.
 //!
-//! A regular file is written to a hidden temporary file in the same folder, flushed to the disk, and
-//! renamed over its target. Symbolic links are followed, and the mode and the owner of an existing file
-//! are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to and never
-//! replaced.
+//! A regular file is written to a hidden temporary file in the same folder, flushed to the disk,
+//! and renamed over its target. Symbolic links are followed, and the mode and the owner of an
+//! existing file are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to
+//! and never replaced.
 //!
-//! A process that is killed leaves its temporary file behind. Temporary files are locked while they are
-//! being written, and a lock ends with its process. So the next run can distinguish files that were
-//! left behind from those that another process is writing, and removes only the former.
+//! A process that is killed leaves its temporary file behind. Temporary files are locked while they
+//! are being written, and a lock ends with its process. So the next run can distinguish files that
+//! were left behind from those that another process is writing, and removes only the former.
 
 use std::fs::{File, FileType, Metadata, TryLockError};
 use std::io::{self, Seek, Write};
@@ -50,8 +50,8 @@ pub fn copy_atomically(source: &Path, target: &Path) -> io::Result<()> {
     write_atomically(target, |out| io::copy(&mut source, out).map(drop))
 }
 
-/// Checks that a file can be written there. Removes the temporary files that killed processes left in
-/// that folder.
+/// Checks that a file can be written there. Removes the temporary files that killed processes left
+/// in that folder.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -82,8 +82,8 @@ pub fn check_writable(target: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks that files can be written in a folder. Removes the temporary files that killed processes left
-/// there.
+/// Checks that files can be written in a folder. Removes the temporary files that killed processes
+/// left there.
 pub(super) fn check_folder_writable(folder: &Path) -> io::Result<()> {
     // The temporary file is removed when it is dropped.
     create_temporary(folder, false).map(drop)?;
@@ -154,8 +154,8 @@ fn open_special(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
 }
 
-/// The open file behind a path in /proc. It is shared where that is possible, so that later output of
-/// this process follows; otherwise the bytes are appended.
+/// The open file behind a path in /proc. It is shared where that is possible, so that later output
+/// of this process follows; otherwise the bytes are appended.
 fn open_again(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -270,8 +270,8 @@ fn keep_attributes(file: &File, existing: &Metadata) -> io::Result<()> {
             let _ = fchown(file, Some(user), None);
         }
     }
-    // The owner is set first, because changing it may clear bits of the mode. File systems with one mode for all
-    // files do not allow to change it.
+    // The owner is set first, because changing it may clear bits of the mode. File systems with one
+    // mode for all files do not allow to change it.
     let mode = existing.permissions();
     if file.metadata()?.permissions() == mode {
         return Ok(());
@@ -305,7 +305,8 @@ fn remove_leftovers(folder: &Path) {
         if let Ok(file) = opened
             && file.try_lock().is_ok()
         {
-            // Locked until it is removed: a process that has just created it notices in `create_temporary`.
+            // Locked until it is removed: a process that has just created it notices in
+            // `create_temporary`.
             let _ = std::fs::remove_file(&path);
         }
     }
@@ -332,8 +333,8 @@ pub(super) fn stage(
     Ok(staged)
 }
 
-/// Creates a locked temporary file that is removed when it is dropped. A file that is not private gets the mode
-/// of the umask.
+/// Creates a locked temporary file that is removed when it is dropped. A file that is not private
+/// gets the mode of the umask.
 fn create_temporary(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder
@@ -354,7 +355,8 @@ fn create_temporary(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
             // Another process considered it a leftover before it was locked, and removes it.
             Err(TryLockError::WouldBlock) => {}
             Ok(()) if !file.path().exists() => {}
-            // File systems without locks: the file is written without one and never considered a leftover.
+            // File systems without locks: the file is written without one and never considered a
+            // leftover.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
     }

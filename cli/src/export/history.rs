@@ -13,7 +13,8 @@ pub fn write(out: &mut dyn Write, records: &[Record]) -> io::Result<()> {
     table.flush()
 }
 
-/// Writes the histories of several solves to one table. The first columns of each row identify its solve.
+/// Writes the histories of several solves to one table. The first columns of each row identify its
+/// solve.
 pub fn write_labelled<'a, L: serde::Serialize>(
     out: &mut dyn Write,
     columns: &[&str],

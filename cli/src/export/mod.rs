@@ -20,7 +20,8 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Creates the folder if necessary and checks that it is writable, so that errors are reported before a solve.
+    /// Creates the folder if necessary and checks that it is writable, so that errors are reported
+    /// before a solve.
     pub fn create(path: &Path) -> Result<Self> {
         let folder = Self {
             path: path.to_owned(),
@@ -45,7 +46,8 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Stages a .npy matrix of the given shape. `fill` writes it in blocks of columns, and may read rows back.
+    /// Stages a .npy matrix of the given shape. `fill` writes it in blocks of columns, and may read
+    /// rows back.
     pub fn add_rows<T>(
         &mut self,
         name: &str,

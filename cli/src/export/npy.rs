@@ -36,7 +36,8 @@ fn header<T: Scalar>(shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// A .npy matrix in a file that is written in blocks of columns, so that it is never in memory as a whole.
+/// A .npy matrix in a file that is written in blocks of columns, so that it is never in memory as a
+/// whole.
 pub struct RowFile<'a> {
     file: &'a mut File,
     first: u64,

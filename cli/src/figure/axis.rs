@@ -82,7 +82,8 @@ impl Axis {
         }
     }
 
-    /// Returns the position of a value from 0 to 1; values outside of the axis are moved to its ends.
+    /// Returns the position of a value from 0 to 1; values outside of the axis are moved to its
+    /// ends.
     pub fn position(&self, value: f64) -> f64 {
         let fraction = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()

@@ -1,10 +1,11 @@
-//! Heat maps as small PNG images: one pixel per entry, colors by sign, transparent at zero so that they suit light and
-//! dark backgrounds.
+//! Heat maps as small PNG images: one pixel per entry, colors by sign, transparent at zero so that
+//! they suit light and dark backgrounds.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// Maximum width and height in pixels. Of entries that share a pixel, the largest in magnitude is shown.
+/// Maximum width and height in pixels. Of entries that share a pixel, the largest in magnitude is
+/// shown.
 const MAX_PIXELS: usize = 512;
 
 /// Returns an image of values from −1 (blue) to 1 (red) as a `data:` URL.

@@ -5,8 +5,8 @@ pub mod chart;
 pub mod heat;
 pub mod topography;
 
-/// Style sheet of figures. The light colors come first, for renderers without media queries. Curves have the colors of
-/// Okabe & Ito, which color-blind readers can distinguish, and different dashes.
+/// Style sheet of figures. The light colors come first, for renderers without media queries. Curves
+/// have the colors of Okabe & Ito, which color-blind readers can distinguish, and different dashes.
 pub const STYLE: &str = "\
 .ink{fill:#1d2430}.soft{fill:#5a6472}.paper{fill:#ffffff}
 .grid{stroke:#e4e7ec;stroke-width:1}.frame{stroke:#b6bdc7;stroke-width:1;fill:none}

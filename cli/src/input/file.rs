@@ -42,7 +42,8 @@ pub fn list_file(path: &Path) -> Result<Vec<f64>> {
     read().with_context(|| path.display().to_string())
 }
 
-/// Whether a .npy or a text file has complex numbers. Invalid .npy headers are reported when the file is read.
+/// Whether a .npy or a text file has complex numbers. Invalid .npy headers are reported when the
+/// file is read.
 pub(super) fn is_complex(path: &Path) -> Result<bool> {
     if extension(path) != "npy" {
         return Ok(text::is_complex(

@@ -1,4 +1,5 @@
-//! Butterworth filters of recordings, applied forward and backward, one channel at a time, to a temporary file.
+//! Butterworth filters of recordings, applied forward and backward, one channel at a time, to a
+//! temporary file.
 
 use std::f64::consts::{FRAC_PI_8, PI};
 use std::fs::File;
@@ -102,12 +103,13 @@ struct Section {
 }
 
 impl Section {
-    /// Returns the two sections of a fourth-order Butterworth filter, by the bilinear transform. The cutoff frequency is in
-    /// cycles per sample.
+    /// Returns the two sections of a fourth-order Butterworth filter, by the bilinear transform.
+    /// The cutoff frequency is in cycles per sample.
     fn pair(frequency: f64, high: bool) -> [Self; 2] {
         [FRAC_PI_8, 3.0 * FRAC_PI_8].map(|angle| {
             let (sine, cosine) = (2.0 * PI * frequency).sin_cos();
-            // alpha = sin(ω) / 2Q, with the poles of the analog filter at this angle from the negative real axis.
+            // alpha = sin(ω) / 2Q, with the poles of the analog filter at this angle from the
+            // negative real axis.
             let alpha = sine * angle.cos();
             let b = if high {
                 [0.5 * (1.0 + cosine), -(1.0 + cosine), 0.5 * (1.0 + cosine)]
@@ -136,7 +138,8 @@ impl Section {
     }
 }
 
-/// Filters a signal that may have non-finite samples. These stay unchanged and do not affect other samples.
+/// Filters a signal that may have non-finite samples. These stay unchanged and do not affect other
+/// samples.
 fn filter_finite(signal: &[f64], filter: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     let mut last = signal
         .iter()
@@ -159,7 +162,8 @@ fn filter_finite(signal: &[f64], filter: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64
     filtered
 }
 
-/// Applies all sections forward and backward, so that no frequency is delayed. The ends are extended by odd reflection.
+/// Applies all sections forward and backward, so that no frequency is delayed. The ends are
+/// extended by odd reflection.
 fn filter_both_ways(sections: &[Section], signal: &[f64], padding: usize) -> Vec<f64> {
     let n = signal.len();
     let (first, last) = (signal[0], signal[n - 1]);
@@ -179,7 +183,8 @@ mod tests {
 
     use super::*;
 
-    /// Each frequency has the squared gain of a Butterworth filter, because it is applied twice, and no delay.
+    /// Each frequency has the squared gain of a Butterworth filter, because it is applied twice,
+    /// and no delay.
     #[test]
     fn gain_is_that_of_a_butterworth_filter_without_delay() {
         let (sfreq, samples) = (200.0, 8000);

@@ -45,7 +45,8 @@ fn natural_order(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Reads a run of digits. Without leading zeros, numbers compare by their length, then by their digits.
+/// Reads a run of digits. Without leading zeros, numbers compare by their length, then by their
+/// digits.
 fn number(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> (usize, String) {
     let mut digits = String::new();
     while let Some(digit) = text.next_if(char::is_ascii_digit) {

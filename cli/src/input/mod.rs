@@ -1,5 +1,5 @@
-//! Readers of matrices. They yield one matrix at a time, so that a large file is read once and is not in memory in
-//! addition to the set.
+//! Readers of matrices. They yield one matrix at a time, so that a large file is read once and is
+//! not in memory in addition to the set.
 
 mod file;
 pub mod filter;
@@ -26,7 +26,8 @@ use codiag::npy::Header;
 /// An open input of real or complex matrices.
 pub type Input<'a> = Either<Matrices<'a>, Matrices<'a, c64>>;
 
-/// Opens the input that the arguments name; `-` is the input of the session. Ctrl-C ends the reading.
+/// Opens the input that the arguments name; `-` is the input of the session. Ctrl-C ends the
+/// reading.
 pub fn open_in_session<'a>(source: &InputArgs, session: &'a mut Session<'_>) -> Result<Input<'a>> {
     let interrupted = session.interruption();
     let mut input = open(source, &mut session.input)?;
@@ -110,7 +111,8 @@ impl<T: Scalar> Matrices<'_, T> {
         }
     }
 
-    /// Reads the set. Errors about a matrix name its file. A set whose solve does not fit into memory is not read.
+    /// Reads the set. Errors about a matrix name its file. A set whose solve does not fit into
+    /// memory is not read.
     pub fn into_set(mut self, options: &SetOptions) -> Result<(MatrixSet<T>, String)> {
         // The memory of a reduced set is checked once its rank is known.
         if options.n_components == Rank::Full {
@@ -236,7 +238,7 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
     let chosen = match (key, &keys[..]) {
         (Some(key), _) if keys.iter().any(|k| k == key) => key.to_owned(),
         (None, [only]) => only.clone(),
-        (_, []) => bail!("there is no array in it"),
+        (_, []) => bail!("the file has no array"),
         (Some(key), _) => bail!("the file has no array {key:?}, only {}", keys.join(", ")),
         (None, _) => bail!(
             "the file has several arrays; choose one with --key {}",
@@ -250,7 +252,8 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
         .with_context(unpacked)?;
     let header = Header::read(&mut entry)?;
     header.matrices()?;
-    // Unpack only as many bytes as the header announces, and one more to reach the end and its checksum.
+    // Unpack only as many bytes as the header announces, and one more to reach the end and its
+    // checksum.
     let mut bytes = Vec::new();
     (&mut entry)
         .take(header.bytes()?.saturating_add(1))

@@ -119,7 +119,8 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Reads numbers beginning at index `first`. It is an error if the file has become shorter since it was opened.
+    /// Reads numbers beginning at index `first`. It is an error if the file has become shorter
+    /// since it was opened.
     fn fill(&self, first: usize, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<(), Error> {
         let requested = out.len();
         let filled = self.file.read(first as u64, out, bytes);
@@ -169,7 +170,8 @@ pub struct RecordingInfo {
     pub name: Option<String>,
     /// Name of each channel.
     pub names: Vec<String>,
-    /// Position of each channel on the head seen from above: x to the right ear, y to the nose; null if unknown.
+    /// Position of each channel on the head seen from above: x to the right ear, y to the nose;
+    /// null if unknown.
     pub positions: Vec<Option<[f64; 2]>>,
     /// Group of each channel; each group is divided by its root mean square.
     pub groups: Vec<usize>,
@@ -183,7 +185,8 @@ pub struct RecordingInfo {
     pub bad_spans: Vec<[usize; 2]>,
     /// Channels that record blinks or heartbeats; their signals are the rows of `reference_file`.
     pub reference_channels: Vec<ReferenceChannel>,
-    /// .npy file with the signals of the reference channels. Relative paths start at the folder of the `--info` file.
+    /// .npy file with the signals of the reference channels. Relative paths start at the folder of
+    /// the `--info` file.
     pub reference_file: Option<PathBuf>,
 }
 

@@ -1,5 +1,6 @@
-//! Matrices and lists of numbers as text: one row per line, numbers separated by commas, semicolons, tabs or spaces.
-//! `#` begins a comment. Complex numbers are written like 1.5-2j or (1.5-2j).
+//! Matrices and lists of numbers as text: one row per line, numbers separated by commas,
+//! semicolons, tabs or spaces. `#` begins a comment. Complex numbers are written like 1.5-2j or
+//! (1.5-2j).
 
 use anyhow::{Result, bail, ensure};
 use codiag::{Matrix, Scalar, c64};

@@ -194,7 +194,8 @@ fn correlations<T: Scalar>(m: &Matrix<T>, caption: &str) -> Markup {
     )
 }
 
-/// Heat map of a p × p matrix with entries from −1 to 1; the caption gives its largest off-diagonal entry.
+/// Heat map of a p × p matrix with entries from −1 to 1; the caption gives its largest off-diagonal
+/// entry.
 fn matrix_map(
     p: usize,
     caption: &str,

@@ -1,4 +1,5 @@
-//! HTML reports: self-contained files without scripts or external resources. The templates escape all text.
+//! HTML reports: self-contained files without scripts or external resources. The templates escape
+//! all text.
 
 mod components;
 mod convergence;
@@ -36,8 +37,8 @@ fn document(title: &str, body: &Markup) -> String {
     markup.into_string()
 }
 
-/// Inserts text without escaping. Used only for the style sheet, which is constant, and for figures, whose titles and
-/// labels are escaped by [`crate::figure`].
+/// Inserts text without escaping. Used only for the style sheet, which is constant, and for
+/// figures, whose titles and labels are escaped by [`crate::figure`].
 fn verbatim(text: String) -> Markup {
     PreEscaped(text)
 }

@@ -10,7 +10,8 @@ use crate::commands::separate::Methods;
 use crate::format::{self, short};
 use crate::source_view::{SourceView, looks_like};
 
-/// Number of sources shown with figures, in addition to those that look like artifacts or were excluded.
+/// Number of sources shown with figures, in addition to those that look like artifacts or were
+/// excluded.
 const MAX_SOURCES_WITH_FIGURES: usize = 24;
 /// Number of strongest channels that are named for each source.
 const STRONGEST_CHANNELS: usize = 3;
@@ -386,7 +387,8 @@ fn individual_sources(page: &Page<'_>) -> Markup {
     }
 }
 
-/// Names the channels with the largest pattern entries, separately for each type because units differ.
+/// Names the channels with the largest pattern entries, separately for each type because units
+/// differ.
 fn strongest_channels(page: &Page<'_>, k: usize) -> String {
     let a = page.found.patterns();
     let mut kinds: Vec<&str> = page.types.iter().map(String::as_str).collect();

@@ -45,7 +45,8 @@ fn mark() -> Markup {
     html! { span title="may not be reproducible" { " ?" } }
 }
 
-/// Paragraph that explains the stability; empty if it was not estimated. `resampled` names what was resampled.
+/// Paragraph that explains the stability; empty if it was not estimated. `resampled` names what was
+/// resampled.
 pub fn explanation<T>(result: &Diagonalization<T>, resampled: &str) -> Markup {
     html! {
         @if let Some(found) = &result.stability {

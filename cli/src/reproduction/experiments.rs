@@ -113,8 +113,8 @@ pub struct Solver {
     pub settings: Settings,
 }
 
-/// Returns the solvers: the quasi-Newton method of the paper, Pham's algorithm, and Newton's method from the whitener
-/// and from the spectral start.
+/// Returns the solvers: the quasi-Newton method of the paper, Pham's algorithm, and Newton's method
+/// from the whitener and from the spectral start.
 pub fn solvers(args: &Reproduce) -> [Solver; 4] {
     let settings = |method, init| {
         Settings::default()
@@ -172,8 +172,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs the solver several times. All repetitions take equal steps; the fastest time of each step is used, because
-    /// other processes only slow it down.
+    /// Runs the solver several times. All repetitions take equal steps; the fastest time of each
+    /// step is used, because other processes only slow it down.
     pub fn measure(
         experiment: &'static str,
         seed: usize,
@@ -245,8 +245,8 @@ fn durations(history: &[Record]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the loss of the local minimum that a run approaches, computed by Newton steps from its final point. On noisy
-/// data the loss has several local minima, and solvers end in different ones.
+/// Returns the loss of the local minimum that a run approaches, computed by Newton steps from its
+/// final point. On noisy data the loss has several local minima, and solvers end in different ones.
 fn limit(set: &MatrixSet, result: &Diagonalization) -> Result<f64> {
     let polish = Settings::default()
         .init(Init::Given(result.b.clone()))
@@ -330,7 +330,8 @@ impl Ratio {
         }
     }
 
-    /// Describes the ratio: "3.5× faster", "more than 2.3× faster", "1.8× slower", "not determined".
+    /// Describes the ratio: "3.5× faster", "more than 2.3× faster", "1.8× slower", "not
+    /// determined".
     pub fn describe(self) -> String {
         let faster = |times: f64| format!("{}× faster", two_digits(times));
         let slower = |times: f64| format!("{}× slower", two_digits(1.0 / times));

@@ -1,4 +1,5 @@
-//! Figure of the paper: loss above minimum and gradient norm against time, one column per experiment.
+//! Figure of the paper: loss above minimum and gradient norm against time, one column per
+//! experiment.
 
 use super::Results;
 use super::experiments::GOAL;

@@ -1,7 +1,7 @@
 //! The report pages in a real browser, headless: at a desk, on a telephone, in the dark.
 //!
-//! Skipped, and said so, where there is no Chromium; `install-browser.sh` beside this folder installs
-//! it where it can.
+//! Skipped, and said so, where there is no Chromium; `install-browser.sh` beside this folder
+//! installs it where it can.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

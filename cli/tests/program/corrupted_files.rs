@@ -1,5 +1,5 @@
-//! Files with a few bytes changed, as disks, networks and editors change them: the program says what
-//! is wrong with them, or takes them, and never does anything else.
+//! Files with a few bytes changed, as disks, networks and editors change them: the program says
+//! what is wrong with them, or takes them, and never does anything else.
 //!
 //! `make soak` tries more of them than the tests do (`CODIAG_MUTATIONS`).
 

@@ -1,4 +1,5 @@
-//! Requests for more memory than there is: one line with the amount, exit code 2, and never an abort.
+//! Requests for more memory than there is: one line with the amount, exit code 2, and never an
+//! abort.
 
 use codiag::signals::simulate::nonstationary;
 
@@ -111,7 +112,8 @@ fn jade_of_too_many_components_says_how_many_fit() {
     );
 }
 
-/// The set takes 320 MB, its solve three times as much more; the address space is limited to half a gigabyte.
+/// The set takes 320 MB, its solve three times as much more; the address space is limited to half a
+/// gigabyte.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_set_that_exceeds_the_limit_of_the_process_is_refused_before_it_is_read() {

@@ -1,4 +1,5 @@
-//! Options with extreme values: each command takes them or says what is wrong, with a documented exit code and in bounded time.
+//! Options with extreme values: each command takes them or says what is wrong, with a documented
+//! exit code and in bounded time.
 //!
 //! `make soak` tries more of them than the tests do (`CODIAG_OPTION_VALUES`).
 

@@ -1,5 +1,5 @@
-//! Outputs never destroy what is there, and are never lost without a message; inputs are read within
-//! bounds.
+//! Outputs never destroy what is there, and are never lost without a message; inputs are read
+//! within bounds.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileType};

@@ -64,8 +64,8 @@ fn the_two_commands_are_there() {
     ] {
         assert!(readme.contains(mark), "{mark}");
     }
-    // What the README shows and names is there. All links are whole addresses, those of files at its end, so that they lead
-    // somewhere where the README is shown without the tree.
+    // What the README shows and names is there. All links are whole addresses, those of files at
+    // its end, so that they lead somewhere where the README is shown without the tree.
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let inline = readme.split("](").skip(1);
     let inline = inline.filter_map(|rest| rest.split(')').next());

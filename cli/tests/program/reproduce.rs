@@ -45,7 +45,8 @@ fn every_solver_ends_where_it_should() {
     }
     // The spectral start of an exact set is its solution.
     assert!(median(&row(place, "a", "newton"), "n_iter") <= 2.0);
-    // (b): all minima known of this set have losses between 0.73 and 0.76. The library's tests compare means over seeds.
+    // (b): all minima known of this set have losses between 0.73 and 0.76. The library's tests
+    // compare means over seeds.
     for solver in ["quasi-newton", "pham", "newton", "newton-whitener"] {
         let row = row(place, "b", solver);
         let loss = median(&row, "loss");

@@ -9,7 +9,8 @@ use crate::input::recording::{
     PickedChannels, RecordingInfo, ReferenceChannel, StoredRecording, split_reference_channels,
 };
 
-/// Range of accepted sampling frequencies, in Hz. Beyond it, times and frequencies exceed the range of the figures.
+/// Range of accepted sampling frequencies, in Hz. Beyond it, times and frequencies exceed the range
+/// of the figures.
 const MIN_SFREQ: f64 = 1e-9;
 const MAX_SFREQ: f64 = 1e12;
 

@@ -353,7 +353,8 @@ fn write_sources(
         .collect()
 }
 
-/// Writes the recording without the excluded sources. Channels that were not separated are unchanged.
+/// Writes the recording without the excluded sources. Channels that were not separated are
+/// unchanged.
 fn clean(
     args: &Separate,
     input: &Input,

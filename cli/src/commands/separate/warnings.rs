@@ -7,7 +7,8 @@ use super::TEXTS;
 use super::input::Input;
 use crate::format::short;
 
-/// Returns warnings about sources that cannot be identified; `samples` is the length of the recording.
+/// Returns warnings about sources that cannot be identified; `samples` is the length of the
+/// recording.
 pub fn identifiability(
     contrast: &Contrast,
     found: &SeparationResult,
@@ -49,11 +50,13 @@ pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
     }))
 }
 
-/// Factor applied to the expected effect of sampling noise, because the rotation was chosen to maximize the contrast.
+/// Factor applied to the expected effect of sampling noise, because the rotation was chosen to
+/// maximize the contrast.
 const SELECTION_FACTOR: f64 = 5.0;
 
-/// Returns a warning if the autocorrelations of two sources differ by no more than those of white noise. An
-/// autocorrelation of T independent samples has the variance 1/T, and the difference of two has 2/T.
+/// Returns a warning if the autocorrelations of two sources differ by no more than those of white
+/// noise. An autocorrelation of T independent samples has the variance 1/T, and the difference of
+/// two has 2/T.
 fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<String> {
     let by_chance = 2.0 * found.diagonalization.powers.rows() as f64 / samples as f64;
     let margins = found.least_separable.iter().enumerate();
@@ -73,8 +76,8 @@ fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<St
     })
 }
 
-/// Returns a warning if the kurtosis of several sources is consistent with a Gaussian distribution. The kurtosis of T
-/// independent Gaussian samples has the variance 24/T.
+/// Returns a warning if the kurtosis of several sources is consistent with a Gaussian distribution.
+/// The kurtosis of T independent Gaussian samples has the variance 24/T.
 fn gaussian_sources(found: &SeparationResult, samples: usize) -> Option<String> {
     let by_chance = (SELECTION_FACTOR * 24.0 / samples as f64).sqrt();
     let near: Vec<String> = (0..found.n_components())

@@ -1,10 +1,11 @@
-//! Reader of .mat files of version 5, which MATLAB and Octave write with `-v7` or `-v6`: named arrays of numbers, in
-//! either byte order, with or without compression.
+//! Reader of .mat files of version 5, which MATLAB and Octave write with `-v7` or `-v6`: named
+//! arrays of numbers, in either byte order, with or without compression.
 //!
-//! A file is a header of 128 bytes, followed by elements. Each element is a tag (type, length) and its bytes, padded to a
-//! multiple of eight. A variable is an element that contains elements: flags, dimensions, name, real parts, imaginary
-//! parts. Its numbers may be stored in a smaller type. A compressed element contains a deflated element. Lengths are
-//! checked against the size of the file.
+//! A file is a header of 128 bytes, followed by elements. Each element is a tag (type, length) and
+//! its bytes, padded to a multiple of eight. A variable is an element that contains elements:
+//! flags, dimensions, name, real parts, imaginary parts. Its numbers may be stored in a smaller
+//! type. A compressed element contains a deflated element. Lengths are checked against the size of
+//! the file.
 
 mod stack;
 
@@ -192,7 +193,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Reads a variable and its name; None for elements without a name, such as subsystem data of MATLAB.
+/// Reads a variable and its name; None for elements without a name, such as subsystem data of
+/// MATLAB.
 fn variable(content: Bytes<'_>) -> Result<Option<(String, Variable)>> {
     let (name, found) = nested(content, 0)?;
     Ok((!name.is_empty()).then_some((name, found)))

@@ -1,4 +1,5 @@
-//! Shapes of sets of matrices in .mat files: p x p x n, as is common in MATLAB, or n x p x p, as qndiag expects.
+//! Shapes of sets of matrices in .mat files: p x p x n, as is common in MATLAB, or n x p x p, as
+//! qndiag expects.
 
 use anyhow::{Result, bail, ensure};
 use codiag::Scalar;
@@ -24,7 +25,8 @@ enum Pages {
 }
 
 impl Stack {
-    /// Returns the matrices of the variable with this name or, without a name, of the only suitable variable.
+    /// Returns the matrices of the variable with this name or, without a name, of the only suitable
+    /// variable.
     pub fn choose(variables: Vec<(String, Variable)>, key: Option<&str>) -> Result<(String, Self)> {
         let usable = |variable: &Variable| !matches!(variable, Variable::Other(_));
         let names: Vec<String> = variables
