@@ -141,19 +141,21 @@ Files written to DIR:
 
 Fields of report.json:
   status, converged, n_iter, loss, gradient_norm, condition_number, criterion
-                     outcome of the solve; status is converged, max_iter, stalled, interrupted or collinear
-  identifiability    the pair of components that is hardest to separate, and its margin (0: not identifiable)
+                     outcome of the solve; status is converged, max_iter, stalled,
+                     interrupted or collinear
+  identifiability    the pair of components that is hardest to separate, and its margin
+                     (0: not identifiable)
   start_losses       final loss of each start (the default one and those of --n-restarts)
   stability          reproducibility of each component from 0 to 1; null if it was not estimated
   stability_trials   number of resamples and further starts that the stability was estimated from
   B, A, n_components, residuals, history, seconds, warnings, codiag (the version)
   input              name, files, key, complex, matrices (their number), size (rows of each matrix)
-  settings           the options of the command, with underscores: method, init, tol, n_components, ...
+  settings           the options of the command, with underscores: method, init, tol, ...
   sample_weight      weight of each matrix; null if the matrices stay on disk
 
-Each output file is written completely or not at all. Symbolic links are followed, and the permissions of an
-existing file are kept. Output may also go to a device or a FIFO. A text input file may be a FIFO of at most
-64 MiB, but not a device."
+Each output file is written completely or not at all. Symbolic links are followed, and the
+permissions of an existing file are kept. Output may also go to a device or a FIFO. A text input
+file may be a FIFO of at most 64 MiB, but not a device."
 )]
 pub struct Diagonalize {
     #[command(flatten)]

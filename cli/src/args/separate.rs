@@ -20,44 +20,50 @@ Examples:
   codiag separate recording.npy --sfreq 250 --bands 1-4,4-8,8-13,13-30,30-45 -o sources
   codiag separate recording.npy --sfreq 600 --n-components 40 --sobi --lags 1:100 -o sources
   codiag separate recording.npy --sfreq 600 --n-components 40 --jade -o sources
-  codiag separate recording.npy --sfreq 600 --n-components 40 --n-resamples 20 --sort-by stability -o sources
+  codiag separate recording.npy --sfreq 600 --n-resamples 20 --sort-by stability -o sources
   codiag separate today.npy --sfreq 600 --init yesterday/filters.npy -o sources
   python -m codiag separate recording.fif --picks mag --n-components 40 --highpass 1 -o sources
 
-File formats: this program reads .npy and .csv. With the Python package and MNE (pip install 'codiag[mne]'),
-`python -m codiag separate` reads all formats of MNE, with their sampling frequency, channel names, positions, bad
-channels and bad spans: .fif (Neuromag), .edf, .bdf, .gdf, .vhdr (BrainVision), .set (EEGLAB), .cnt (Neuroscan),
-.mff (EGI), .ds (CTF), .sqd (KIT), .nxe (eXimia), .lay (Persyst) and others.
+File formats: this program reads .npy and .csv. With the Python package and MNE (pip install
+'codiag[mne]'), `python -m codiag separate` reads all formats of MNE, with their sampling frequency,
+channel names, positions, bad channels and bad spans: .fif (Neuromag), .edf, .bdf, .gdf, .vhdr
+(BrainVision), .set (EEGLAB), .cnt (Neuroscan), .mff (EGI), .ds (CTF), .sqd (KIT), .nxe (eXimia),
+.lay (Persyst) and others.
 
 Files written to DIR:
   sources.npy    sources, one per row, with unit variance
   filters.npy    filters (B), one per row
   patterns.npy   patterns (A), one per column (B A = I)
-  diagonals.npy  power of each source (columns) in each segment or band, or its autocorrelation at each lag (rows)
+  diagonals.npy  power of each source (columns) in each segment or band (rows), or its
+                 autocorrelation at each lag (rows)
   report.json    settings, results and history (see below)
   history.csv    one row per iteration
   report.html    the report for a web browser
-  cleaned.npy    the recording without the sources of --exclude (a recording that MNE reads: in its own format)
+  cleaned.npy    the recording without the sources of --exclude (in its own format if MNE read it)
 
 Fields of report.json: those of `codiag diagonalize --help`, and
   input          name, files, channels and samples (their number), sfreq, names, types, bad_spans,
                  reference_channels
-  settings       the options of the command, with underscores, and contrast: segments, bands, lags or cumulants
-  sources        for each source: explained_variance_ratio, nonstationarity, kurtosis, stability, least_separable
-                 (the partner that is hardest to separate from it, and the margin; 0: not identifiable), artifacts
-                 (suspected ones) and scores (all; each with kind, score, evidence, reference, reason, threshold)
+  settings       the options of the command, with underscores, and contrast: segments, bands, lags
+                 or cumulants
+  sources        for each source: explained_variance_ratio, nonstationarity, kurtosis, stability,
+                 least_separable (the partner that is hardest to separate from it, and the margin;
+                 0: not identifiable), artifacts (the suspected ones) and scores (all of them), each
+                 with kind, score, evidence, reference, reason and threshold
   explained_variance_ratio_total, shrinkages, segments (spans of samples)
   methods, references   a paragraph for a methods section, and the papers that it cites
 
 --info FILE is a JSON object. All fields are optional:
   name                name of the recording
   names               names of the channels
-  types               type of each channel, such as \"mag\", \"grad\" or \"eeg\"; each type has its own maps
-  positions           position of each channel seen from above, [x, y] with x to the right ear and y to the nose, or null
-  groups              one whole number per channel; each group of channels is divided by its root mean square
+  types               type of each channel, such as \"mag\" or \"eeg\"; each type has its own maps
+  positions           position [x, y] of each channel seen from above, with x to the right ear and
+                      y to the nose; null if unknown
+  groups              group number of each channel; each group is divided by its root mean square
   bad_spans           spans of samples to leave out: [[first, one after the last], ...]
-  reference_channels  channels that record blinks or heartbeats: [{\"name\": \"EOG\", \"kind\": \"blink\"}, ...]
-  reference_file      .npy file with their signals, one per row; relative paths start at the folder of FILE
+  reference_channels  channels that record blinks or heartbeats:
+                      [{\"name\": \"EOG\", \"kind\": \"blink\"}, ...]; kind is blink or heartbeat
+  reference_file      .npy file with their signals, one per row; relative to the folder of FILE
   command             command line to show in the report
   cleaned_file        name of the cleaned recording in the report, if another program writes it
 
