@@ -1,27 +1,27 @@
-//! What is refused, what is doubted, and what is interrupted.
+//! Errors, warnings and interruptions of `codiag separate`.
 
 use codiag::signals::simulate::nonstationary;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use super::place;
+use super::dir;
 use crate::Array;
 
 #[test]
-fn bad_input_is_one_line_that_says_what_helps() {
+fn invalid_input_gives_one_line_of_error() {
     let made = nonstationary(10, 10, 100, 7);
-    let place = place(&made);
-    place.write("file", "");
-    place.write("recording.fif", "fif");
-    place.write("flat.npy", Array::of("(7,)", &[0.0; 7]));
-    place.write("tall.npy", Array::of("(3, 2)", &[0.0; 6]));
+    let dir = dir(&made);
+    dir.write("file", "");
+    dir.write("recording.fif", "fif");
+    dir.write("flat.npy", Array::of("(7,)", &[0.0; 7]));
+    dir.write("tall.npy", Array::of("(3, 2)", &[0.0; 6]));
     let mut numbers = [1.0; 20];
     numbers[12] = f64::NAN;
-    place.write("nan.npy", Array::of("(2, 10)", &numbers));
-    place.write("cut.npy", Array::of("(2, 5)", &[0.0; 3]));
-    place.write("zero.npy", Array::of("(2, 50)", &[0.0; 100]));
-    for (args, expected) in COMPLAINTS {
-        let assert = place.codiag(&format!("separate {args}")).assert().code(2);
+    dir.write("nan.npy", Array::of("(2, 10)", &numbers));
+    dir.write("cut.npy", Array::of("(2, 5)", &[0.0; 3]));
+    dir.write("zero.npy", Array::of("(2, 50)", &[0.0; 100]));
+    for (args, expected) in ERRORS {
+        let assert = dir.codiag(&format!("separate {args}")).assert().code(2);
         let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
         assert!(text.contains(expected), "{args}: {text}");
         assert!(
@@ -33,27 +33,27 @@ fn bad_input_is_one_line_that_says_what_helps() {
 }
 
 #[test]
-fn an_iteration_limit_is_said_and_leaves_the_best_so_far() {
-    let place = place(&nonstationary(6, 50, 200, 8));
-    place
-        .codiag("-q separate recording.npy --method pham --init identity --max-iter 1 -o r")
+fn iteration_limit_is_reported_and_results_are_written() {
+    let dir = dir(&nonstationary(6, 50, 200, 8));
+    dir.codiag("-q separate recording.npy --method pham --init identity --max-iter 1 -o r")
         .assert()
         .code(1)
         .stdout("")
         .stderr(
-            contains("start again from filters.npy with --init")
-                .and(contains("--shrinkage auto make surer matrices")),
+            contains("continue from filters.npy with --init").and(contains(
+                "--shrinkage auto give better-conditioned covariances",
+            )),
         );
-    assert!(place.files("r").contains(&"sources.npy".to_owned()));
+    assert!(dir.files("r").contains(&"sources.npy".to_owned()));
 }
 
 #[test]
-fn an_interruption_before_the_solve_writes_nothing() {
-    let place = place(&nonstationary(4, 50, 200, 9));
+fn interruption_before_the_solve_writes_nothing() {
+    let dir = dir(&nonstationary(4, 50, 200, 9));
     let interrupted = std::sync::atomic::AtomicBool::new(true);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut session = codiag_cli::Session::new(&b""[..], &mut out, &mut err, &interrupted);
-    let path = |name: &str| place.path(name).into_os_string();
+    let path = |name: &str| dir.path(name).into_os_string();
     let args = [
         "codiag".into(),
         "separate".into(),
@@ -63,14 +63,14 @@ fn an_interruption_before_the_solve_writes_nothing() {
     ];
     assert_eq!(codiag_cli::run(args, &mut session), codiag_cli::INTERRUPTED);
     drop(session);
-    let said = String::from_utf8(err).unwrap();
-    assert_eq!(said, "warning: interrupted: nothing was written\n");
+    let messages = String::from_utf8(err).unwrap();
+    assert_eq!(messages, "warning: interrupted: nothing was written\n");
     assert!(out.is_empty());
-    assert_eq!(place.files("r"), [""; 0]);
+    assert_eq!(dir.files("r"), [""; 0]);
 }
 
-/// What is asked for, and what is said of it.
-const COMPLAINTS: [(&str, &str); 34] = [
+/// Arguments and the expected part of the error.
+const ERRORS: [(&str, &str); 34] = [
     ("nowhere.npy", "nowhere.npy: cannot be read: no such file"),
     (
         "recording.fif",
@@ -104,26 +104,26 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "recording.npy --n-segments 5 --shrinkage 2",
         "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
-    ("recording.npy --bands 1-4", "--bands needs --sfreq"),
+    ("recording.npy --bands 1-4", "--bands requires --sfreq"),
     (
         "recording.npy --segment-length 1.5",
         "expected a whole number of samples, or a time such as 0.25s",
     ),
     (
         "recording.npy --segment-length 0.25s",
-        "--segment-length must be a number of samples where the rate",
+        "--segment-length must be a number of samples",
     ),
     (
         "recording.npy --picks Cz",
-        "--picks names the channel \"Cz\", which is not there: they have no names (--names), but numbers from 0 to 9",
+        "--picks: there is no channel \"Cz\"; channels are numbered from 0 to 9 unless --names gives them names",
     ),
     (
         "recording.npy --bads 10",
-        "--bads names the channel \"10\", which is not there",
+        "--bads: there is no channel \"10\"; channels are numbered from 0 to 9",
     ),
     (
         "recording.npy --sfreq 100 --highpass 50",
-        "--highpass must be above 0 and below half the rate, 50 Hz, got 50",
+        "--highpass must be above 0 and below half of --sfreq, 50 Hz, got 50",
     ),
     (
         "recording.npy --sfreq 100 --highpass 20 --lowpass 10",
@@ -135,7 +135,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --bands 4-1 --sfreq 100",
-        "--bands must be pairs of rising frequencies",
+        "--bands must be pairs of",
     ),
     (
         "recording.npy --bands high",
@@ -143,15 +143,15 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --sfreq 0",
-        "--sfreq must be a positive number of samples per second, got 0",
+        "--sfreq must be a positive frequency in Hz, got 0",
     ),
     (
         "recording.npy --n-segments 5 --exclude 10",
-        "--exclude names source 10, but there are 10",
+        "--exclude: there is no source 10, only 0 to 9",
     ),
     (
         "recording.npy --n-segments 5 --init recording.npy",
-        "recording.npy: the start must be 10 x 10",
+        "recording.npy: the matrix of --init must be 10 x 10",
     ),
     (
         "recording.npy --n-segments 5 -o file",
@@ -159,7 +159,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --n-segments 5 --names file",
-        "file: there are no names in it",
+        "file: the file has no names",
     ),
     (
         "flat.npy",
@@ -167,7 +167,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "tall.npy",
-        "expected channels x samples, got 3 x 2, more channels than samples: is it transposed?",
+        "expected channels x samples, got 3 x 2, more channels than samples; if the array is samples x channels, transpose it",
     ),
     (
         "nan.npy --n-segments 2",
@@ -179,7 +179,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --lags 1:3",
-        "--lags is for --sobi and --amuse",
+        "--lags requires --sobi or --amuse",
     ),
     (
         "recording.npy --sobi --lags 3:1",
@@ -187,7 +187,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --amuse --lags 1:3",
-        "--amuse is for a single lag, got 3",
+        "--amuse requires a single lag, got 3",
     ),
     (
         "recording.npy --sobi --lags 1000",
