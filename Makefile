@@ -124,7 +124,7 @@ packages: wheel .venv/linters
 # Files with a few bytes changed and options with extreme values; then small sets of all sorts, in units from 1e-60 to 1e60 and with condition
 # numbers up to 1e12, solved by all criteria and methods for a minute, with gradients checked in double-double arithmetic.
 soak:
-	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- mutated extreme
+	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- corrupted_files extreme
 	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
 
 # All readers of files and the solver on arbitrary bytes, half a minute each, where there are a nightly

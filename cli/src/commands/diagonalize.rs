@@ -171,7 +171,7 @@ impl Job<'_> {
         } = self;
         let warnings = warnings(&solved.result, &TEXTS);
         let report = report(args, &settings, &options, &mut solved, &warnings)?;
-        let ended = FinishedSolve {
+        let finished = FinishedSolve {
             texts: &TEXTS,
             result: &solved.result,
             seconds: solved.seconds,
@@ -180,7 +180,7 @@ impl Job<'_> {
             output: args.output.as_deref(),
         };
         if let Some(mut folder) = folder {
-            ended.stage(&mut folder, &report)?;
+            finished.stage(&mut folder, &report)?;
             let residuals = &solved.result.residuals;
             if solved.weights.is_none() && !residuals.is_empty() {
                 folder.add("residuals.npy", |out| {
@@ -201,7 +201,7 @@ impl Job<'_> {
             folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
             folder.publish()?;
         }
-        ended.warn(session)?;
+        finished.warn(session)?;
         if to_stdout {
             let b = &solved.result.b;
             let shape = [b.rows(), b.columns()];
@@ -211,9 +211,9 @@ impl Job<'_> {
         } else if !session.quiet {
             let size = size(&solved.summary);
             let stability = result::stability_summary(&solved.result);
-            ended.summarize((&solved.name, &size), &stability, session)?;
+            finished.summarize((&solved.name, &size), &stability, session)?;
         }
-        ended.conclude(session)
+        finished.conclude(session)
     }
 }
 

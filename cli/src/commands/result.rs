@@ -28,7 +28,7 @@ pub struct CommandTexts {
     pub patterns: &'static str,
     /// Option that reduces the number of components.
     pub n_components_option: &'static str,
-    /// What `-o DIR` saves.
+    /// Description of the results that `-o DIR` saves.
     pub saved_results: &'static str,
     /// Additional advice for a solve that reached the iteration limit; may be empty.
     pub iteration_limit_advice: &'static str,
@@ -74,7 +74,7 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) ->
              of the two fits as well; only the subspace they span is determined",
             short(found.margin),
             if rotations {
-                "their diagonal entries are almost the same in all matrices"
+                "their diagonal entries are nearly equal in all matrices"
             } else {
                 "their powers are nearly proportional over all matrices"
             }

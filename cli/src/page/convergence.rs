@@ -34,7 +34,12 @@ pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup
 pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
     let history = &result.history;
     if history.len() < 2 {
-        return html! { p { "Converged at the starting point (0 iterations)." } };
+        let text = if result.status.is_converged() {
+            "Converged at the starting point (0 iterations)."
+        } else {
+            "The solve stopped before its first iteration."
+        };
+        return html! { p { (text) } };
     }
     let limit = history
         .iter()

@@ -28,6 +28,7 @@ fn time(page: &Page<'_>, sample: f64) -> f64 {
     page.sfreq.map_or(sample, |sfreq| sample / sfreq)
 }
 
+/// Label of the time axis.
 fn time_label(page: &Page<'_>) -> String {
     if page.sfreq.is_some() {
         "time (s)"
@@ -44,6 +45,7 @@ fn axis_with_zero(low: f64, high: f64) -> Axis {
     Axis::linear(low - margin, high + margin, 4)
 }
 
+/// Description of a chart with one curve.
 struct Drawing<'a> {
     title: &'a str,
     x: (Axis, String),
@@ -56,6 +58,7 @@ struct Drawing<'a> {
     reference: Option<Curve>,
 }
 
+/// Draws a chart.
 fn draw(drawing: Drawing<'_>) -> Markup {
     let (width, height) = drawing.size;
     let chart = Chart {
@@ -79,6 +82,7 @@ fn draw(drawing: Drawing<'_>) -> Markup {
     super::drawing(drawing.title, &chart)
 }
 
+/// Width and height of a small chart.
 const SMALL: (f64, f64) = (370.0, 220.0);
 
 /// Draws the whole recording of the source.
@@ -141,6 +145,7 @@ fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
     })
 }
 
+/// Draws the power spectrum.
 fn draw_spectrum(spectrum: &Spectrum) -> Markup {
     // The frequency 0 is omitted, because the spectrum ignores the mean.
     let points: Vec<(f64, f64)> = spectrum
@@ -209,6 +214,7 @@ fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     }
 }
 
+/// Draws powers as bars.
 fn power(title: &str, x: (Axis, String), points: Vec<(f64, f64)>) -> Markup {
     let high = points.iter().fold(0.0_f64, |m, point| m.max(point.1));
     draw(Drawing {

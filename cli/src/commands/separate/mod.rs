@@ -76,7 +76,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
     let methods = methods::paragraph(&input, args, &separation, &found);
     let fields = report::fields(args, &input, &separation, &found, &views, &methods);
     let report = result::report(&mut found.diagonalization, true, seconds, &warnings, fields)?;
-    let ended = FinishedSolve {
+    let finished = FinishedSolve {
         texts: &TEXTS,
         result: &found.diagonalization,
         seconds,
@@ -85,7 +85,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
         output: args.output.as_deref(),
     };
     if let Some(mut folder) = folder {
-        ended.stage(&mut folder, &report)?;
+        finished.stage(&mut folder, &report)?;
         if !args.exclude.is_empty() && input.info.cleaned_file.is_none() {
             clean(args, &input, &found, &mut folder)?;
         }
@@ -111,16 +111,16 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
         folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
         folder.publish()?;
     }
-    ended.warn(session)?;
+    finished.warn(session)?;
     if args.json {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
         let size = size(&input, &found);
         let mut additional = result::stability_summary(&found.diagonalization);
         additional.extend(suspected_artifacts(&views));
-        ended.summarize((&input.name, &size), &additional, session)?;
+        finished.summarize((&input.name, &size), &additional, session)?;
     }
-    ended.conclude(session)
+    finished.conclude(session)
 }
 
 /// Describes the size: 102 channels of 36000 samples (60.00 s), 40 sources.

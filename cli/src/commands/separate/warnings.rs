@@ -34,17 +34,17 @@ pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
     let Some(sfreq) = input.sfreq else {
         return Ok(None);
     };
-    let bad: Vec<_> = input
+    let bad_spans: Vec<_> = input
         .info
         .bad_spans
         .iter()
         .map(|[from, to]| *from..*to)
         .collect();
-    let fraction = drift_share(&input.picked(), sfreq, &bad)?;
+    let fraction = drift_share(&input.picked(), sfreq, &bad_spans)?;
     Ok((fraction > MAX_DRIFT_FRACTION).then(|| {
         format!(
-            "slow drifts are {:.0} % of the variance of the channels and dominate the covariances; use --highpass 1 to \
-             remove them",
+            "slow drifts are {:.0} % of the variance of the channels and make sources harder to separate; use --highpass 1 \
+             to remove them",
             100.0 * fraction
         )
     }))
@@ -67,7 +67,7 @@ fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<St
         let other = closest.partner;
         format!(
             "sources {} and {} are nearly unidentifiable (margin {}; sampling noise alone gives about {}): their \
-             autocorrelations are equal, so any mixture of the two fits as well; only the subspace they span is determined",
+             autocorrelations do not differ significantly, so any mixture of the two fits as well; only the subspace they span is determined",
             source.min(other),
             source.max(other),
             short(closest.margin),
@@ -80,15 +80,15 @@ fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<St
 /// The kurtosis of T independent Gaussian samples has the variance 24/T.
 fn gaussian_sources(found: &SeparationResult, samples: usize) -> Option<String> {
     let by_chance = (SELECTION_FACTOR * 24.0 / samples as f64).sqrt();
-    let near: Vec<String> = (0..found.n_components())
+    let gaussian: Vec<String> = (0..found.n_components())
         .filter(|k| found.kurtosis[*k].abs() < by_chance)
         .map(|k| k.to_string())
         .collect();
-    (near.len() > 1).then(|| {
+    (gaussian.len() > 1).then(|| {
         format!(
-            "sources {} are nearly unidentifiable: their kurtosis is that of Gaussian sources, so any mixture \
+            "sources {} are nearly unidentifiable: their kurtosis is consistent with Gaussian sources, so any mixture \
              of them fits as well; only the subspace they span is determined",
-            near.join(", ")
+            gaussian.join(", ")
         )
     })
 }
