@@ -77,7 +77,18 @@ pub enum Command {
 Examples:
   codiag reproduce
   codiag reproduce --seeds 5 --output elsewhere
-  codiag reproduce --recording my-covariances.npy"
+  codiag reproduce --recording my-covariances.npy
+
+Fields of results.json:
+  codiag (the version), machine, n_jobs
+  goal         value of the gradient norm at which times are compared
+  experiments  key, title, description, matrices (their number), size (rows of each), seeds
+  table        one row per experiment and solver: status, and the median, low and high over seeds of
+               n_iter, seconds, seconds_to_goal, loss and gradient_norm; speedup_over_pham
+  claims       claim, measured and verdict
+  runs         one row per run; limit is the loss of the local minimum that the run approaches
+
+history.csv has one row per iteration of each run."
 )]
 pub struct Reproduce {
     /// Folder to which report.html, figure.svg, results.json and history.csv are written.
@@ -220,7 +231,7 @@ pub struct SolverArgs {
     /// least-squares.
     #[arg(long, default_value = "newton", value_parser = methods())]
     pub method: Method,
-    /// Starting point: "spectral", "whitener" (inverse square root of the mean matrix), "identity",
+    /// Starting point: "spectral", "whitener" (from the eigenvectors of the mean matrix),
     /// or a .npy or text file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
     pub init: PathBuf,
@@ -281,6 +292,15 @@ Examples:
   codiag check covs.npy
   codiag check subject1/ --json
   codiag check lagged.npy --criterion frobenius
+
+Fields of the JSON output:
+  input, complex, criterion, matrices (their number), size (rows of each)
+  suitable       whether the matrices can be diagonalized without changes
+  not_finite, asymmetric, not_positive_definite
+                 indices of matrices with these problems
+  largest_asymmetry, smallest_eigenvalue, smallest_rank, mean_rank, median_condition_number,
+  largest_condition_number, worst_conditioned (its index), scale_ratio, duplicates
+  advice         sentences about each problem
 
 Exit codes: 0 if the matrices can be diagonalized without changes, 2 otherwise."
 )]

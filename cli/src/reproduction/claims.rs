@@ -69,7 +69,8 @@ pub fn convergence_order(history: &[Record]) -> Option<f64> {
     (!orders.is_empty()).then(|| median(&orders[last..]))
 }
 
-/// Estimates the factor by which ĝ decreases per iteration, from the second half of the iterations.
+/// Estimates the factor by which ĝ is multiplied per iteration, from the second half of the
+/// iterations.
 pub fn convergence_rate(history: &[Record]) -> Option<f64> {
     let norms: Vec<f64> = history.iter().map(|record| record.gradient_norm).collect();
     let end = norms.len().checked_sub(1)?;
@@ -77,6 +78,7 @@ pub fn convergence_rate(history: &[Record]) -> Option<f64> {
     (end > middle).then(|| (norms[end] / norms[middle]).powf(1.0 / (end - middle) as f64))
 }
 
+/// Checks the order of convergence without noise.
 fn quadratic_convergence(runs: &[&Run]) -> Claim {
     let orders: Vec<f64> = runs
         .iter()
@@ -110,6 +112,7 @@ fn quadratic_convergence(runs: &[&Run]) -> Claim {
     }
 }
 
+/// Checks the rate of convergence with noise and on real data.
 fn linear_convergence(results: &Results) -> Claim {
     let mut sentences = Vec::new();
     let mut holds = true;
@@ -144,6 +147,7 @@ fn linear_convergence(results: &Results) -> Claim {
     }
 }
 
+/// Compares the quasi-Newton method with Pham's algorithm.
 fn faster_than_pham(results: &Results) -> Claim {
     let mut sentences = Vec::new();
     let (mut faster, mut slower) = (0, 0);

@@ -240,7 +240,7 @@ fn problems_are_reported_as_in_check() {
         dir.codiag(&format!("check {file}"))
             .assert()
             .code(2)
-            .stdout(contains(found).and(contains("cannot be diagonalized as it is")));
+            .stdout(contains(found).and(contains("The matrices cannot be diagonalized")));
         dir.codiag(&format!("diagonalize {file} -o never"))
             .assert()
             .code(2)
