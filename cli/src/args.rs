@@ -189,8 +189,7 @@ pub struct Diagonalize {
     /// dimension first; "auto" uses the numerical rank of the mean (default: no reduction).
     #[arg(long, value_name = "N|auto", value_parser = parse_rank)]
     pub n_components: Option<Rank>,
-    /// Regularization: replace each matrix C by (1 - S) C + S tr(C)/p I first, with S between 0 and
-    /// 1.
+    /// Regularization: replace each matrix C by (1 - S) C + S tr(C)/p I first (0 <= S <= 1).
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
     /// Replace each matrix C by (C + C')/2 first, where C' is the conjugate transpose. Use it if
@@ -232,7 +231,7 @@ pub struct SolverArgs {
     #[arg(long, default_value = "newton", value_parser = methods())]
     pub method: Method,
     /// Starting point: "spectral", "whitener" (from the eigenvectors of the mean matrix),
-    /// or a .npy or text file with a matrix B, such as a checkpoint.
+    /// "identity", or a .npy or text file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
     pub init: PathBuf,
     /// Tolerance: stop when the gradient norm is at most X.

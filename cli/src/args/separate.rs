@@ -102,8 +102,8 @@ pub struct Separate {
     #[arg(long, value_name = "HZ", requires = "sfreq")]
     pub lowpass: Option<f64>,
     /// Number of segments of equal length (default: segments of 0.25 s, or 2 samples per component
-    /// if that is longer; of 10 samples per component without --sfreq; a single segment for --sobi
-    /// and --bands). With --bands there is one matrix per segment and band.
+    /// if that is longer; of 10 samples per component without --sfreq; a single segment for --sobi,
+    /// --amuse and --bands). With --bands there is one matrix per segment and band.
     #[arg(long, value_name = "N", conflicts_with = "segment_length")]
     pub n_segments: Option<usize>,
     /// Length of a segment in samples, or as a time such as 0.25s or 250ms; alternative to

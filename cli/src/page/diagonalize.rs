@@ -222,7 +222,7 @@ fn residuals<T: Scalar>(result: &Diagonalization<T>) -> Markup {
     if n == 0 {
         return not_available();
     }
-    // Residuals below 1e-3 are drawn relative to 1e-3, so that they look as small as they are.
+    // The axis reaches at least 1e-3, so that smaller residuals look small.
     let top = result.residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
     // Each bar shows the largest residual of its matrices.
     let stride = n.div_ceil(MAX_BARS);

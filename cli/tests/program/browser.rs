@@ -1,7 +1,7 @@
 //! The reports in a headless browser: wide and narrow windows, light and dark mode.
 //!
-//! The tests are skipped, with a message, if Chromium is missing; `tests/install-browser.sh` installs
-//! it.
+//! The tests are skipped, with a message, if Chromium is missing; `tests/install-browser.sh`
+//! installs it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Options with extreme values give a result or an error, with a documented exit code and in bounded
-//! time.
+//! Options with extreme values give a result or an error, with a documented exit code and in
+//! bounded time.
 //!
 //! `make soak` runs more cases (`CODIAG_OPTION_VALUES`).
 
