@@ -86,7 +86,7 @@ Fields of results.json:
   table        one row per experiment and solver: status, and the median, low and high over seeds of
                n_iter, seconds, seconds_to_goal, loss and gradient_norm; speedup_over_pham
   claims       claim, measured and verdict
-  runs         one row per run; limit is the loss of the local minimum that the run approaches
+  runs         one row per run; local_minimum is the loss of the local minimum that the run approaches
 
 history.csv has one row per iteration of each run."
 )]

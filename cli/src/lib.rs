@@ -81,7 +81,7 @@ pub fn run_in_process<T: Into<OsString> + Clone>(
     let (mut out, mut err) = (io::stdout().lock(), io::stderr());
     let mut closed = session::ClosedOutput;
     let out: &mut dyn io::Write = if closed_output { &mut closed } else { &mut out };
-    let mut session = Session::of_process(out, &mut err, interrupted);
+    let mut session = Session::for_process(out, &mut err, interrupted);
     if closed_output {
         session.out_kind = session::OutputKind::Closed;
     }

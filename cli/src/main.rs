@@ -16,7 +16,7 @@ static CLOSED_OUTPUT: AtomicBool = AtomicBool::new(false);
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
 #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
-static AT_START: extern "C" fn() = {
+static DETECT_CLOSED_OUTPUT: extern "C" fn() = {
     extern "C" fn detect() {
         use std::os::fd::AsFd;
         let closed = std::io::stdout().as_fd().try_clone_to_owned().is_err();

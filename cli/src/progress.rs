@@ -17,9 +17,9 @@ use crate::format;
 use crate::session::Session;
 
 /// Minimum time between plain lines, in seconds.
-const PLAIN_INTERVAL: f64 = 2.0;
+const PLAIN_LINE_SECONDS: f64 = 2.0;
 /// Number of recent iterations from which the remaining time is estimated.
-const WINDOW: usize = 12;
+const RATE_WINDOW: usize = 12;
 
 /// Display of progress: a bar, plain lines, or nothing.
 pub struct Display<'a> {
@@ -35,10 +35,10 @@ pub struct Display<'a> {
 impl<'a> Display<'a> {
     /// Shows progress on the standard error of the session.
     pub fn new(session: &'a mut Session<'_>) -> Self {
-        let interrupted = session.interruption();
+        let interrupted = session.interrupt_flag();
         let live = session.live && !session.quiet;
         Self {
-            bar: live.then(bar),
+            bar: live.then(spinner),
             plain: !live && !session.quiet,
             err: Mutex::new(session.err),
             last_line: Mutex::new(Instant::now()),
@@ -75,7 +75,7 @@ impl<'a> Display<'a> {
             && lock_ignoring_poison(&self.last_line)
                 .elapsed()
                 .as_secs_f64()
-                >= PLAIN_INTERVAL
+                >= PLAIN_LINE_SECONDS
         {
             *lock_ignoring_poison(&self.last_line) = Instant::now();
             // Failures to show progress are ignored.
@@ -143,7 +143,7 @@ impl<'a, 'b, T: Scalar> ProgressObserver<'a, 'b, T> {
         }
         self.recent
             .push_back((record.seconds, record.gradient_norm.max(1e-300).ln()));
-        if self.recent.len() > WINDOW {
+        if self.recent.len() > RATE_WINDOW {
             self.recent.pop_front();
         }
         let left = self.time_left().map(format::rough_seconds);
@@ -203,7 +203,7 @@ impl<T: Scalar> Observer<T> for ProgressObserver<'_, '_, T> {
 }
 
 /// A spinner with the elapsed time, drawn on standard error.
-pub fn bar() -> ProgressBar {
+pub fn spinner() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner:.cyan} {elapsed:>4}  {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));

@@ -80,7 +80,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the session of this process.
-    pub(crate) fn of_process(
+    pub(crate) fn for_process(
         out: &'a mut dyn Write,
         err: &'a mut (dyn Write + Send),
         interrupted: &'a AtomicBool,
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the flag that Ctrl-C sets.
-    pub(crate) fn interruption(&self) -> &'a AtomicBool {
+    pub(crate) fn interrupt_flag(&self) -> &'a AtomicBool {
         self.interrupted
     }
 

@@ -48,7 +48,7 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<ExitStatus> {
     let mut results = Results {
         machine: cpu::description(),
         n_jobs,
-        peak_gigaflops: peak(args.seconds) * n_jobs.min(available) as f64,
+        peak_gigaflops: measure_peak(args.seconds) * n_jobs.min(available) as f64,
         sizes: Vec::new(),
     };
     for (n, p) in SIZES {
@@ -110,17 +110,17 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
 
 /// Measures the peak rate of multiplications and additions of one thread, in Gflop/s, without
 /// memory accesses.
-fn peak(seconds: f64) -> f64 {
+fn measure_peak(seconds: f64) -> f64 {
     if cpu::has_fma() {
-        peak_of::<true>(seconds)
+        measure_peak_with::<true>(seconds)
     } else {
-        peak_of::<false>(seconds)
+        measure_peak_with::<false>(seconds)
     }
 }
 
 /// Measures the peak rate with fused multiply-adds or, on processors without them, with separate
 /// instructions. Emulated in software, a fused multiply-add would be about a hundred times slower.
-fn peak_of<const FUSED: bool>(seconds: f64) -> f64 {
+fn measure_peak_with<const FUSED: bool>(seconds: f64) -> f64 {
     struct Kernel<const FUSED: bool>;
     const ROUNDS: usize = 20_000;
     const LANES: usize = 12;

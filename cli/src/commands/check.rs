@@ -35,8 +35,8 @@ struct Findings {
 pub fn run(args: &Check, session: &mut Session<'_>) -> Result<ExitStatus> {
     let criterion = args.criterion.criterion;
     let findings = match input::open_in_session(&args.source, session)? {
-        Either::Real(matrices) => examine(matrices, criterion)?,
-        Either::Complex(matrices) => examine(matrices, criterion)?,
+        Either::Real(matrices) => inspect(matrices, criterion)?,
+        Either::Complex(matrices) => inspect(matrices, criterion)?,
     };
     if args.json {
         export::print_json(session.out, &findings)?;
@@ -50,7 +50,7 @@ pub fn run(args: &Check, session: &mut Session<'_>) -> Result<ExitStatus> {
     })
 }
 
-fn examine<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Result<Findings> {
+fn inspect<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Result<Findings> {
     let input = matrices.name.clone();
     let mut inspector = Inspector::<T>::new(matrices.p)?;
     let mut found_any = false;
@@ -155,10 +155,10 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
 
 /// Lists matrices: matrix 3, or matrices 3, 5, 8 and 12 more.
 fn list(indices: &[usize]) -> String {
-    const SHOWN: usize = 5;
+    const MAX_LISTED: usize = 5;
     let shown: Vec<String> = indices
         .iter()
-        .take(SHOWN)
+        .take(MAX_LISTED)
         .map(ToString::to_string)
         .collect();
     let noun = if indices.len() == 1 {
@@ -166,7 +166,7 @@ fn list(indices: &[usize]) -> String {
     } else {
         "matrices"
     };
-    let more = match indices.len().saturating_sub(SHOWN) {
+    let more = match indices.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

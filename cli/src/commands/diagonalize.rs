@@ -63,7 +63,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> 
         .shrinkage(args.shrinkage)
         .symmetrize(args.symmetrize)
         .n_jobs(args.solver.n_jobs);
-    let job = Job {
+    let request = Request {
         args,
         settings,
         options,
@@ -72,23 +72,23 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> 
     };
     if let Some((file, memory)) = on_disk(args)? {
         return if file.is_complex() {
-            job.solve_on_disk::<c64>(file, memory, session)
+            request.solve_on_disk::<c64>(file, memory, session)
         } else {
-            job.solve_on_disk::<f64>(file, memory, session)
+            request.solve_on_disk::<f64>(file, memory, session)
         };
     }
     let read = match input::open_in_session(&args.source, session)? {
-        Either::Real(matrices) => Either::Real(matrices.into_set(&job.options)?),
-        Either::Complex(matrices) => Either::Complex(matrices.into_set(&job.options)?),
+        Either::Real(matrices) => Either::Real(matrices.into_set(&request.options)?),
+        Either::Complex(matrices) => Either::Complex(matrices.into_set(&request.options)?),
     };
     match read {
-        Either::Real((set, name)) => job.solve_in_memory(&set, name, session),
-        Either::Complex((set, name)) => job.solve_in_memory(&set, name, session),
+        Either::Real((set, name)) => request.solve_in_memory(&set, name, session),
+        Either::Complex((set, name)) => request.solve_in_memory(&set, name, session),
     }
 }
 
 /// A checked request.
-struct Job<'a> {
+struct Request<'a> {
     args: &'a Diagonalize,
     settings: Settings,
     options: SetOptions,
@@ -96,7 +96,7 @@ struct Job<'a> {
     to_stdout: bool,
 }
 
-impl Job<'_> {
+impl Request<'_> {
     fn solve_in_memory<T: Number>(
         self,
         set: &MatrixSet<T>,
@@ -209,7 +209,7 @@ impl Job<'_> {
         } else if args.json {
             export::print_json(session.out, &report)?;
         } else if !session.quiet {
-            let size = size(&solved.summary);
+            let size = describe_size(&solved.summary);
             let stability = result::stability_summary(&solved.result);
             finished.summarize((&solved.name, &size), &stability, session)?;
         }
@@ -218,7 +218,7 @@ impl Job<'_> {
 }
 
 /// Describes the size of a set: 100 matrices of 40 x 40, reduced to 12.
-fn size<T: Number>(set: &Summary<T>) -> String {
+fn describe_size<T: Number>(set: &Summary<T>) -> String {
     let (matrices, p) = (format::count_matrices::<T>(set.len), set.channels());
     let reduced = if set.reduction.is_some() {
         format!(", reduced to {}", set.dimension())

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::Reproduce;
 use crate::export::{self, OutputFolder};
-use crate::reproduction::experiments::{self, GOAL, Run};
+use crate::reproduction::experiments::{self, GRADIENT_GOAL, Run};
 use crate::reproduction::{HEADINGS, Results, cells, claims, figure};
 use crate::{ExitStatus, Session, cpu, page, progress};
 
@@ -44,7 +44,7 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
         n_jobs: args.n_jobs,
     };
     let live = session.live && !session.quiet;
-    let bar = live.then(progress::bar);
+    let bar = live.then(progress::spinner);
     for experiment in &results.experiments {
         for (seed, set) in experiment.sets.iter().enumerate() {
             for solver in &results.solvers {
@@ -53,7 +53,8 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
                     Some(bar) => bar.set_message(text),
                     None => session.info(&text)?,
                 }
-                let run = Run::measure(experiment.key, seed, set, solver, session.interruption())?;
+                let run =
+                    Run::measure(experiment.key, seed, set, solver, session.interrupt_flag())?;
                 results.runs.push(run);
             }
         }
@@ -90,7 +91,7 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     }
     writeln!(
         out,
-        "\nSpeedup: time of Pham's algorithm to ĝ ≤ {GOAL:.0e} divided by the time of the solver; {} on {}.\n",
+        "\nSpeedup: time of Pham's algorithm to ĝ ≤ {GRADIENT_GOAL:.0e} divided by the time of the solver; {} on {}.\n",
         crate::format::count(results.n_jobs, "thread", "threads"),
         results.machine
     )?;
@@ -126,7 +127,7 @@ fn results_json(results: &Results) -> serde_json::Value {
         "codiag": env!("CARGO_PKG_VERSION"),
         "machine": results.machine,
         "n_jobs": results.n_jobs,
-        "goal": GOAL,
+        "goal": GRADIENT_GOAL,
         "experiments": experiments,
         "table": results.rows(),
         "claims": claims::claims(results),
@@ -143,7 +144,7 @@ fn history(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
                 run.experiment,
                 run.solver,
                 run.seed,
-                record.loss - run.limit,
+                record.loss - run.local_minimum,
             );
             (labels, record)
         })

@@ -77,7 +77,7 @@ pub fn check_writable(target: &Path) -> io::Result<()> {
             if existing.is_some() {
                 File::options().write(true).open(&path)?;
             }
-            check_folder_writable(folder_of(&path))
+            check_folder_writable(parent_folder(&path))
         }
     }
 }
@@ -123,13 +123,13 @@ impl Destination {
             if !found.is_symlink() {
                 return Ok(Self::Special(path));
             }
-            let folder = std::fs::canonicalize(folder_of(&path))?;
+            let folder = std::fs::canonicalize(parent_folder(&path))?;
             if folder.starts_with("/proc") {
                 // The link stands for an open file, whose path may have been removed.
                 let name = path.file_name().unwrap_or_default();
                 return Ok(Self::OpenFile(folder.join(name)));
             }
-            path = folder_of(&path).join(std::fs::read_link(&path)?);
+            path = parent_folder(&path).join(std::fs::read_link(&path)?);
         }
         Err(io::Error::other("too many levels of symbolic links"))
     }
@@ -156,7 +156,7 @@ fn open_special(path: &Path) -> io::Result<File> {
 
 /// The open file behind a path in /proc. It is shared where that is possible, so that later output
 /// of this process follows; otherwise the bytes are appended.
-fn open_again(path: &Path) -> io::Result<File> {
+fn reopen_proc_path(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;
@@ -174,13 +174,13 @@ fn open_again(path: &Path) -> io::Result<File> {
 /// A complete output that has not been moved to its target yet.
 pub(super) enum Staged {
     /// A temporary file in the folder of its target.
-    Beside {
+    SameFolder {
         temporary: NamedTempFile,
         target: PathBuf,
         existing: Option<Metadata>,
     },
     /// A temporary file without a name, to be copied to a destination that cannot be replaced.
-    Apart {
+    Unnamed {
         temporary: File,
         destination: Destination,
     },
@@ -195,14 +195,14 @@ impl Staged {
                     // A file that is protected from writing is not replaced.
                     File::options().write(true).open(&path)?;
                 }
-                Ok(Self::Beside {
+                Ok(Self::SameFolder {
                     // On the same file system, so that renaming is one step.
-                    temporary: create_temporary(folder_of(&path), existing.is_some())?,
+                    temporary: create_temporary(parent_folder(&path), existing.is_some())?,
                     target: path,
                     existing,
                 })
             }
-            destination => Ok(Self::Apart {
+            destination => Ok(Self::Unnamed {
                 temporary: tempfile::tempfile()?,
                 destination,
             }),
@@ -212,15 +212,15 @@ impl Staged {
     /// The temporary file.
     pub fn file(&mut self) -> &mut File {
         match self {
-            Self::Beside { temporary, .. } => temporary.as_file_mut(),
-            Self::Apart { temporary, .. } => temporary,
+            Self::SameFolder { temporary, .. } => temporary.as_file_mut(),
+            Self::Unnamed { temporary, .. } => temporary,
         }
     }
 
     /// Moves or copies the output to its target.
     pub fn persist(self) -> io::Result<()> {
         match self {
-            Self::Beside {
+            Self::SameFolder {
                 temporary,
                 target,
                 existing,
@@ -230,16 +230,16 @@ impl Staged {
                 }
                 temporary.as_file().sync_all()?;
                 temporary.persist(&target).map_err(|e| e.error)?;
-                sync_folder(folder_of(&target));
+                sync_folder(parent_folder(&target));
                 Ok(())
             }
-            Self::Apart {
+            Self::Unnamed {
                 mut temporary,
                 destination,
             } => {
                 temporary.rewind()?;
                 let mut out = match destination {
-                    Destination::OpenFile(path) => open_again(&path)?,
+                    Destination::OpenFile(path) => reopen_proc_path(&path)?,
                     Destination::Special(path) | Destination::File { path, .. } => {
                         open_special(&path)?
                     }
@@ -362,7 +362,7 @@ fn create_temporary(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     }
 }
 
-fn folder_of(target: &Path) -> &Path {
+fn parent_folder(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -12,7 +12,7 @@ const MIN_POSITIONS: usize = 4;
 /// Draws the head with the nose at the top and one dot per channel; red is positive, blue negative.
 /// Returns None if too few channels have a position.
 pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Option<String> {
-    let known = by_position(values, positions);
+    let known = values_by_position(values, positions);
     let largest = known.iter().fold(0.0_f64, |m, (_, v)| m.max(v.abs()));
     let points = fit_to_head(&known)?;
     let value = |row: usize, column: usize| {
@@ -50,14 +50,14 @@ pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Opti
 
 /// Returns the largest magnitude of the values that have a position.
 pub fn largest(values: &[f64], positions: &[Option<[f64; 2]>]) -> f64 {
-    by_position(values, positions)
+    values_by_position(values, positions)
         .iter()
         .fold(0.0_f64, |m, (_, v)| m.max(v.abs()))
 }
 
 /// Collects values by position. Channels at equal positions, such as pairs of gradiometers, give
 /// the root of the sum of squares.
-fn by_position(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f64)> {
+fn values_by_position(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f64)> {
     let mut known: Vec<([f64; 2], f64)> = Vec::new();
     for (position, value) in positions.iter().zip(values) {
         let Some(position) = position.filter(|position| position.iter().all(|x| x.is_finite()))

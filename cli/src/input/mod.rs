@@ -29,7 +29,7 @@ pub type Input<'a> = Either<Matrices<'a>, Matrices<'a, c64>>;
 /// Opens the input that the arguments name; `-` is the input of the session. Ctrl-C ends the
 /// reading.
 pub fn open_in_session<'a>(source: &InputArgs, session: &'a mut Session<'_>) -> Result<Input<'a>> {
-    let interrupted = session.interruption();
+    let interrupted = session.interrupt_flag();
     let mut input = open(source, &mut session.input)?;
     match &mut input {
         Either::Real(matrices) => matrices.interrupted = Some(interrupted),
@@ -41,31 +41,31 @@ pub fn open_in_session<'a>(source: &InputArgs, session: &'a mut Session<'_>) -> 
 /// Opens the input that the arguments name; `-` is `stdin`.
 pub fn open<'a>(source: &InputArgs, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
     let [path] = &source.input[..] else {
-        return from_files("the list of files".to_owned(), source.input.clone());
+        return open_files("the list of files".to_owned(), source.input.clone());
     };
     let name = path.display().to_string();
     if path.as_os_str() == "-" {
-        return from_stream("standard input".to_owned(), stdin, source.key.as_deref());
+        return open_stream("standard input".to_owned(), stdin, source.key.as_deref());
     }
     let metadata = std::fs::metadata(path).map_err(|e| file_error("read", path, e))?;
     if metadata.is_dir() {
         let files = folder::matrix_files(path)?;
-        return from_files(name, files);
+        return open_files(name, files);
     }
     match extension(path).as_str() {
         "npy" => {
             let file = BufReader::with_capacity(1 << 20, open_file(path)?);
-            from_npy(name.clone(), Box::new(file), Some(metadata.len())).context(name)
+            open_npy(name.clone(), Box::new(file), Some(metadata.len())).context(name)
         }
-        "npz" => from_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
+        "npz" => open_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
         "mat" => {
             let mut bytes = Vec::new();
             let read = open_bounded(path)
                 .and_then(|mut file| file.read_to_end(&mut bytes).map_err(unreadable));
             read.with_context(|| name.clone())?;
-            from_mat(&name, &bytes, source.key.as_deref()).context(name)
+            open_mat(&name, &bytes, source.key.as_deref()).context(name)
         }
-        "csv" | "txt" | "tsv" => from_files(name, vec![path.clone()]),
+        "csv" | "txt" | "tsv" => open_files(name, vec![path.clone()]),
         _ => bail!("{name}: expected a .npy, .npz, .mat or .csv file, a folder of them, or -"),
     }
 }
@@ -148,7 +148,7 @@ impl<T: Scalar> Matrices<'_, T> {
     }
 }
 
-fn from_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> Result<Input<'a>> {
+fn open_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> Result<Input<'a>> {
     let mut magic = Vec::new();
     (&mut *stdin).take(6).read_to_end(&mut magic)?;
     ensure!(!magic.is_empty(), "{name}: the input is empty");
@@ -157,22 +157,22 @@ fn from_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> 
     let mat = magic == b"MATLAB";
     let mut whole = Cursor::new(magic).chain(stdin);
     if array {
-        return from_npy(name.clone(), Box::new(whole), None).context(name);
+        return open_npy(name.clone(), Box::new(whole), None).context(name);
     }
     if zipped {
         let mut bytes = Vec::new();
         whole.read_to_end(&mut bytes)?;
-        return from_npz(&name, Cursor::new(bytes), key).context(name);
+        return open_npz(&name, Cursor::new(bytes), key).context(name);
     }
     if mat {
         let mut bytes = Vec::new();
         whole.read_to_end(&mut bytes)?;
-        return from_mat(&name, &bytes, key).context(name);
+        return open_mat(&name, &bytes, key).context(name);
     }
     bail!("{name}: expected the content of a .npy, .npz or .mat file")
 }
 
-fn from_npy<'a>(
+fn open_npy<'a>(
     name: String,
     mut reader: Box<dyn Read + 'a>,
     size: Option<u64>,
@@ -187,19 +187,23 @@ fn from_npy<'a>(
         let width = bytes / (n * p * p) as u64;
         return Err(header.truncated((size / width) as usize).into());
     }
-    of_header(name, header, reader)
+    matrices_of_header(name, header, reader)
 }
 
-fn of_header<'a>(name: String, header: Header, reader: Box<dyn Read + 'a>) -> Result<Input<'a>> {
+fn matrices_of_header<'a>(
+    name: String,
+    header: Header,
+    reader: Box<dyn Read + 'a>,
+) -> Result<Input<'a>> {
     Ok(if header.numbers.is_complex() {
-        Either::Complex(of_array(name, header, reader)?)
+        Either::Complex(matrices_of_array(name, header, reader)?)
     } else {
-        Either::Real(of_array(name, header, reader)?)
+        Either::Real(matrices_of_array(name, header, reader)?)
     })
 }
 
 /// Returns the matrices of an array whose header has been read and checked.
-fn of_array<'a, T: Scalar>(
+fn matrices_of_array<'a, T: Scalar>(
     name: String,
     header: Header,
     mut reader: Box<dyn Read + 'a>,
@@ -229,7 +233,7 @@ fn of_array<'a, T: Scalar>(
     })
 }
 
-fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result<Input<'a>> {
+fn open_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result<Input<'a>> {
     let mut archive = zip::ZipArchive::new(file).context("this is not an .npz file")?;
     let keys: Vec<String> = archive
         .file_names()
@@ -259,20 +263,20 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
         .take(header.bytes()?.saturating_add(1))
         .read_to_end(&mut bytes)
         .with_context(unpacked)?;
-    of_header(array, header, Box::new(Cursor::new(bytes)))
+    matrices_of_header(array, header, Box::new(Cursor::new(bytes)))
 }
 
-fn from_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
-    let (chosen, stack) = mat::Stack::choose(mat::read(bytes)?, key)?;
+fn open_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
+    let (chosen, stack) = mat::MatrixStack::choose(mat::read(bytes)?, key)?;
     let name = format!("{name}[{chosen}]");
     Ok(if stack.is_complex() {
-        Either::Complex(of_stack(name, stack))
+        Either::Complex(matrices_of_stack(name, stack))
     } else {
-        Either::Real(of_stack(name, stack))
+        Either::Real(matrices_of_stack(name, stack))
     })
 }
 
-fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
+fn matrices_of_stack<'a, T: Scalar>(name: String, stack: mat::MatrixStack) -> Matrices<'a, T> {
     let (n, p) = (stack.n, stack.p);
     let stream = move |i: usize| (i < n).then(|| Ok(stack.matrix(i)));
     Matrices {
@@ -287,17 +291,17 @@ fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
 }
 
 /// Opens files of one matrix each. All are read as complex if one of them is.
-fn from_files<'a>(name: String, files: Vec<PathBuf>) -> Result<Input<'a>> {
+fn open_files<'a>(name: String, files: Vec<PathBuf>) -> Result<Input<'a>> {
     for path in &files {
         if file::is_complex(path)? {
-            return Ok(Either::Complex(of_files(name, files)?));
+            return Ok(Either::Complex(matrices_of_files(name, files)?));
         }
     }
-    Ok(Either::Real(of_files(name, files)?))
+    Ok(Either::Real(matrices_of_files(name, files)?))
 }
 
-fn of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices<'a, T>> {
-    let first = square(&files[0])?;
+fn matrices_of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices<'a, T>> {
+    let first = read_square(&files[0])?;
     let p = first.rows();
     let (mut first, rest) = (Some(first), files.clone());
     let stream = move |i: usize| {
@@ -321,7 +325,7 @@ fn of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices
 }
 
 /// Reads a square matrix; errors name the file.
-fn square<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
+fn read_square<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
     file::read_matrix(path)
         .and_then(|matrix| check_square(matrix, None))
         .with_context(|| path.display().to_string())
@@ -353,19 +357,19 @@ fn open_file(path: &Path) -> Result<File> {
 
 /// A file that is read completely, but not beyond its size at opening, or a FIFO that is read up to
 /// [`file::MAX_FIFO_BYTES`] and one byte.
-struct Bounded {
+struct BoundedFile {
     file: io::Take<File>,
     is_fifo: bool,
 }
 
-impl Read for Bounded {
+impl Read for BoundedFile {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.file.read(bytes)
     }
 }
 
 /// Opens a file that is read completely. Devices, which may be endless, are an error.
-fn open_bounded(path: &Path) -> Result<Bounded> {
+fn open_bounded(path: &Path) -> Result<BoundedFile> {
     let found = std::fs::metadata(path).map_err(unreadable)?;
     ensure!(!is_device(&found), "expected a file, got a device");
     let is_fifo = !found.is_file();
@@ -375,7 +379,7 @@ fn open_bounded(path: &Path) -> Result<Bounded> {
     } else {
         found.len()
     };
-    Ok(Bounded {
+    Ok(BoundedFile {
         file: file.take(max_bytes),
         is_fifo,
     })

@@ -52,7 +52,7 @@ fn values_of_kind(page: &Page<'_>, k: usize, kind: &str) -> Values {
 }
 
 /// Draws one map per type of channels, with a color bar; None if no channel has a position.
-pub fn of_source(page: &Page<'_>, k: usize) -> Option<Markup> {
+pub fn source_maps(page: &Page<'_>, k: usize) -> Option<Markup> {
     let maps: Vec<Markup> = kinds(page)
         .iter()
         .filter_map(|kind| {
@@ -74,7 +74,7 @@ pub fn of_source(page: &Page<'_>, k: usize) -> Option<Markup> {
 }
 
 /// Draws a map of every source with its suspected artifacts; None if no channel has a position.
-pub fn grid(page: &Page<'_>) -> Option<Markup> {
+pub fn overview(page: &Page<'_>) -> Option<Markup> {
     let kind = *kinds(page).first()?;
     let map = |k: usize| {
         let (values, positions) = values_of_kind(page, k, kind);
@@ -94,7 +94,7 @@ pub fn grid(page: &Page<'_>) -> Option<Markup> {
                 a href=[has_figures(page, k).then(|| format!("#source-{k}"))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
                     @if let Some(drawn) = map(k) { (verbatim(drawn)) }
                     strong { (k) } " "
-                    span.soft { (format!("{:.1} %", 100.0 * page.found.explained_variance_ratio[k])) (stability::after(result, k)) }
+                    span.soft { (format!("{:.1} %", 100.0 * page.found.explained_variance_ratio[k])) (stability::suffix(result, k)) }
                     @for artifact in &view.artifacts {
                         br;
                         span.badge.bad { (looks_like(artifact)) (format!(" {:.2}", artifact.score)) }

@@ -15,7 +15,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::chart::{self, Chart};
 use crate::figure::{self, heat};
-use style::POLICY;
+use style::CONTENT_SECURITY_POLICY;
 
 /// A complete HTML document.
 fn document(title: &str, body: &Markup) -> String {
@@ -25,11 +25,11 @@ fn document(title: &str, body: &Markup) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 link rel="icon" href="data:,";
-                style { (verbatim(style::sheet())) }
+                style { (verbatim(style::style_sheet())) }
             }
             body { main { (body) } }
         }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{document, drawing, legend, section, table};
 use crate::format;
 use crate::reproduction::claims::{self, Verdict};
-use crate::reproduction::experiments::{GOAL, Ratio};
+use crate::reproduction::experiments::{GRADIENT_GOAL, Ratio};
 use crate::reproduction::{HEADINGS, Results, cells, figure};
 
 /// Renders the report.
@@ -130,7 +130,7 @@ fn method(results: &Results) -> Markup {
             (format::count(results.n_jobs, "thread", "threads"))
             ". Each run was repeated up to ten times, and the fastest time of each step is used. Times include the \
              computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
-             scaled to unit mean power; times are compared at ĝ = " (format!("{GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
+             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
         }
         @if several {
             p {

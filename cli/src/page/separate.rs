@@ -72,7 +72,7 @@ pub fn render(page: &Page<'_>) -> String {
             ("time", format::seconds(page.seconds)),
         ]))
         (warnings(page.warnings))
-        @if let Some(grid) = maps::grid(page) { (section("Overview", &grid)) }
+        @if let Some(grid) = maps::overview(page) { (section("Overview", &grid)) }
         (section("Suspected artifacts", &suspected_artifacts(page)))
         @if page.sfreq.is_some() { (section("Artifact scores", &scores(page))) }
         (section("All sources", &all_sources(page)))
@@ -315,7 +315,7 @@ fn all_sources(page: &Page<'_>) -> Markup {
             (if page.sort_by == SortBy::Stability { "their stability" } else { texts.order }) ". The least separable partner of a source is the one that is \
              hardest to distinguish from it. " (texts.margin)
         }
-        (stability::explanation(result, stability::of_recording(page.contrast)))
+        (stability::explanation(result, stability::resampled_in(page.contrast)))
         (table(None, &headings, &rows))
     }
 }

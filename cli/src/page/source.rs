@@ -83,7 +83,7 @@ fn draw(drawing: Drawing<'_>) -> Markup {
 }
 
 /// Width and height of a small chart.
-const SMALL: (f64, f64) = (370.0, 220.0);
+const SMALL_SIZE: (f64, f64) = (370.0, 220.0);
 
 /// Draws the whole recording of the source.
 fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
@@ -140,7 +140,7 @@ fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
         points,
         bars: false,
         style: 4,
-        size: SMALL,
+        size: SMALL_SIZE,
         reference: None,
     })
 }
@@ -171,7 +171,7 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
         points,
         bars: false,
         style: 4,
-        size: SMALL,
+        size: SMALL_SIZE,
         reference: None,
     })
 }
@@ -224,7 +224,7 @@ fn power(title: &str, x: (Axis, String), points: Vec<(f64, f64)>) -> Markup {
         points,
         bars: true,
         style: 0,
-        size: SMALL,
+        size: SMALL_SIZE,
         reference: None,
     })
 }
@@ -245,7 +245,7 @@ fn autocorrelation(page: &Page<'_>, lags: &[usize], values: impl Iterator<Item =
         points: points.collect(),
         bars: true,
         style: 0,
-        size: SMALL,
+        size: SMALL_SIZE,
         reference: None,
     })
 }
@@ -268,7 +268,7 @@ fn distribution(view: &SourceView) -> Markup {
         points: points.collect(),
         bars: true,
         style: 0,
-        size: SMALL,
+        size: SMALL_SIZE,
         reference: Some(Curve {
             name: "Gaussian".to_owned(),
             style: 4,
@@ -281,7 +281,7 @@ fn distribution(view: &SourceView) -> Markup {
 fn pattern(page: &Page<'_>, k: usize) -> Markup {
     let a = page.found.patterns();
     let values: Vec<f64> = (0..a.rows()).map(|c| a[(c, k)]).collect();
-    if let Some(drawn) = maps::of_source(page, k) {
+    if let Some(drawn) = maps::source_maps(page, k) {
         return drawn;
     }
     let largest = values.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
@@ -299,7 +299,7 @@ fn pattern(page: &Page<'_>, k: usize) -> Markup {
         points: points.collect(),
         bars: true,
         style: 3,
-        size: SMALL,
+        size: SMALL_SIZE,
         reference: None,
     })
 }

@@ -10,14 +10,14 @@ use crate::format;
 pub const HEADING: &[&str] = &["stability"];
 
 /// Returns the stability of a component; None if it was not estimated.
-pub fn of<T>(result: &Diagonalization<T>, component: usize) -> Option<f64> {
+pub fn value<T>(result: &Diagonalization<T>, component: usize) -> Option<f64> {
     Some(result.stability.as_ref()?.values[component])
 }
 
 /// Table cell with the stability of a component, marked if it is low.
 pub fn cell<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(result, component) {
+        @if let Some(stability) = value(result, component) {
             td { (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) } }
         }
     }
@@ -26,16 +26,16 @@ pub fn cell<T>(result: &Diagonalization<T>, component: usize) -> Markup {
 /// Badge beside the name of a component whose stability is low.
 pub fn badge<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(result, component) && stability < Stability::STABLE {
+        @if let Some(stability) = value(result, component) && stability < Stability::STABLE {
             span.badge { "stability " (format!("{stability:.2}")) (mark()) }
         }
     }
 }
 
 /// Text with the stability of a component that follows another number, marked if it is low.
-pub fn after<T>(result: &Diagonalization<T>, component: usize) -> Markup {
+pub fn suffix<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(result, component) {
+        @if let Some(stability) = value(result, component) {
             ", " (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) }
         }
     }
@@ -70,7 +70,7 @@ pub fn summary(found: &Stability) -> String {
 }
 
 /// Names what is resampled for the stability of the sources of a recording.
-pub fn of_recording(contrast: &Contrast) -> &'static str {
+pub fn resampled_in(contrast: &Contrast) -> &'static str {
     match contrast {
         Contrast::Bands(bands) if bands.segment_length.is_none() => {
             "blocks of the recording in time"

@@ -70,10 +70,11 @@ const DARK_CSS: &str = "\
 ";
 
 /// Content security policy: no scripts, no external resources.
-pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+pub const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// Returns the style sheet of a report and its figures.
-pub fn sheet() -> String {
+pub fn style_sheet() -> String {
     format!(
         "\n{CSS}{STYLE}@media (prefers-color-scheme: dark) {{\n{DARK_CSS}{DARK_STYLE}}}\n\
          .soft{{color:var(--soft)}}\n"

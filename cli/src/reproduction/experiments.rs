@@ -19,7 +19,7 @@ use crate::number::Either;
 use crate::session::Interrupted;
 
 /// Value of ĝ at which times are compared.
-pub const GOAL: f64 = 1e-6;
+pub const GRADIENT_GOAL: f64 = 1e-6;
 /// Tolerance of the runs, low enough to show the asymptotic convergence.
 const TOLERANCE: f64 = 1e-10;
 /// Maximum total time of all repetitions of a run, in seconds.
@@ -163,8 +163,8 @@ pub struct Run {
     pub loss: f64,
     pub gradient_norm: f64,
     /// Loss of the local minimum that the run approaches.
-    pub limit: f64,
-    /// Time at which ĝ first was at most [`GOAL`]; None if it was not.
+    pub local_minimum: f64,
+    /// Time at which ĝ first was at most [`GRADIENT_GOAL`]; None if it was not.
     pub seconds_to_goal: Option<f64>,
     pub repetitions: usize,
     #[serde(skip)]
@@ -224,11 +224,11 @@ impl Run {
             seconds,
             loss: result.loss,
             gradient_norm: result.gradient_norm,
-            limit: limit(set, &result)?,
+            local_minimum: local_minimum(set, &result)?,
             seconds_to_goal: result
                 .history
                 .iter()
-                .find(|record| record.gradient_norm <= GOAL)
+                .find(|record| record.gradient_norm <= GRADIENT_GOAL)
                 .map(|record| record.seconds),
             repetitions,
             history: result.history,
@@ -247,7 +247,7 @@ fn durations(history: &[Record]) -> Vec<f64> {
 
 /// Returns the loss of the local minimum that a run approaches, computed by Newton steps from its
 /// final point. On noisy data the loss has several local minima, and solvers end in different ones.
-fn limit(set: &MatrixSet, result: &Diagonalization) -> Result<f64> {
+fn local_minimum(set: &MatrixSet, result: &Diagonalization) -> Result<f64> {
     let polish = Settings::default()
         .init(Init::Given(result.b.clone()))
         .tol(1e-12)

@@ -2,7 +2,7 @@
 //! experiment.
 
 use super::Results;
-use super::experiments::GOAL;
+use super::experiments::GRADIENT_GOAL;
 use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve, sample};
 use crate::figure::{self, text};
@@ -37,7 +37,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                     let solver = results.solvers.iter().find(|s| s.key == run.solver)?;
                     let value = |record: &codiag::Record| {
                         if loss {
-                            record.loss - run.limit
+                            record.loss - run.local_minimum
                         } else {
                             record.gradient_norm
                         }
@@ -66,7 +66,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                 height: PANEL_HEIGHT,
             }
         };
-        let goal = Some((GOAL, format!("ĝ = {GOAL:.0e}")));
+        let goal = Some((GRADIENT_GOAL, format!("ĝ = {GRADIENT_GOAL:.0e}")));
         [
             chart(
                 experiment.title.clone(),

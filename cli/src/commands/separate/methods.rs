@@ -82,7 +82,7 @@ pub fn paragraph(
         }
     ));
     if let Some(estimate) = &result.stability {
-        let resampled = stability::of_recording(&separation.contrast);
+        let resampled = stability::resampled_in(&separation.contrast);
         sentences.push(format!(
             "The stability of a source is {}: {}.",
             stability::definition(estimate, resampled),

@@ -87,7 +87,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
     if let Some(mut folder) = folder {
         finished.stage(&mut folder, &report)?;
         if !args.exclude.is_empty() && input.info.cleaned_file.is_none() {
-            clean(args, &input, &found, &mut folder)?;
+            write_cleaned(args, &input, &found, &mut folder)?;
         }
         let page = separate::render(&Page {
             input: &input.name,
@@ -115,7 +115,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
     if args.json {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
-        let size = size(&input, &found);
+        let size = describe_size(&input, &found);
         let mut additional = result::stability_summary(&found.diagonalization);
         additional.extend(suspected_artifacts(&views));
         finished.summarize((&input.name, &size), &additional, session)?;
@@ -124,7 +124,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
 }
 
 /// Describes the size: 102 channels of 36000 samples (60.00 s), 40 sources.
-fn size(input: &Input, found: &SeparationResult) -> String {
+fn describe_size(input: &Input, found: &SeparationResult) -> String {
     let samples = input.stored.samples();
     let duration = match input.sfreq {
         Some(sfreq) => format!(" ({})", format::seconds(samples as f64 / sfreq)),
@@ -303,7 +303,7 @@ fn fit(
     input: &Input,
     session: &mut Session<'_>,
 ) -> Result<SeparationResult> {
-    let interrupted = session.interruption();
+    let interrupted = session.interrupt_flag();
     let recording = InterruptibleRecording {
         recording: &input.picked(),
         interrupted,
@@ -355,7 +355,7 @@ fn write_sources(
 
 /// Writes the recording without the excluded sources. Channels that were not separated are
 /// unchanged.
-fn clean(
+fn write_cleaned(
     args: &Separate,
     input: &Input,
     found: &SeparationResult,

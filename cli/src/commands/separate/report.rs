@@ -39,7 +39,7 @@ pub fn fields(
                 "explained_variance_ratio": found.explained_variance_ratio[k],
                 "nonstationarity": found.nonstationarity.get(k),
                 "kurtosis": found.kurtosis.get(k),
-                "stability": stability::of(&found.diagonalization, k),
+                "stability": stability::value(&found.diagonalization, k),
                 "least_separable": found.least_separable[k].map(|least| json!({
                     "partner": least.partner,
                     "margin": least.margin,

@@ -13,7 +13,7 @@ use std::io::Read;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use stack::Stack;
+pub use stack::MatrixStack;
 
 /// A variable that is an array of numbers.
 #[derive(Debug)]

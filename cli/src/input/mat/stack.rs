@@ -8,23 +8,23 @@ use super::{Array, Variable};
 
 /// A set of p x p matrices.
 #[derive(Debug)]
-pub struct Stack {
+pub struct MatrixStack {
     pub p: usize,
     pub n: usize,
-    pages: Pages,
+    layout: Layout,
 }
 
 #[derive(Debug)]
-enum Pages {
+enum Layout {
     /// An array of shape p x p x n.
-    Last(Array),
+    IndexLast(Array),
     /// An array of shape n x p x p.
-    First(Array),
+    IndexFirst(Array),
     /// One array per matrix.
-    Each(Vec<Array>),
+    Separate(Vec<Array>),
 }
 
-impl Stack {
+impl MatrixStack {
     /// Returns the matrices of the variable with this name or, without a name, of the only suitable
     /// variable.
     pub fn choose(variables: Vec<(String, Variable)>, key: Option<&str>) -> Result<(String, Self)> {
@@ -90,12 +90,12 @@ impl Stack {
             (true, _) => Ok(Self {
                 p: a,
                 n: c,
-                pages: Pages::Last(array),
+                layout: Layout::IndexLast(array),
             }),
             (false, true) => Ok(Self {
                 p: b,
                 n: a,
-                pages: Pages::First(array),
+                layout: Layout::IndexFirst(array),
             }),
             (false, false) => {
                 bail!(
@@ -107,7 +107,7 @@ impl Stack {
     }
 
     fn of_cells(cells: Vec<Variable>) -> Result<Self> {
-        let mut pages = Vec::new();
+        let mut layout = Vec::new();
         let mut p = None;
         for (i, cell) in cells.into_iter().enumerate() {
             let Variable::Numbers(array) = cell else {
@@ -127,23 +127,23 @@ impl Stack {
                     format!("the first is {p} x {p}")
                 }
             );
-            pages.push(array);
+            layout.push(array);
         }
         let Some(p) = p else {
             bail!("the cell array is empty");
         };
         Ok(Self {
             p,
-            n: pages.len(),
-            pages: Pages::Each(pages),
+            n: layout.len(),
+            layout: Layout::Separate(layout),
         })
     }
 
     /// Whether any matrix is complex.
     pub fn is_complex(&self) -> bool {
-        match &self.pages {
-            Pages::Last(array) | Pages::First(array) => array.imaginary.is_some(),
-            Pages::Each(arrays) => arrays.iter().any(|array| array.imaginary.is_some()),
+        match &self.layout {
+            Layout::IndexLast(array) | Layout::IndexFirst(array) => array.imaginary.is_some(),
+            Layout::Separate(arrays) => arrays.iter().any(|array| array.imaginary.is_some()),
         }
     }
 
@@ -159,10 +159,10 @@ impl Stack {
     /// Returns the real and imaginary part of entry (a, b) of matrix i.
     pub(super) fn entry(&self, i: usize, a: usize, b: usize) -> (f64, f64) {
         let (n, p) = (self.n, self.p);
-        let (array, index) = match &self.pages {
-            Pages::Last(array) => (array, a + p * (b + p * i)),
-            Pages::First(array) => (array, i + n * (a + p * b)),
-            Pages::Each(arrays) => (&arrays[i], a + p * b),
+        let (array, index) = match &self.layout {
+            Layout::IndexLast(array) => (array, a + p * (b + p * i)),
+            Layout::IndexFirst(array) => (array, i + n * (a + p * b)),
+            Layout::Separate(arrays) => (&arrays[i], a + p * b),
         };
         (
             array.real[index],

@@ -95,7 +95,7 @@ fn both_byte_orders_and_compression_are_read() {
         let variable = writer.variable("covariances", 6, &[2, 2, 3], &[numbers]);
         for element in [variable.clone(), writer.compressed(&variable)] {
             let variables = read(&writer.file(&[element])).unwrap();
-            let (name, stack) = Stack::choose(variables, None).unwrap();
+            let (name, stack) = MatrixStack::choose(variables, None).unwrap();
             assert_eq!((name.as_str(), stack.n, stack.p), ("covariances", 3, 2));
             assert_eq!(stack.entry(2, 1, 0), (9.0, 0.0));
         }
@@ -107,7 +107,8 @@ fn all_number_types_are_converted() {
     let one = |kind: u32, content: &[u8]| {
         // MATLAB stores a matrix of doubles in a smaller type if its values allow it.
         let variable = LITTLE.variable("C", 6, &[1, 1], &[LITTLE.small(kind, content)]);
-        let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+        let (_, stack) =
+            MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
         stack.entry(0, 0, 0).0
     };
     assert_eq!(one(1, &[0xfe]), -2.0);
@@ -119,7 +120,7 @@ fn all_number_types_are_converted() {
     assert_eq!(one(7, &1.5_f32.to_le_bytes()), 1.5);
     let long = LITTLE.element(12, &(-5_i64).to_le_bytes());
     let variable = LITTLE.variable("C", 14, &[1, 1], &[long]);
-    let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+    let (_, stack) = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
     assert_eq!(stack.entry(0, 0, 0).0, -5.0);
 }
 
@@ -130,7 +131,7 @@ fn imaginary_parts_are_read() {
         LITTLE.doubles(&[0.0, -1.0, 1.0, 0.0]),
     ];
     let variable = LITTLE.variable("S", 6 | COMPLEX, &[2, 2], &parts);
-    let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+    let (_, stack) = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
     assert!(stack.is_complex());
     assert_eq!(stack.entry(0, 1, 0), (1.0, -1.0));
 }
@@ -140,7 +141,7 @@ fn matrix_index_is_deduced_from_the_shape() {
     let stack = |dims: &[u32]| {
         let count = dims.iter().product();
         let variable = LITTLE.variable("C", 6, dims, &[LITTLE.doubles(&ascending(count))]);
-        Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).map(|(_, stack)| stack)
+        MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).map(|(_, stack)| stack)
     };
     let last = stack(&[2, 2, 5]).unwrap();
     assert_eq!((last.n, last.p, last.entry(4, 0, 1).0), (5, 2, 18.0));
@@ -164,11 +165,11 @@ fn cell_arrays_of_matrices_are_read() {
     let cell = |k: f64| LITTLE.variable("", 6, &[2, 2], &[LITTLE.doubles(&[k, 0.0, 0.0, 1.0])]);
     let cells = [cell(7.0), cell(8.0), cell(9.0)];
     let variable = LITTLE.variable("D", 1, &[1, 1, 3], &cells);
-    let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+    let (_, stack) = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
     assert_eq!((stack.n, stack.p, stack.entry(1, 0, 0).0), (3, 2, 8.0));
     let other = LITTLE.variable("", 6, &[1, 2], &[LITTLE.doubles(&[1.0, 2.0])]);
     let variable = LITTLE.variable("D", 1, &[1, 2], &[cell(1.0), other]);
-    let result = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None);
+    let result = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None);
     assert_eq!(
         result.unwrap_err().to_string(),
         "cell 2 is 1 x 2, but the first is 2 x 2"
@@ -181,7 +182,7 @@ fn variables_are_chosen_by_name() {
     let text = LITTLE.variable("note", 4, &[1, 1], &[LITTLE.small(4, &[65, 0])]);
     let truth = LITTLE.variable("mask", 9 | LOGICAL, &[1, 1], &[LITTLE.small(2, &[1])]);
     let file = LITTLE.file(&[text, array("C"), truth, array("D")]);
-    let choose = |key| Stack::choose(read(&file).unwrap(), key).map(|(name, _)| name);
+    let choose = |key| MatrixStack::choose(read(&file).unwrap(), key).map(|(name, _)| name);
     assert_eq!(choose(Some("D")).unwrap(), "D");
     let error = |key| choose(key).unwrap_err().to_string();
     assert_eq!(
@@ -229,7 +230,7 @@ fn damaged_files_do_not_panic() {
     );
     let file = LITTLE.file(&[LITTLE.compressed(&plain), plain, cells]);
     for length in 0..file.len() {
-        let _ = read(&file[..length]).and_then(|found| Stack::choose(found, Some("D")));
+        let _ = read(&file[..length]).and_then(|found| MatrixStack::choose(found, Some("D")));
     }
     let mut state = 1_u64;
     let mut random = || {
@@ -245,7 +246,7 @@ fn damaged_files_do_not_panic() {
             changed[at] = (random() % 256) as u8;
         }
         for key in ["D", "covariances"] {
-            let stack = read(&changed).and_then(|found| Stack::choose(found, Some(key)));
+            let stack = read(&changed).and_then(|found| MatrixStack::choose(found, Some(key)));
             if let Ok((_, stack)) = stack {
                 let (i, p) = (stack.n - 1, stack.p - 1);
                 let _ = stack.entry(i, p, p);
