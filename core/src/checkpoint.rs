@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::linalg::{Matrix, Scalar};
 use crate::report::Record;
 
-/// Losses that differ by less are equal up to rounding.
+/// Losses that differ by less than this are considered equal.
 const LOSS_TOLERANCE: f64 = 1e-9;
 
-/// Tells an observer when to save which B: every few seconds the best one so far over all starts.
-/// Pass it as [`Init::Given`](crate::Init::Given) to continue the solve.
+/// Selects the B that an observer should save: at regular intervals, the best one found from all
+/// starting points. Pass it as [`Init::Given`](crate::Init::Given) to continue the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -18,24 +18,24 @@ const LOSS_TOLERANCE: f64 = 1e-9;
 ///
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
 /// let mut checkpoint = Checkpoint::new(Duration::from_secs(60));
-/// let mut file = None; // in place of a real one
+/// let mut saved = None; // stands for a file
 /// let mut observer = |record: &Record, b: &Matrix| {
 ///     if let Some(best) = checkpoint.offer(record, b) {
-///         file = Some(best.clone());
+///         saved = Some(best.clone());
 ///     }
 ///     ControlFlow::Continue(())
 /// };
 /// diagonalize_with(&set, &Settings::default(), &mut observer)?;
 /// // The solve took less than a minute: save its result at the end.
-/// let file = checkpoint.last().or(file).expect("there has been a point");
-/// let settings = Settings::default().init(Init::Given(file)).tol(1e-7);
+/// let saved = checkpoint.last().or(saved).expect("at least one point was observed");
+/// let settings = Settings::default().init(Init::Given(saved)).tol(1e-7);
 /// assert_eq!(diagonalize(&set, &settings)?.n_iter, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checkpoint<T = f64> {
     every: f64,
-    /// Seconds since the start of the solve.
+    /// Time of the last save in seconds since the start of the solve.
     last_saved: f64,
     lowest_loss: f64,
     best: Option<Matrix<T>>,
@@ -43,7 +43,7 @@ pub struct Checkpoint<T = f64> {
 }
 
 impl<T: Scalar> Checkpoint<T> {
-    /// A checkpoint that is saved at most once in this interval.
+    /// Creates a checkpoint that is saved at most once per interval.
     pub fn new(every: Duration) -> Self {
         Self {
             every: every.as_secs_f64(),
@@ -55,7 +55,7 @@ impl<T: Scalar> Checkpoint<T> {
     }
 
     /// Receives a point of the solve, like an [`Observer`](crate::Observer), and returns the B to
-    /// save now, if any. Points of a sample are ignored.
+    /// save now, if any. Points of [`Stage::Sample`](crate::Stage::Sample) are ignored.
     pub fn offer(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
         if record.stage == crate::Stage::Sample {
             return None;
@@ -73,7 +73,7 @@ impl<T: Scalar> Checkpoint<T> {
         self.best.as_ref()
     }
 
-    /// The best B at the end of a solve, if it has not been saved yet.
+    /// Returns the best B at the end of a solve, if it has not been saved yet.
     pub fn last(self) -> Option<Matrix<T>> {
         self.best.filter(|_| !self.saved)
     }
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// A matrix identified by its number.
+    /// Returns a 1×1 matrix that is identified by its entry.
     fn b(number: f64) -> Matrix {
         Matrix::diagonal(&[number])
     }

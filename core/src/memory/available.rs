@@ -8,21 +8,22 @@ use super::Memory;
 /// Reserve for thread stacks, allocator arenas and small buffers in a limited address space.
 const ADDRESS_SPACE_RESERVE: u64 = 64 << 20;
 
-/// The smallest of the free memory of the machine, the limits of the control groups, and the limits
-/// of the process. None if the system does not report them, as outside Linux.
+/// Returns the minimum of the free memory of the machine, the memory left by the limits of the control
+/// groups, and the memory left by the limits of the process. None if the system does not report them,
+/// as outside Linux.
 pub(crate) fn available() -> Option<Memory> {
     let limits = [of_machine(), of_control_groups(), of_process()];
     limits.into_iter().flatten().min().map(Memory)
 }
 
-/// Free memory, reclaimable caches, and free swap space.
+/// Returns the free memory of the machine, including reclaimable caches and free swap space.
 fn of_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let swap = kilobytes(&text, "SwapFree:").unwrap_or(0);
     Some(kilobytes(&text, "MemAvailable:")?.saturating_add(swap))
 }
 
-/// Memory left by the soft limits of the address space and the data segment.
+/// Returns the memory left by the soft limits of the address space and the data segment.
 fn of_process() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -38,21 +39,21 @@ fn of_process() -> Option<u64> {
     limits.into_iter().flatten().min()
 }
 
-/// The value of a line such as "MemAvailable:  1234 kB", in bytes.
+/// Parses the value of a line such as "MemAvailable:  1234 kB", in bytes.
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     let number: u64 = line.split_whitespace().next()?.parse().ok()?;
     number.checked_mul(1024)
 }
 
-/// The first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if
+/// Parses the first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if
 /// there is no limit.
 fn soft_limit(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Memory left by the limits of the control groups of this process.
+/// Returns the memory left by the limits of the control groups of this process.
 fn of_control_groups() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let limits = groups.lines().filter_map(|line| {
@@ -70,7 +71,7 @@ fn of_control_groups() -> Option<u64> {
     limits.min()
 }
 
-/// Memory left by the limits of a control group and its ancestors.
+/// Returns the memory left by the limits of a control group and its ancestors.
 fn of_group(root: &str, path: &str, limit: &str, usage: &str) -> Option<u64> {
     let root = Path::new(root);
     let group = root.join(path.trim_start_matches('/'));
