@@ -24,15 +24,16 @@ use crate::{Error, Memory, Settings, init};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Evaluation<T = f64> {
-    /// Loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\], which is zero if
-    /// all Dⁱ = B Cⁱ Bᴴ are diagonal.
+    /// Loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\], which is zero
+    /// if all Dⁱ = B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
     /// Relative gradient G, defined by L((I + E)B) = L(B) + ⟨G, E⟩ + O(E²). For the likelihood,
-    /// G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab. With e = Σ_i w_i ‖Cⁱ‖², it is −4/e Σ_i w_i Dⁱ_aa Dⁱ_ab for
-    /// the Frobenius criterion, and 4/e Σ_i w_i (Aᴴ(Cⁱ − A Λⁱ Aᴴ)A)_ab Λⁱ_bb for least squares.
+    /// G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab. With e = Σ_i w_i ‖Cⁱ‖², it is −4/e Σ_i w_i Dⁱ_aa Dⁱ_ab
+    /// for the Frobenius criterion, and 4/e Σ_i w_i (Aᴴ(Cⁱ − A Λⁱ Aᴴ)A)_ab Λⁱ_bb for least squares.
     pub gradient: Matrix<T>,
     /// Coefficients of the Hessian if all Dⁱ are diagonal: Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the
-    /// likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion, Σ_i w_i Λⁱ_aa Λⁱ_bb for least squares.
+    /// likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion, Σ_i w_i Λⁱ_aa Λⁱ_bb for least
+    /// squares.
     pub gamma: Matrix,
 }
 
@@ -75,8 +76,8 @@ impl<T: Scalar> Hessian<T> {
     /// ```
     ///
     /// # Errors
-    /// If B has the wrong shape, is singular or not finite, or if the criterion is least squares, whose
-    /// Hessian is not stored.
+    /// If B has the wrong shape, is singular or not finite, or if the criterion is least squares,
+    /// whose Hessian is not stored.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         if set.criterion() == Criterion::LeastSquares {
@@ -94,7 +95,10 @@ impl<T: Scalar> Hessian<T> {
 }
 
 /// Returns a backend for the set, and B in the reduced coordinates of the set.
-fn prepare<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<(InMemory<T>, Matrix<T>), Error> {
+fn prepare<T: Scalar>(
+    set: &MatrixSet<T>,
+    b: &Matrix<T>,
+) -> Result<(InMemory<T>, Matrix<T>), Error> {
     let b = init::given(set.summary(), b, false)?;
     Ok((InMemory::new(set), b))
 }

@@ -1,5 +1,5 @@
-//! Inspection of matrices: lists all matrices that a constructor of [`MatrixSet`] would reject, by the
-//! same rules, and properties such as ranks and condition numbers.
+//! Inspection of matrices: lists all matrices that a constructor of [`MatrixSet`] would reject, by
+//! the same rules, and properties such as ranks and condition numbers.
 //!
 //! [`MatrixSet`]: crate::MatrixSet
 
@@ -47,8 +47,8 @@ pub struct Inspection {
     pub smallest_rank: usize,
     /// Rank of the mean matrix.
     pub mean_rank: usize,
-    /// Diagonal entry of the mean that is so large or small that products of entries would overflow or
-    /// underflow; None if there is none.
+    /// Diagonal entry of the mean that is so large or small that products of entries would overflow
+    /// or underflow; None if there is none.
     pub out_of_range: Option<f64>,
     /// Mean of ‖C‖², which normalizes the loss of the Frobenius and least-squares criteria.
     pub energy: f64,
@@ -97,8 +97,8 @@ impl Inspection {
 /// ```
 ///
 /// # Errors
-/// If there are no matrices, or the length of `data` is not n·p·p. Invalid matrices are not errors, but
-/// are listed in the [`Inspection`].
+/// If there are no matrices, or the length of `data` is not n·p·p. Invalid matrices are not errors,
+/// but are listed in the [`Inspection`].
 pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, Error> {
     data::check_shape(data, n, p)?;
     let mut inspector = Inspector::new(p)?;
@@ -268,7 +268,8 @@ impl<T: Scalar> Inspector<T> {
         if let Some(&(worst, index)) = conditions.last() {
             let n = conditions.len();
             let condition = |k: usize| conditions[k].0;
-            found.median_condition_number = Some(0.5 * condition((n - 1) / 2) + 0.5 * condition(n / 2));
+            found.median_condition_number =
+                Some(0.5 * condition((n - 1) / 2) + 0.5 * condition(n / 2));
             found.largest_condition_number = Some(worst);
             found.worst_conditioned = Some(index);
         }
@@ -279,8 +280,8 @@ impl<T: Scalar> Inspector<T> {
     }
 }
 
-/// Returns the remedy that makes both of two matrices positive definite: none if one of them has none,
-/// and reduction in preference to shrinkage, which would hide a shared null space.
+/// Returns the remedy that makes both of two matrices positive definite: none if one of them has
+/// none, and reduction in preference to shrinkage, which would hide a shared null space.
 fn combined_remedy(x: Remedy, y: Remedy) -> Remedy {
     match (x, y) {
         (Remedy::None, _) | (_, Remedy::None) => Remedy::None,

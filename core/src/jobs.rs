@@ -9,17 +9,17 @@ use std::time::Duration;
 /// Interval at which the observer is called while no job sends an event.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A job. It receives its number and a function `emit`, which it calls with its events, and regularly
-/// with None. It must end early if `emit` returns `Break`.
+/// A job. It receives its number and a function `emit`, which it calls with its events, and
+/// regularly with None. It must end early if `emit` returns `Break`.
 pub type Job<'a, E, R> =
     dyn Fn(usize, &mut dyn FnMut(Option<E>) -> ControlFlow<()>) -> R + Sync + 'a;
 
-/// Runs jobs 0 to `count` − 1 on at most `threads` threads. Returns their results in order, and whether
-/// the observer stopped them.
+/// Runs jobs 0 to `count` − 1 on at most `threads` threads. Returns their results in order, and
+/// whether the observer stopped them.
 ///
-/// The observer is called on the caller's thread: with all events of the first job, then with those of
-/// the second, and so on, and regularly with None. If it returns `Break`, running jobs are asked to end,
-/// and jobs that have not begun are skipped: their results are missing.
+/// The observer is called on the caller's thread: with all events of the first job, then with those
+/// of the second, and so on, and regularly with None. If it returns `Break`, running jobs are asked
+/// to end, and jobs that have not begun are skipped: their results are missing.
 ///
 /// ```
 /// use std::ops::ControlFlow;

@@ -86,8 +86,8 @@ pub(crate) fn count_that_fits(most: usize, each: Memory) -> usize {
 /// Smaller amounts than this are not checked.
 pub(crate) const MIN_CHECKED_BYTES: u64 = 16 << 20;
 
-/// Returns the largest number from 1 to `most` for which `needs`, a nondecreasing function, is at most
-/// `available`; None if there is none.
+/// Returns the largest number from 1 to `most` for which `needs`, a nondecreasing function, is at
+/// most `available`; None if there is none.
 pub(crate) fn largest_that_fits(
     most: usize,
     available: Memory,

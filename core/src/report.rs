@@ -27,12 +27,14 @@ pub enum Status {
     Converged,
     /// The maximum number of iterations was reached.
     MaxIter,
-    /// No step decreases the loss further, for example because of rounding; the best point is returned.
+    /// No step decreases the loss further, for example because of rounding; the best point is
+    /// returned.
     Stalled,
     /// The observer stopped the solve.
     Interrupted,
-    /// Columns of A have become collinear or otherwise linearly dependent, which can happen for least
-    /// squares: components grow without bound while they cancel each other, and the fit has no minimum.
+    /// Columns of A have become collinear or otherwise linearly dependent, which can happen for
+    /// least squares: components grow without bound while they cancel each other, and the fit has
+    /// no minimum.
     Collinear,
 }
 
@@ -64,9 +66,9 @@ impl fmt::Display for Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// A solve of a sample of the matrices, or of a few combinations of them, to improve the starting
-    /// point or to estimate the stability of the components. Observers see these points, but the history
-    /// does not contain them, and their losses are not comparable with others.
+    /// A solve of a sample of the matrices, or of a few combinations of them, to improve the
+    /// starting point or to estimate the stability of the components. Observers see these points,
+    /// but the history does not contain them, and their losses are not comparable with others.
     Sample,
     /// A solve of all matrices in single precision.
     Single,
@@ -104,7 +106,8 @@ pub enum StepKind {
     QuasiNewton,
     /// A Newton step.
     Newton,
-    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs, or of AC-DC over all columns.
+    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs, or of AC-DC over all
+    /// columns.
     Sweep,
     /// A step of U-WEDGE or FFDIAG.
     Wedge,
@@ -153,8 +156,8 @@ pub struct Record {
     pub loss: f64,
     /// Gradient norm ĝ at this point.
     pub gradient_norm: f64,
-    /// Decrease of the loss that the quadratic model predicts from this point. For Pham's method it is
-    /// the sum of the decreases predicted for the pairs of the sweep that led here.
+    /// Decrease of the loss that the quadratic model predicts from this point. For Pham's method it
+    /// is the sum of the decreases predicted for the pairs of the sweep that led here.
     pub decrement: f64,
     /// Kind of the step that led to this point.
     pub kind: StepKind,
@@ -359,11 +362,12 @@ impl<T, F: FnMut(&Record, &Matrix<T>) -> ControlFlow<()>> Observer<T> for F {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identifiability {
-    /// Identifiability margin, which is zero if any mixture of the two components is a solution. For the
-    /// likelihood it is Γ_ab Γ_ba − 1, which is zero if their powers are proportional over the set. For
-    /// the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)² relative to their energies, which is zero
-    /// if their diagonal entries are equal in all matrices. For least squares it is the squared sine of
-    /// the angle between their diagonal entries Λⁱ_aa and Λⁱ_bb, as vectors over the set.
+    /// Identifiability margin, which is zero if any mixture of the two components is a solution.
+    /// For the likelihood it is Γ_ab Γ_ba − 1, which is zero if their powers are proportional over
+    /// the set. For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)² relative to their
+    /// energies, which is zero if their diagonal entries are equal in all matrices. For least
+    /// squares it is the squared sine of the angle between their diagonal entries Λⁱ_aa and Λⁱ_bb,
+    /// as vectors over the set.
     pub margin: f64,
     /// The two components, as row indices of B.
     pub pair: (usize, usize),
@@ -388,8 +392,8 @@ pub struct Identifiability {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagonalization<T = f64> {
-    /// Filters, one per row, which make B Cⁱ Bᴴ as diagonal as possible; r×p for a set reduced to rank
-    /// r, otherwise p×p.
+    /// Filters, one per row, which make B Cⁱ Bᴴ as diagonal as possible; r×p for a set reduced to
+    /// rank r, otherwise p×p.
     pub b: Matrix<T>,
     /// Patterns, one per column: B A = I.
     pub a: Matrix<T>,
@@ -405,15 +409,15 @@ pub struct Diagonalization<T = f64> {
     pub gradient_norm: f64,
     /// One record for the starting point and one per iteration.
     pub history: Vec<Record>,
-    /// Contribution of each matrix to the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ). Their
-    /// weighted mean is the loss.
+    /// Contribution of each matrix to the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ).
+    /// Their weighted mean is the loss.
     pub residuals: Vec<f64>,
     /// Powers Dⁱ_aa, or Λⁱ_aa for least squares: one row per matrix, one column per component.
     pub powers: Matrix,
     /// The least separable pair of components; None if there is only one component.
     pub identifiability: Option<Identifiability>,
-    /// Final losses of all solves, the first starting point first. The loss of a solve that was stopped
-    /// early is its loss at that point.
+    /// Final losses of all solves, the first starting point first. The loss of a solve that was
+    /// stopped early is its loss at that point.
     pub start_losses: Vec<f64>,
     /// Stability of each component: how reproducible it is. None if it was not requested by
     /// [`Settings::n_resamples`](crate::Settings::n_resamples), or by restarts together with

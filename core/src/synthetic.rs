@@ -51,9 +51,9 @@ impl<T: Scalar> Synthetic<T> {
 }
 
 impl Synthetic {
-    /// Generates positive definite matrices Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ. A and Rⁱ have independent standard
-    /// normal entries, and Λⁱ is diagonal with entries uniform on (0, 1). These are experiments (a),
-    /// with σ = 0, and (b), with σ = 0.1.
+    /// Generates positive definite matrices Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ. A and Rⁱ have independent
+    /// standard normal entries, and Λⁱ is diagonal with entries uniform on (0, 1). These are
+    /// experiments (a), with σ = 0, and (b), with σ = 0.1.
     ///
     /// # Panics
     /// If there is not enough memory.
@@ -81,8 +81,8 @@ impl Synthetic {
 }
 
 impl Synthetic<c64> {
-    /// Generates Hermitian positive definite matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ. A and Rⁱ have independent
-    /// complex normal entries, whose real and imaginary parts have variance ½.
+    /// Generates Hermitian positive definite matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ. A and Rⁱ have
+    /// independent complex normal entries, whose real and imaginary parts have variance ½.
     ///
     /// ```
     /// use codiag::synthetic::{Synthetic, amari_distance};
@@ -167,7 +167,8 @@ fn normal<T: Scalar>(rng: &mut StdRng) -> T {
 }
 
 /// Generates symmetric matrices that are in general not positive definite, with orthogonal mixing:
-/// Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2. Λⁱ is diagonal; Λⁱ and Nⁱ have independent standard normal entries.
+/// Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2. Λⁱ is diagonal; Λⁱ and Nⁱ have independent standard normal
+/// entries.
 ///
 /// Returns the matrices as n·p·p numbers, and Q, which diagonalizes the noiseless set.
 ///
@@ -184,7 +185,8 @@ pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matri
     rotated(n, p, sigma, seed)
 }
 
-/// Generates Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, the complex version of [`indefinite`].
+/// Generates Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, the complex version of
+/// [`indefinite`].
 ///
 /// Returns the matrices and the unitary Q.
 pub fn indefinite_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
@@ -200,8 +202,8 @@ fn rotated<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<T>, Mat
 }
 
 /// Generates symmetric matrices that are in general not positive definite, with a general mixing
-/// matrix: Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2. Λⁱ is diagonal; A, Λⁱ and Nⁱ have independent standard normal
-/// entries.
+/// matrix: Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2. Λⁱ is diagonal; A, Λⁱ and Nⁱ have independent standard
+/// normal entries.
 ///
 /// Returns the matrices as n·p·p numbers, and A, whose inverse diagonalizes the noiseless set.
 ///
@@ -362,9 +364,9 @@ pub enum Sensors {
     Gradiometers,
 }
 
-/// Returns the matrices of experiment (c) as n·p·p numbers with n = 100 and p = 40: covariance matrices
-/// of 100 segments of 0.24 s of the MNE sample recording, reduced to 40 principal components of unit
-/// variance.
+/// Returns the matrices of experiment (c) as n·p·p numbers with n = 100 and p = 40: covariance
+/// matrices of 100 segments of 0.24 s of the MNE sample recording, reduced to 40 principal
+/// components of unit variance.
 ///
 /// ```
 /// use codiag::MatrixSet;
@@ -374,8 +376,8 @@ pub enum Sensors {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
-/// The data come from MNE-Python's test data (BSD-3-Clause; see `data/LICENSE-mne-python.txt` in the
-/// package).
+/// The data come from MNE-Python's test data (BSD-3-Clause; see `data/LICENSE-mne-python.txt` in
+/// the package).
 pub fn meg(sensors: Sensors) -> Vec<f64> {
     const N: usize = 100;
     const P: usize = 40;

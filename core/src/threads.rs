@@ -1,7 +1,7 @@
 //! Loops over blocks on one thread, or on the threads of a rayon pool.
 //!
-//! The calling thread processes items of the same queue as its helper threads, so nested loops cannot
-//! deadlock.
+//! The calling thread processes items of the same queue as its helper threads, so nested loops
+//! cannot deadlock.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -13,7 +13,8 @@ pub(crate) enum Workers {
     /// The calling thread only.
     #[default]
     One,
-    /// The calling thread and helper threads of a pool, with the maximum number of threads in total.
+    /// The calling thread and helper threads of a pool, with the maximum number of threads in
+    /// total.
     Many(Pool, usize),
 }
 
@@ -33,8 +34,8 @@ impl Workers {
         Self::for_work(threads, n * p * p * p)
     }
 
-    /// Returns at most `threads` threads (default: those of the global pool) for loops with this number
-    /// of multiply-adds, or one thread if the loops are short.
+    /// Returns at most `threads` threads (default: those of the global pool) for loops with this
+    /// number of multiply-adds, or one thread if the loops are short.
     pub fn for_work(threads: Option<usize>, multiply_adds: usize) -> Self {
         if multiply_adds < MIN_PARALLEL_MULTIPLY_ADDS || is_forked_child() {
             return Self::One;
@@ -111,11 +112,12 @@ fn in_place_scope<'a, R>(pool: &Pool, run: impl FnOnce(&Scope<'a>) -> R) -> R {
     }
 }
 
-/// The pool cached between solves. Its size is the largest number of helper threads requested so far.
+/// The pool cached between solves. Its size is the largest number of helper threads requested so
+/// far.
 static CACHED_POOL: Mutex<Pool> = Mutex::new(None);
 
-/// Returns a pool of at least this number of threads, or None if the system cannot start them. A larger
-/// pool replaces the cached one, whose threads end with the last solve that uses them.
+/// Returns a pool of at least this number of threads, or None if the system cannot start them. A
+/// larger pool replaces the cached one, whose threads end with the last solve that uses them.
 fn cached_pool(threads: usize) -> Pool {
     let mut cached = CACHED_POOL.lock().unwrap_or_else(PoisonError::into_inner);
     if cached
@@ -128,8 +130,8 @@ fn cached_pool(threads: usize) -> Pool {
     cached.clone()
 }
 
-/// Whether this process was forked from the one that started the pools. It then has their data but not
-/// their threads, so that waiting for them would block forever.
+/// Whether this process was forked from the one that started the pools. It then has their data but
+/// not their threads, so that waiting for them would block forever.
 fn is_forked_child() -> bool {
     static OWNER: OnceLock<u32> = OnceLock::new();
     *OWNER.get_or_init(std::process::id) != std::process::id()
@@ -137,10 +139,10 @@ fn is_forked_child() -> bool {
 
 /// Ends the threads that are cached for the next solve.
 ///
-/// Solves with a given number of threads ([`SetOptions::n_jobs`](crate::SetOptions::n_jobs)) share one
-/// pool of at most 31 helper threads, which is idle between solves. This function releases the pool;
-/// running solves use it until they end. Without a given number, solves use rayon's global pool, which
-/// cannot be released.
+/// Solves with a given number of threads ([`SetOptions::n_jobs`](crate::SetOptions::n_jobs)) share
+/// one pool of at most 31 helper threads, which is idle between solves. This function releases the
+/// pool; running solves use it until they end. Without a given number, solves use rayon's global
+/// pool, which cannot be released.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, release_threads, synthetic};
@@ -150,7 +152,10 @@ fn is_forked_child() -> bool {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn release_threads() {
-    CACHED_POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
+    CACHED_POOL
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
 }
 
 #[cfg(test)]

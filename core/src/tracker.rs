@@ -31,7 +31,8 @@ pub struct TrackerSettings {
     /// The forgetting factor λ, above 0 and at most 1: the weight of a matrix is multiplied by λ
     /// for each later one. The effective number of matrices is about 1/(1 − λ).
     pub forgetting: f64,
-    /// Criterion that is minimized; see [`SetOptions::criterion`](SetOptions#structfield.criterion).
+    /// Criterion that is minimized; see
+    /// [`SetOptions::criterion`](SetOptions#structfield.criterion).
     pub criterion: Criterion,
     /// Number of components; see [`SetOptions`]. [`Rank::Auto`] is determined by the first push.
     pub n_components: Rank,
@@ -41,8 +42,8 @@ pub struct TrackerSettings {
     pub symmetrize: bool,
     /// Number of threads; None chooses it from the amount of work.
     pub n_jobs: Option<usize>,
-    /// Settings of each update. Their starting point applies to the first update; later updates start
-    /// at the previous B.
+    /// Settings of each update. Their starting point applies to the first update; later updates
+    /// start at the previous B.
     pub solve: Settings,
 }
 
@@ -105,13 +106,13 @@ impl TrackerSettings {
 /// criterion does not depend on how the matrices were grouped when they were pushed.
 ///
 /// Each update starts at the previous B. One matrix among many moves the minimizer little, so
-/// Newton's method needs two or three iterations, or more if components are hardly separable. The cost
-/// of an update in time and memory depends on the window and on [`Settings::max_iter`], not
-/// on the number of matrices pushed before.
+/// Newton's method needs two or three iterations, or more if components are hardly separable. The
+/// cost of an update in time and memory depends on the window and on [`Settings::max_iter`], not on
+/// the number of matrices pushed before.
 ///
-/// Components keep their rows and signs (if complex, their phases) from one update to the next: each
-/// row receives the component whose output correlates most with the previous output of that row. The
-/// mean power of each component in the window is 1.
+/// Components keep their rows and signs (if complex, their phases) from one update to the next:
+/// each row receives the component whose output correlates most with the previous output of that
+/// row. The mean power of each component in the window is 1.
 ///
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
@@ -165,8 +166,8 @@ impl<T: Scalar> Tracker<T> {
     /// recording, serves as the starting point.
     ///
     /// # Errors
-    /// If a setting is out of its range, or the matrices or weights are invalid. The next push checks
-    /// B.
+    /// If a setting is out of its range, or the matrices or weights are invalid. The next push
+    /// checks B.
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
@@ -182,8 +183,8 @@ impl<T: Scalar> Tracker<T> {
         Ok(tracker)
     }
 
-    /// Adds one or several matrices, p·p numbers each, the oldest first, and updates B once. Returns
-    /// the result for the window, whose matrices are numbered from the oldest.
+    /// Adds one or several matrices, p·p numbers each, the oldest first, and updates B once.
+    /// Returns the result for the window, whose matrices are numbered from the oldest.
     ///
     /// # Errors
     /// If the matrices are invalid; the tracker is then unchanged.
@@ -192,8 +193,8 @@ impl<T: Scalar> Tracker<T> {
         self.push_with(matrices, None, &mut unobserved)
     }
 
-    /// Adds matrices like [`push`](Self::push), with one weight u_i per matrix and an observer. If the
-    /// observer stops the solve, the matrices have been added, and B is the best point found.
+    /// Adds matrices like [`push`](Self::push), with one weight u_i per matrix and an observer. If
+    /// the observer stops the solve, the matrices have been added, and B is the best point found.
     ///
     /// # Errors
     /// If the matrices or weights are invalid; the tracker is then unchanged.
@@ -221,8 +222,8 @@ impl<T: Scalar> Tracker<T> {
         Ok(result)
     }
 
-    /// Checks all given matrices, and returns those that fit into the window. Errors number matrices
-    /// from the first given one.
+    /// Checks all given matrices, and returns those that fit into the window. Errors number
+    /// matrices from the first given one.
     fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
@@ -317,9 +318,9 @@ impl<T: Scalar> Tracker<T> {
     }
 }
 
-/// Reorders components and changes their signs or phases so that they match the previous ones: pairs
-/// are assigned greedily by the correlation of their outputs over the window. If the mean of the window
-/// need not be positive definite, filters are compared with the previous patterns.
+/// Reorders components and changes their signs or phases so that they match the previous ones:
+/// pairs are assigned greedily by the correlation of their outputs over the window. If the mean of
+/// the window need not be positive definite, filters are compared with the previous patterns.
 fn match_previous<T: Scalar>(
     result: &mut Diagonalization<T>,
     before: &Matrix<T>,
@@ -327,8 +328,8 @@ fn match_previous<T: Scalar>(
 ) {
     let unit = |b: &Matrix<T>| {
         let b = set.summary().to_reduced(b);
-        let gauge = set.criterion().gauge(&b, set.mean());
-        b.scale_rows(&gauge)
+        let scale = set.criterion().row_scale(&b, set.mean());
+        b.scale_rows(&scale)
     };
     let current = unit(&result.b);
     let correlations = if set.criterion().requires_definite() {

@@ -7,8 +7,8 @@ pub(crate) struct Tuning {
     /// solved to a relative residual of min(`max_forcing_term`, ĝ).
     pub max_forcing_term: f64,
     /// Changes of ĝ below this fraction of the tolerance are negligible: the Newton system is not
-    /// solved more accurately, a step that is expected to reach this level is the last one, and smaller
-    /// rounding errors are ignored.
+    /// solved more accurately, a step that is expected to reach this level is the last one, and
+    /// smaller rounding errors are ignored.
     pub tolerance_margin: f64,
     /// Maximum number of conjugate gradient iterations.
     pub max_cg_iterations: usize,
@@ -33,30 +33,30 @@ pub(crate) struct Tuning {
     pub expand_ratio: f64,
     /// Factor by which the trust region expands.
     pub expand: f64,
-    /// The trust region is updated only if the predicted change of the loss exceeds this multiple of
-    /// its rounding error.
+    /// The trust region is updated only if the predicted change of the loss exceeds this multiple
+    /// of its rounding error.
     pub min_signal_to_rounding: f64,
     /// A line search ends where the slope is at most this fraction of the initial slope.
     pub line_search_slope: f64,
     /// Smallest step length that a line search may accept; otherwise the direction is halved.
     pub min_step: f64,
-    /// Largest remainder of the series of log det(I + αE), as a fraction of the rounding error of the
-    /// loss.
+    /// Largest remainder of the series of log det(I + αE), as a fraction of the rounding error of
+    /// the loss.
     pub series_remainder: f64,
     /// Gradient norm ĝ above which the Hessian includes the second-order term of the exponential.
     pub retraction_term_above: f64,
     /// Smallest ratio of the eigenvalues of a 2×2 block of the preconditioner.
     pub preconditioner_floor: f64,
-    /// If the next ĝ is expected to be below this value, the Hessian is not requested together with the
-    /// gradient.
+    /// If the next ĝ is expected to be below this value, the Hessian is not requested together with
+    /// the gradient.
     pub last_step_gradient: f64,
     /// The Hessian is not stored for at most this number of matrices with at least
     /// `unstored_hessian_min_p` components.
     pub unstored_hessian_max_n: usize,
     /// Minimum number of components for which `unstored_hessian_max_n` applies.
     pub unstored_hessian_min_p: usize,
-    /// Least squares changes from the Gauss–Newton model to the exact Hessian if a step reduces ĝ by
-    /// less than this factor.
+    /// Least squares changes from the Gauss–Newton model to the exact Hessian if a step reduces ĝ
+    /// by less than this factor.
     pub gauss_newton_min_reduction: f64,
     /// Gradient norm ĝ below which least squares may change to the exact Hessian.
     pub exact_fit_hessian_below: f64,
@@ -82,18 +82,18 @@ pub(crate) struct Tuning {
     pub min_sample_step: usize,
     /// Largest k for which every k-th matrix is sampled.
     pub max_sample_step: usize,
-    /// Gradient norm ĝ at which the stage on a sample ends; a smaller one would fit the noise of the
-    /// sample.
+    /// Gradient norm ĝ at which the stage on a sample ends; a smaller one would fit the noise of
+    /// the sample.
     pub sample_tolerance: f64,
     /// Gradient norm ĝ at which the stage on principal combinations ends.
     pub combinations_tolerance: f64,
     /// Maximum number of iterations of the stage on principal combinations.
     pub max_combination_iterations: usize,
-    /// Number of iterations without a decrease of ĝ after which a solve has stalled, once changes of the
-    /// loss are below rounding.
+    /// Number of iterations without a decrease of ĝ after which a solve has stalled, once changes
+    /// of the loss are below rounding.
     pub patience: usize,
-    /// Number of iterations after which a solve has stalled if neither the smallest ĝ nor the loss has
-    /// decreased enough.
+    /// Number of iterations after which a solve has stalled if neither the smallest ĝ nor the loss
+    /// has decreased enough.
     pub stall_iterations: usize,
     /// Minimum relative decrease of the smallest ĝ over `stall_iterations`.
     pub stall_gradient_decrease: f64,
@@ -109,11 +109,11 @@ pub(crate) struct Tuning {
     pub drift_negligible: f64,
     /// Largest relative drift of the mean of updated matrices before they are recomputed.
     pub max_mean_drift: f64,
-    /// Assumed ratio of the mean power of a component to its smallest power in a single matrix, in the
-    /// bound of the gradient's rounding error.
+    /// Assumed ratio of the mean power of a component to its smallest power in a single matrix, in
+    /// the bound of the gradient's rounding error.
     pub power_range: f64,
-    /// Number of multiply-adds of a data pass from which each solve is parallelized itself, instead of
-    /// running several solves in parallel.
+    /// Number of multiply-adds of a data pass from which each solve is parallelized itself, instead
+    /// of running several solves in parallel.
     pub parallel_passes_from: usize,
 }
 

@@ -1,9 +1,9 @@
 //! The principal combinations of a set.
 //!
-//! The energy on the diagonals of B Cⁱ Bᴴ and what a fit A Λⁱ Aᴴ leaves depend on the matrices through
-//! M = Σ_i w_i Cⁱ ⊗ Cⁱ alone. So neither changes if the matrices are replaced by orthonormal combinations of them,
-//! each times its singular value; and the few that hold most of the energy make a small set whose minimizers
-//! are close to those of all.
+//! The energy on the diagonals of B Cⁱ Bᴴ and what a fit A Λⁱ Aᴴ leaves depend on the matrices
+//! through M = Σ_i w_i Cⁱ ⊗ Cⁱ alone. So neither changes if the matrices are replaced by
+//! orthonormal combinations of them, each times its singular value; and the few that hold most of
+//! the energy make a small set whose minimizers are close to those of all.
 
 use super::{SplitMix, eigen, frame};
 use crate::Error;
@@ -16,7 +16,8 @@ use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 /// Combinations whose energy is below this share of the largest are rounding.
 const SMALLEST: f64 = 1e-20;
 
-/// So many principal combinations of the matrices at most, each times its singular value, in descending order.
+/// So many principal combinations of the matrices at most, each times its singular value, in
+/// descending order.
 pub(crate) fn combinations<T: Scalar>(
     set: &mut dyn Backend<T>,
     most: usize,
@@ -25,8 +26,9 @@ pub(crate) fn combinations<T: Scalar>(
     let scale = entry_scale::<T>(p);
     let count = most.min(n);
     let mut random = SplitMix(0);
-    // One combination per row, its entries off the diagonal times √2: inner products are those of matrices.
-    // (Imaginary parts on the diagonal are left out by the first round.) They are random in intrinsic coordinates.
+    // One combination per row, its entries off the diagonal times √2: inner products are those of
+    // matrices. (Imaginary parts on the diagonal are left out by the first round.) They are random
+    // in intrinsic coordinates.
     let frame = frame::rotation(set)?.adjoint();
     let mut first = Matrix::zeros(count, scale.len());
     for k in 0..count {
@@ -41,8 +43,8 @@ pub(crate) fn combinations<T: Scalar>(
     if basis.rows() == 0 {
         return Ok(Vec::new());
     }
-    // Rayleigh and Ritz: with S the basis and Y = M S for M = Σ_i w_i Cⁱ ⊗ Cⁱ, the eigenvectors V and values θ
-    // of SᵀY make combinations Y V of squared norm θ².
+    // Rayleigh and Ritz: with S the basis and Y = M S for M = Σ_i w_i Cⁱ ⊗ Cⁱ, the eigenvectors V
+    // and values θ of SᵀY make combinations Y V of squared norm θ².
     let images = operate(set, &basis)?;
     let (values, vectors) = eigen(&linalg::product_transposed(&basis, &images))?;
     let rows = linalg::product(&vectors, &images);
@@ -73,7 +75,8 @@ fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The lower triangle of a Hermitian matrix, row after row: the real parts, and then the imaginary ones.
+/// The lower triangle of a Hermitian matrix, row after row: the real parts, and then the imaginary
+/// ones.
 fn packed<T: Scalar>(matrix: &Matrix<T>) -> impl Iterator<Item = f64> {
     let triangle = Triangle::new(matrix.rows());
     (0..T::PLANES).flat_map(move |plane| {

@@ -45,8 +45,8 @@ pub(super) fn start<T: Scalar>(
     Ok((b, Some(small_set)))
 }
 
-/// Bs to try: generalized eigenvectors of two combinations, of the mean and one if the mean is positive
-/// definite, and the eigenvectors of one.
+/// Bs to try: generalized eigenvectors of two combinations, of the mean and one if the mean is
+/// positive definite, and the eigenvectors of one.
 fn candidates<T: Scalar>(
     combinations: &[Matrix<T>],
     mean: &Matrix<T>,

@@ -1,13 +1,17 @@
-//! Intrinsic coordinates: axes that belong to the matrices, not to the channels in which they are written.
+//! Intrinsic coordinates: axes that belong to the matrices, not to the channels in which they are
+//! written.
 //!
-//! The likelihood does not depend on coordinates: Cⁱ and Q Cⁱ Qᴴ (any invertible Q) have the same minima, up to B → B Q⁻¹. The other criteria,
-//! and the likelihood over rotations, have this invariance for unitary Q. A start that makes random choices in the
-//! coordinates of the channels leads to other local minima when channels are reordered, rescaled or mixed, or when
-//! eigenvectors come with other signs on another processor. In a frame T that the matrices themselves define, T(Q C Qᴴ) = T(C) Q⁻¹, it does not.
+//! The likelihood does not depend on coordinates: Cⁱ and Q Cⁱ Qᴴ (any invertible Q) have the same
+//! minima, up to B → B Q⁻¹. The other criteria, and the likelihood over rotations, have this
+//! invariance for unitary Q. A start that makes random choices in the coordinates of the channels
+//! leads to other local minima when channels are reordered, rescaled or mixed, or when eigenvectors
+//! come with other signs on another processor. In a frame T that the matrices themselves define,
+//! T(Q C Qᴴ) = T(C) Q⁻¹, it does not.
 //!
-//! The axes are eigenvectors of a matrix that is transformed along with the set; their signs (phases, if they are complex) make row 0 of another such
-//! matrix positive. Where eigenvalues coincide, or entries of that row vanish, rounding decides. On a set that can be diagonalized exactly,
-//! the axes are the diagonalizer.
+//! The axes are eigenvectors of a matrix that is transformed along with the set; their signs
+//! (phases, if they are complex) make row 0 of another such matrix positive. Where eigenvalues
+//! coincide, or entries of that row vanish, rounding decides. On a set that can be diagonalized
+//! exactly, the axes are the diagonalizer.
 
 use super::eigen;
 use crate::Error;
@@ -15,9 +19,10 @@ use crate::backend::{Backend, Request, Summary, Sums};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 
-/// T for which Σ_i w_i T Cⁱ Tᴴ / s_i = I, where the sizes s_i = tr(C̄⁻¹ Cⁱ)/p take the scale of single matrices away. The axes
-/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates, and the signs are those of
-/// Σ_i w_i (1 − 1/s_i)² Cⁱ. Also C̄⁻¹, the metric of the sizes.
+/// T for which Σ_i w_i T Cⁱ Tᴴ / s_i = I, where the sizes s_i = tr(C̄⁻¹ Cⁱ)/p take the scale of
+/// single matrices away. The axes are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened
+/// coordinates, and the signs are those of Σ_i w_i (1 − 1/s_i)² Cⁱ. Also C̄⁻¹, the metric of the
+/// sizes.
 pub(super) fn whitening<T: Scalar>(
     set: &mut dyn Backend<T>,
 ) -> Result<(Matrix<T>, Matrix<T>), Error> {

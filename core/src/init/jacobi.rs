@@ -1,7 +1,7 @@
 //! Jacobi rotations of a few matrices, many pairs at a time.
 //!
-//! A sweep goes in rounds, as a tournament does: in each, every component is in one pair, and in all of them it has met every
-//! other once. The rotations of a round do not depend on each other.
+//! A sweep goes in rounds, as a tournament does: in each, every component is in one pair, and in
+//! all of them it has met every other once. The rotations of a round do not depend on each other.
 
 use super::rotation::rotation as best_rotation;
 use crate::backend::PairStep;
@@ -14,8 +14,8 @@ use std::ops::Deref;
 
 /// A few matrices of equal weight, in single precision, which is more than a start needs.
 pub(super) struct Few<T> {
-    /// Blocks of them, entry-major, plane after plane. Their size is even: where there is no partner for the
-    /// last component, one of zeros is.
+    /// Blocks of them, entry-major, plane after plane. Their size is even: where there is no
+    /// partner for the last component, one of zeros is.
     blocks: F32Buffer,
     size: usize,
     /// How many of the components are not of zeros.
@@ -55,8 +55,8 @@ impl<T: Scalar> Few<T> {
         }
     }
 
-    /// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation` with it. Returns
-    /// the largest sine of the angles, 0 if no pair was rotated.
+    /// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of
+    /// `rotation` with it. Returns the largest sine of the angles, 0 if no pair was rotated.
     pub fn sweep(&mut self, rotation: &mut Matrix<T>, smallest: f64) -> f64 {
         let (size, mut largest) = (self.size, 0.0_f64);
         let mut sums = vec![RotationSums::<T>::default(); size / 2];
@@ -94,9 +94,9 @@ impl<T: Scalar> Few<T> {
     }
 }
 
-/// The pairs a > b of one of the size − 1 rounds in which each of an even number of components meets every other once, in order
-/// of a. In round r those meet whose numbers sum to 2r, counted round a circle of all but the last; it meets the one that would
-/// meet itself.
+/// The pairs a > b of one of the size − 1 rounds in which each of an even number of components
+/// meets every other once, in order of a. In round r those meet whose numbers sum to 2r, counted
+/// round a circle of all but the last; it meets the one that would meet itself.
 fn tournament(size: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
     let circle = size - 1;
     let partner = move |a: usize| match 2 * round + circle - a {

@@ -57,8 +57,8 @@ const MIN_COMPONENTS: usize = 16;
 /// Minimum fraction of the energy that the combinations of the start hold.
 const MIN_ENERGY_FRACTION: f64 = 0.95;
 
-/// The spectral start of the Frobenius criterion or of least squares, or the `k`-th further one; with
-/// the set on which it may be improved, if that is `wanted`.
+/// The spectral start of the Frobenius criterion or of least squares, or the `k`-th further one;
+/// with the set on which it may be improved, if that is `wanted`.
 pub(crate) fn principal_start<T: Scalar>(
     set: &mut dyn Backend<T>,
     k: u64,
@@ -95,8 +95,8 @@ pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Err
     Ok(Matrix::from_fn(b.rows(), b.columns(), entry))
 }
 
-/// Further starts of the likelihood, all different: some components of the best point so far, mixed; over
-/// rotations, a random rotation of the intrinsic axes.
+/// Further starts of the likelihood, all different: some components of the best point so far,
+/// mixed; over rotations, a random rotation of the intrinsic axes.
 pub(crate) fn restart<T: Scalar>(
     set: &mut dyn Backend<T>,
     k: usize,
@@ -105,8 +105,8 @@ pub(crate) fn restart<T: Scalar>(
 ) -> Result<Matrix<T>, Error> {
     if !orthogonal {
         let summary = set.summary();
-        let gauge = summary.criterion.gauge(best, &summary.mean);
-        let best = best.clone().scale_rows(&gauge);
+        let scale = summary.criterion.row_scale(best, &summary.mean);
+        let best = best.clone().scale_rows(&scale);
         let metric = Some(frame::inverse_mean(set.summary())?);
         let best = frame::with_intrinsic_signs(set, best, metric)?;
         return Ok(mixed(best, k as u64));
@@ -130,9 +130,9 @@ pub(crate) fn restart<T: Scalar>(
 /// The share of the components that [`mixed`] mixes.
 const MIXED: (usize, usize) = (3, 5);
 
-/// B with three fifths of its rows, chosen by the seed, rotated among each other. What is left of a minimum
-/// is worth keeping: from there the solver comes to lower minima than from starts that know nothing of it,
-/// in fewer iterations.
+/// B with three fifths of its rows, chosen by the seed, rotated among each other. What is left of a
+/// minimum is worth keeping: from there the solver comes to lower minima than from starts that know
+/// nothing of it, in fewer iterations.
 fn mixed<T: Scalar>(mut b: Matrix<T>, seed: u64) -> Matrix<T> {
     let p = b.rows();
     let mut random = SplitMix(seed);
@@ -228,8 +228,8 @@ pub(crate) fn given<T: Scalar>(
 /// Rows whose largest entry is outside of 2^±`MAX_ROW_EXPONENT` are scaled.
 const MAX_ROW_EXPONENT: f64 = 128.0;
 
-/// B with very large or very small rows multiplied by powers of two, so that no product of its entries
-/// leaves the range of numbers. The scale of a row is free.
+/// B with very large or very small rows multiplied by powers of two, so that no product of its
+/// entries leaves the range of numbers. The scale of a row is free.
 fn in_range<T: Scalar>(b: &Matrix<T>) -> Matrix<T> {
     let factor = |a: usize| {
         let parts = b
@@ -252,11 +252,12 @@ fn mean_eigenvectors<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     Ok(eigen(&set.mean)?.1)
 }
 
-/// Eigenvalues of the mean below this share of the largest are known to a few digits only, if at all.
+/// Eigenvalues of the mean below this share of the largest are known to a few digits only, if at
+/// all.
 const GRADED: f64 = 1e-12;
 
-/// The paper's start, Λ^{-1/2} Pᴴ for the mean P Λ Pᴴ. Where units are so different that rounding would decide
-/// the smaller eigenvalues, the same of the channels' correlations.
+/// The paper's start, Λ^{-1/2} Pᴴ for the mean P Λ Pᴴ. Where units are so different that rounding
+/// would decide the smaller eigenvalues, the same of the channels' correlations.
 fn whitener<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     let (values, vectors) = eigen(&set.mean)?;
     let largest = values.last().copied().unwrap_or(1.0).abs();

@@ -1,17 +1,17 @@
 //! Jacobi rotations: J.-F. Cardoso & A. Souloumiac, "Jacobi angles for simultaneous
 //! diagonalization", SIAM J. Matrix Anal. Appl. 17 (1996).
 //!
-//! For a pair (a, b) with h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab, a rotation by θ turns every (h, g) by 2θ,
-//! and Σ w_i g² is least where 4θ is the angle of the vector (Σ w_i (h² − g²), Σ w_i 2hg). If g is
-//! complex, the rotation of cosine cos θ and sine e^{iφ} sin θ makes h the inner product of
-//! (h, Re g, Im g) with (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is largest for the leading
+//! For a pair (a, b) with h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab, a rotation by θ turns every (h, g) by
+//! 2θ, and Σ w_i g² is least where 4θ is the angle of the vector (Σ w_i (h² − g²), Σ w_i 2hg). If g
+//! is complex, the rotation of cosine cos θ and sine e^{iφ} sin θ makes h the inner product of (h,
+//! Re g, Im g) with (cos 2θ, sin 2θ cos φ, sin 2θ sin φ), and Σ w_i h² is largest for the leading
 //! eigenvector of the real 3×3 matrix Σ w_i (h, Re g, Im g)ᵀ(h, Re g, Im g).
 
 use crate::backend::{PairStep, RotationSums};
 use crate::linalg::Scalar;
 
-/// The rotation that minimizes the energy off the diagonal of a pair, and the size of its sine, unless it
-/// is too small.
+/// The rotation that minimizes the energy off the diagonal of a pair, and the size of its sine,
+/// unless it is too small.
 pub(crate) fn rotation<T: Scalar>(
     sums: RotationSums<T>,
     smallest: f64,

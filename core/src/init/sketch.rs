@@ -61,14 +61,15 @@ pub(super) fn any<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Comb
     probes
 }
 
-/// How many products s sᴴ each S of [`products`] is the sum of: their entries are then nearly as random as can be.
+/// How many products s sᴴ each S of [`products`] is the sum of: their entries are then nearly as
+/// random as can be.
 const TERMS: usize = 4;
 
 /// A number for each of the products of each S.
 type Terms = [Row; TERMS];
 
-/// Tᴴ S T for S = Σ ± s sᴴ of random complex unit vectors s, half of the products with a
-/// minus, or their real part. What T makes of it is known from the Tᴴ s, for a small part of what any other S
+/// Tᴴ S T for S = Σ ± s sᴴ of random complex unit vectors s, half of the products with a minus, or
+/// their real part. What T makes of it is known from the Tᴴ s, for a small part of what any other S
 /// would cost. A real T has the same real S, whether it is given as complex or not.
 fn products<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
     let p = frame.rows();

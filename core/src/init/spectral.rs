@@ -1,19 +1,20 @@
 //! The spectral start.
 //!
 //! After whitening by the mean, all matrices of an exactly diagonalizable set share one orthogonal
-//! diagonalizer, and so do all their combinations. Taken are sixteen combinations that hold most of the
-//! variance over the set: the eigenvectors of the first, whose eigenvalues are well spread, then refined by Jacobi
-//! rotations that diagonalize all of them together. It costs about as much as one transform of the
-//! set, and saves many.
+//! diagonalizer, and so do all their combinations. Taken are sixteen combinations that hold most of
+//! the variance over the set: the eigenvectors of the first, whose eigenvalues are well spread,
+//! then refined by Jacobi rotations that diagonalize all of them together. It costs about as much
+//! as one transform of the set, and saves many.
 //!
-//! The combinations are those of Nyström's method. With A = Σ_i w_i Dⁱ ⊗ Dⁱ, which maps a symmetric S to
-//! Σ_i w_i ⟨Dⁱ, S⟩ Dⁱ, and sixteen random S side by side, A ≈ (A S)(Sᵀ A S)⁻¹(A S)ᵀ: the combinations
-//! T = (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S have Σ_k T_k ⊗ T_k ≈ A, so that what is left off their diagonals is about what is left
-//! off those of all matrices, each combination having the weight that is its own.
+//! The combinations are those of Nyström's method. With A = Σ_i w_i Dⁱ ⊗ Dⁱ, which maps a symmetric
+//! S to Σ_i w_i ⟨Dⁱ, S⟩ Dⁱ, and sixteen random S side by side, A ≈ (A S)(Sᵀ A S)⁻¹(A S)ᵀ: the
+//! combinations T = (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S have Σ_k T_k ⊗ T_k ≈ A, so that what is left off
+//! their diagonals is about what is left off those of all matrices, each combination having the
+//! weight that is its own.
 //!
 //! The criterion does not depend on the scale of single matrices, so each is weighed down by its
-//! size s_i = tr(C̄⁻¹Cⁱ)/p. The random S are drawn in intrinsic coordinates ([`frame`]), so that the start depends neither on
-//! the units and the order of the channels nor on how they are mixed.
+//! size s_i = tr(C̄⁻¹Cⁱ)/p. The random S are drawn in intrinsic coordinates ([`frame`]), so that
+//! the start depends neither on the units and the order of the channels nor on how they are mixed.
 
 use super::jacobi::Few;
 use super::{eigen, frame, sketch};
@@ -31,13 +32,14 @@ const LAST: f64 = 0.05;
 /// Sweeps of Jacobi rotations at most.
 const SWEEPS: usize = 6;
 
-/// Matrices of this size and more take more sweeps than that to become diagonal, and a few pairs that are left unturned cost the
-/// solve further iterations.
+/// Matrices of this size and more take more sweeps than that to become diagonal, and a few pairs
+/// that are left unturned cost the solve further iterations.
 const LARGE: usize = 64;
 const SWEEPS_OF_LARGE: usize = 10;
 const LAST_OF_LARGE: f64 = 0.03;
-/// The first sweep over large matrices leaves smaller angles alone: what they would gain is lost again beside larger ones. The
-/// smallest angle of each further sweep is this share of that of the sweep before.
+/// The first sweep over large matrices leaves smaller angles alone: what they would gain is lost
+/// again beside larger ones. The smallest angle of each further sweep is this share of that of the
+/// sweep before.
 const FIRST_ANGLE: f64 = 0.1;
 const SHARE: f64 = 0.3;
 
@@ -48,8 +50,8 @@ pub(super) fn start<T: Scalar>(set: &mut dyn Backend<T>, seed: u64) -> Result<Ma
     Ok(linalg::product(&rotation, &frame))
 }
 
-/// The start over rotations: the same without whitening, for sets that need not be positive definite. With
-/// it comes the share of the set's energy that the combinations hold.
+/// The start over rotations: the same without whitening, for sets that need not be positive
+/// definite. With it comes the share of the set's energy that the combinations hold.
 pub(super) fn rotation<T: Scalar>(
     set: &mut dyn Backend<T>,
     seed: u64,
@@ -62,8 +64,8 @@ pub(super) fn rotation<T: Scalar>(
     Ok((rotation, share))
 }
 
-/// The rotation that makes a few combinations of the matrices, in the coordinates of a frame T, most diagonal together, and the
-/// energy of the matrices that they hold if T is a rotation.
+/// The rotation that makes a few combinations of the matrices, in the coordinates of a frame T,
+/// most diagonal together, and the energy of the matrices that they hold if T is a rotation.
 fn common_rotation<T: Scalar>(
     set: &mut dyn Backend<T>,
     frame: &Matrix<T>,
@@ -71,12 +73,14 @@ fn common_rotation<T: Scalar>(
     seed: u64,
 ) -> Result<(Matrix<T>, f64), Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
-    // No more than there are, less one where their mean is taken away: the others would be rounding.
+    // No more than there are, less one where their mean is taken away: the others would be
+    // rounding.
     let numbers = T::PLANES * Triangle::new(p).len() - (T::PLANES - 1) * p;
     let independent = n.min(numbers) - usize::from(metric.is_some());
     let count = MOST.min(independent).max(1);
-    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where whitened Dⁱ = T Cⁱ Tᴴ / s_i have the mean I: as the S have no trace then, the sum is that without I. The
-    // Dⁱ are never formed, for ⟨Dⁱ, S⟩ = ⟨Cⁱ, Tᴴ S T⟩ / s_i, and the combinations are transformed last, together with their first rotation.
+    // Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where whitened Dⁱ = T Cⁱ Tᴴ / s_i have the mean I: as the S
+    // have no trace then, the sum is that without I. The Dⁱ are never formed, for ⟨Dⁱ, S⟩ = ⟨Cⁱ, Tᴴ
+    // S T⟩ / s_i, and the combinations are transformed last, together with their first rotation.
     let probes = if metric.is_some() {
         sketch::traceless(frame, count, seed)
     } else {
@@ -147,8 +151,8 @@ pub(super) fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Co
     result
 }
 
-/// From random S to combinations: makes A S, in which they are given, (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S. What depends on
-/// those before it (as all do if all matrices are alike) becomes zero.
+/// From random S to combinations: makes A S, in which they are given, (A S) L⁻ᵀ for L Lᵀ = Sᵀ A S.
+/// What depends on those before it (as all do if all matrices are alike) becomes zero.
 fn weigh<T: Scalar>(probes: &Combinations<T>, images: &mut Combinations<T>) {
     let factor = inverse_factor(&inner_products(probes, images));
     let (rows, _) = images.entries_mut().as_chunks_mut();
@@ -298,7 +302,8 @@ mod tests {
 
     #[test]
     fn weighed_combinations_make_up_the_set() {
-        // A = Σ_i Dⁱ ⊗ Dⁱ of six matrices, one of which depends on two others: five combinations hold all of it.
+        // A = Σ_i Dⁱ ⊗ Dⁱ of six matrices, one of which depends on two others: five combinations
+        // hold all of it.
         let p = 4;
         let mut random = SplitMix(3);
         let mut matrices = Combinations::<f64>::zeros(p, MOST);

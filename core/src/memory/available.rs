@@ -8,9 +8,9 @@ use super::Memory;
 /// Reserve for thread stacks, allocator arenas and small buffers in a limited address space.
 const ADDRESS_SPACE_RESERVE: u64 = 64 << 20;
 
-/// Returns the minimum of the free memory of the machine, the memory left by the limits of the control
-/// groups, and the memory left by the limits of the process. None if the system does not report them,
-/// as outside Linux.
+/// Returns the minimum of the free memory of the machine, the memory left by the limits of the
+/// control groups, and the memory left by the limits of the process. None if the system does not
+/// report them, as outside Linux.
 pub(crate) fn available() -> Option<Memory> {
     let limits = [of_machine(), of_control_groups(), of_process()];
     limits.into_iter().flatten().min().map(Memory)
@@ -46,8 +46,8 @@ fn kilobytes(text: &str, key: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// Parses the first number of a line such as "Max address space  unlimited  unlimited  bytes"; None if
-/// there is no limit.
+/// Parses the first number of a line such as "Max address space  unlimited  unlimited  bytes"; None
+/// if there is no limit.
 fn soft_limit(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()

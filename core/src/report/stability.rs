@@ -22,8 +22,8 @@ use crate::linalg::{self, Matrix};
 pub struct Stability {
     /// Stability of each component, from 0 to 1: the median of its matches.
     pub values: Vec<f64>,
-    /// Similarity of each component to the matching component of each trial, from 0 to 1: one row per
-    /// trial, one column per component.
+    /// Similarity of each component to the matching component of each trial, from 0 to 1: one row
+    /// per trial, one column per component.
     pub matches: Matrix,
     /// Number of trials that are solves from additional starting points, whose loss is within
     /// [`Stability::LOSS_MARGIN`] of the lowest. They come first; the other trials are resamples.
@@ -31,9 +31,9 @@ pub struct Stability {
 }
 
 impl Stability {
-    /// Largest relative excess over the lowest loss of a solve that counts as a trial: the data hardly
-    /// favor one such result over another. Solves with larger losses ended in poor local minima, which
-    /// says nothing about the data.
+    /// Largest relative excess over the lowest loss of a solve that counts as a trial: the data
+    /// hardly favor one such result over another. Solves with larger losses ended in poor local
+    /// minima, which says nothing about the data.
     pub const LOSS_MARGIN: f64 = 1e-3;
 
     /// Components with at least this stability are called reproducible.

@@ -33,7 +33,7 @@ impl<T: Scalar> Stepper<T> for QuasiNewton {
     }
 }
 
-/// A step over all invertible B; None if the loss does not decrease.
+/// Takes a step over all invertible B by backtracking; None if the loss does not decrease.
 fn backtrack<T: Scalar>(
     context: &mut Context<'_, T>,
     point: &Point<T>,
@@ -42,7 +42,7 @@ fn backtrack<T: Scalar>(
     let e = quasi_newton::direction(&point.statistics, settings.lambda_min);
     *context.passes += 1.0;
     let mut line = Line::new(context.backend, &point.b, &e, context.sums)?;
-    let rounding = line.noise;
+    let rounding = line.rounding;
     let Some(trial) = line.backtrack(settings.max_halvings)? else {
         return Ok(None);
     };

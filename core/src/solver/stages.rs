@@ -1,11 +1,11 @@
-//! Stages before the solve of the whole set in double precision: solve something cheaper, and start
-//! from there.
+//! Cheaper stages that precede the solve of the whole set in double precision and improve its
+//! starting point.
 //!
-//! - On a sample of a large set. A minimizer of every k-th matrix is within the reach of Newton's
-//!   method from that of all of them, and a pass costs 1/k.
-//! - On principal combinations of the matrices, for the Frobenius criterion and least squares, where a
-//!   few of them hold most of the energy, as they do for lagged covariances.
-//! - In single precision, where vectors hold twice as many numbers.
+//! - A sample of a large set: the minimizer for every k-th matrix is close enough to that for all
+//!   matrices for Newton's method to converge from it, and a data pass costs 1/k.
+//! - Principal combinations of the matrices, for the Frobenius criterion and least squares, if a
+//!   few combinations contain most of the energy, as is typical of lagged covariances.
+//! - Single precision, in which SIMD vectors hold twice as many numbers.
 
 use super::progress::Progress;
 use super::solve;
@@ -19,11 +19,11 @@ use crate::settings::{Init, Settings};
 use crate::tuning::TUNING;
 use crate::{Criterion, Error};
 
-/// The beginning of the solve of the whole set, and whether the observer asked to stop on the way.
+/// The beginning of the solve of the whole set, and whether the observer has stopped it.
 pub(super) type Begun<T> = (Beginning<T>, bool);
 
-/// The start asked for; the spectral start of Newton's method is improved on a small set, if the set
-/// allows for one.
+/// Computes the starting point given by the settings. For Newton's method, the spectral starting
+/// point is improved on a sample or on principal combinations, if that is worthwhile.
 pub(super) fn start<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
@@ -61,8 +61,8 @@ pub(super) fn start<T: Scalar>(
     )
 }
 
-/// A further start. It begins at the best point so far with some components mixed, or, for other
-/// criteria and over rotations, elsewhere.
+/// Computes the starting point of a restart. For the likelihood without orthogonality it is the
+/// best point so far with some components mixed; otherwise it is independent of earlier results.
 pub(super) fn restart<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
@@ -97,7 +97,8 @@ fn improved_on_combinations<T: Scalar>(
     improved(&mut set, fraction, b, &limited, tolerance, progress)
 }
 
-/// A start improved on a small set, a pass over which costs that fraction of one over the whole set.
+/// Improves a starting point on a small set. A pass over this set costs `fraction` of a pass over
+/// the whole set.
 fn improved<T: Scalar>(
     small: &mut dyn Backend<T>,
     fraction: f64,
@@ -108,7 +109,7 @@ fn improved<T: Scalar>(
 ) -> Result<Begun<T>, Error> {
     let loose = settings.clone().tol(tolerance);
     let sample = &mut progress.for_stage(Stage::Sample, None);
-    // The frame of the whole set holds for its sample.
+    // The sample has the coordinates of the whole set.
     let outcome = solve(small, &loose, Beginning::at(b), sample)?;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
     let stopped = outcome.status == Status::Interrupted;
@@ -119,8 +120,8 @@ fn improved<T: Scalar>(
     Ok((beginning, stopped))
 }
 
-/// The stage in single precision, from the point at which a solve is: as far as single precision
-/// reaches, or until it makes no progress. None if there is none.
+/// Runs a stage in single precision from the current point, until it reaches its tolerance or
+/// stalls. Returns None if the stage does not apply.
 pub(super) fn in_single_precision<T: Scalar>(
     state: &mut State<'_, '_, T>,
 ) -> Result<Option<Outcome<T>>, Error> {
