@@ -181,7 +181,7 @@ impl<T: Scalar> Observer<T> for Follower<'_, '_, T> {
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self.show(record);
         if let Some((path, checkpoint)) = &mut self.checkpoint
-            && let Some(best) = checkpoint.offer(record, b)
+            && let Some(best) = checkpoint.update(record, b)
             && let Err(failure) = save(path, best)
         {
             // A checkpoint that cannot be written is said now, not after hours of work.

@@ -33,7 +33,7 @@ impl Criterion {
 
     pub(crate) const NAMES: [&'static str; 3] = ["likelihood", "frobenius", "least-squares"];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Likelihood => "likelihood",
@@ -129,7 +129,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All methods.
+    /// All methods, the default first.
     pub const ALL: [Self; 8] = [
         Self::Newton,
         Self::QuasiNewton,
@@ -152,7 +152,7 @@ impl Method {
         "ffdiag",
     ];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Newton => "newton",
@@ -191,12 +191,12 @@ pub enum SortBy {
 }
 
 impl SortBy {
-    /// All orders.
+    /// All orders, the default first.
     pub const ALL: [Self; 2] = [Self::Contrast, Self::Stability];
 
     pub(crate) const NAMES: [&'static str; 2] = ["contrast", "stability"];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Contrast => "contrast",

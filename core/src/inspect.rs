@@ -67,18 +67,18 @@ pub struct Inspection {
 impl Inspection {
     /// Whether the matrices can be diagonalized by the likelihood without further options.
     pub fn is_suitable(&self) -> bool {
-        self.suits(Criterion::Likelihood)
+        self.is_suitable_for(Criterion::Likelihood)
     }
 
     /// Whether the matrices can be diagonalized by this criterion without further options.
     ///
     /// ```
     /// let found = codiag::inspect(&[1.0, 0.0, 0.0, -3.0], 1, 2)?;
-    /// assert!(!found.suits(codiag::Criterion::Likelihood));
-    /// assert!(found.suits(codiag::Criterion::Frobenius));
+    /// assert!(!found.is_suitable_for(codiag::Criterion::Likelihood));
+    /// assert!(found.is_suitable_for(codiag::Criterion::Frobenius));
     /// # Ok::<(), codiag::Error>(())
     /// ```
-    pub fn suits(&self, criterion: Criterion) -> bool {
+    pub fn is_suitable_for(&self, criterion: Criterion) -> bool {
         self.not_finite.is_empty()
             && self.asymmetric.is_empty()
             && self.out_of_range.is_none()

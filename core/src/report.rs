@@ -44,7 +44,7 @@ impl Status {
         self == Self::Converged
     }
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
@@ -77,7 +77,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sample => "sample",
@@ -114,7 +114,7 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Init => "init",
@@ -174,7 +174,7 @@ pub struct Record {
 ///
 /// ```
 /// use codiag::{Record, Settings, RecordValue, diagonalize, synthetic};
-/// /// A record as a line of CSV.
+/// /// Formats a record as a line of CSV.
 /// fn line(record: &Record) -> String {
 ///     let fields = record.fields().map(|(_, value)| match value {
 ///         RecordValue::Flag(flag) => flag.to_string(),
@@ -451,8 +451,8 @@ impl<T: Scalar> Diagonalization<T> {
             powers[(i, order[x])]
         });
         if let Some(least) = &mut self.identifiability {
-            let place = |component| order.iter().position(|o| *o == component);
-            let pair = place(least.pair.0).zip(place(least.pair.1));
+            let position = |component| order.iter().position(|o| *o == component);
+            let pair = position(least.pair.0).zip(position(least.pair.1));
             least.pair = pair.map_or(least.pair, |(x, y)| (x.min(y), x.max(y)));
         }
         if let Some(stability) = &mut self.stability {

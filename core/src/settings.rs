@@ -51,7 +51,8 @@ impl FromStr for Method {
 pub enum Init {
     /// The rotation that jointly diagonalizes a few principal combinations of the whitened matrices
     /// as well as possible. It is often close to the solution, and is the solution if the set can
-    /// be diagonalized exactly.
+    /// be diagonalized exactly. For least squares, it consists of generalized eigenvectors of
+    /// principal combinations of the matrices, refined by U-WEDGE.
     #[default]
     Spectral,
     /// The whitener of the mean matrix, as in Ablin, Cardoso & Gramfort (2019).
@@ -112,7 +113,7 @@ impl FromStr for SortBy {
     }
 }
 
-/// The settings of a solve.
+/// Settings of a solve.
 ///
 /// ```
 /// use codiag::{Method, Settings};
@@ -139,8 +140,9 @@ pub struct Settings {
     /// Lower bound of the determinants Γ_ab Γ_ba − 1 of the quasi-Newton method's 2×2 blocks
     /// (default 1e-4).
     pub lambda_min: f64,
-    /// Maximum number of times that the quasi-Newton method halves a step; if the loss still does
-    /// not decrease, the solve has stalled (default 10).
+    /// Maximum number of times that a step of the quasi-Newton method, or of any method over
+    /// orthogonal B, is halved; if the loss still does not decrease, the solve has stalled (default
+    /// 10).
     pub max_halvings: usize,
     /// Number of additional starting points, which are deterministic; the result of lowest loss is
     /// kept (default 0). For the likelihood they come in rounds of five: each starts at the best

@@ -184,7 +184,7 @@ mod tests {
             assert_diagonalized::<f64>(p, scale);
             assert_diagonalized::<c64>(p, scale);
         }
-        // A single component has no partner.
+        // A single component forms no pair.
         let mut one = F32Batch::new(&SymmetricBatch::<_, f64>::zeros(1, 8));
         assert_eq!(one.sweep(&mut Matrix::identity(1), 1e-4), 0.0);
     }

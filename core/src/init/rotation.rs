@@ -116,10 +116,10 @@ mod tests {
             panic!("a rotation is needed");
         };
         assert!((cosine * cosine + sine * sine - 1.0).abs() < 1e-15);
-        let found = energy(sine.atan2(cosine));
+        let optimal = energy(sine.atan2(cosine));
         for k in -100..100 {
             let theta = f64::from(k) / 100.0 * std::f64::consts::FRAC_PI_4;
-            assert!(found <= energy(theta) + 1e-12);
+            assert!(optimal <= energy(theta) + 1e-12);
         }
         // All energy is off the diagonal: the gradient vanishes, but this is a maximum.
         let (_, sine) = rotation(sums(-1.0, 0.0), 0.01).expect("a maximum is rotated away");
@@ -153,11 +153,11 @@ mod tests {
             panic!("a rotation is needed");
         };
         assert!((cosine * cosine + sine.norm_sqr() - 1.0).abs() < 1e-15);
-        let found = energy(cosine, sine);
+        let optimal = energy(cosine, sine);
         for k in 0..2500 {
             let (theta, phase) = (0.016 * f64::from(k % 50), 0.126 * f64::from(k / 50));
             let sine = c64::from_polar(theta.sin(), phase);
-            assert!(energy(theta.cos(), sine) <= found + 1e-12);
+            assert!(energy(theta.cos(), sine) <= optimal + 1e-12);
         }
         // Complex matrices with real entries are rotated like real ones.
         let (on, off) = (0.3, -0.8);

@@ -61,8 +61,8 @@ pub(super) fn rotation<T: Scalar>(
     let frame = frame::rotation(set)?;
     let (rotation, energy) = common_rotation(set, &frame, None, seed)?;
     let rotation = linalg::product(&rotation, &frame);
-    let whole = set.summary().constant;
-    let fraction = if whole > 0.0 { energy / whole } else { 1.0 };
+    let total = set.summary().constant;
+    let fraction = if total > 0.0 { energy / total } else { 1.0 };
     Ok((rotation, fraction))
 }
 

@@ -22,7 +22,7 @@ impl<T: Scalar> Stepper<T> for Acdc {
         let rows = state.sums.row_blocks();
         acdc::sweep(&mut a, rows, &state.point.statistics.gamma)?;
         let Some(b) = diagonalizer(&a) else {
-            state.is_dependent = true;
+            state.a_is_singular = true;
             return Ok(Iteration::Stalled);
         };
         state.add_passes(1.0 / 3.0 + FIT_PASSES);

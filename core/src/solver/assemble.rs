@@ -84,7 +84,7 @@ pub(super) fn assemble<T: Scalar>(
     if !(b.is_finite() && a.is_finite() && residuals.iter().all(|x| x.is_finite())) {
         return Err(singular(summary));
     }
-    let place = |component: usize| {
+    let position = |component: usize| {
         order
             .iter()
             .position(|o| *o == component)
@@ -95,7 +95,7 @@ pub(super) fn assemble<T: Scalar>(
             .as_ref()
             .and_then(|point| identifiability(criterion, &point.statistics.gamma))
             .map(|(margin, (x, y))| {
-                let (x, y) = (place(x), place(y));
+                let (x, y) = (position(x), position(y));
                 Identifiability {
                     margin,
                     pair: (x.min(y), x.max(y)),
@@ -164,13 +164,13 @@ fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
         };
         b.row_mut(component).iter_mut().for_each(|x| *x *= phase);
         for c in 0..a.rows() {
-            let turned = a[(c, component)] * phase.conj();
+            let rotated = a[(c, component)] * phase.conj();
             // Remove the rounding error in the imaginary part of the largest entry.
-            let rounding = turned.imaginary().abs() <= f64::EPSILON * turned.abs();
+            let rounding = rotated.imaginary().abs() <= f64::EPSILON * rotated.abs();
             a[(c, component)] = if rounding {
-                T::from_real(turned.real())
+                T::from_real(rotated.real())
             } else {
-                turned
+                rotated
             };
         }
     }

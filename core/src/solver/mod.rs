@@ -48,8 +48,8 @@ pub(crate) fn solve_starts<T: Scalar>(
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(backend.summary(), settings.tol, observer);
-    let begun = stages::start(backend, settings, progress)?;
-    let first = solve_from(backend, settings, begun, progress)?;
+    let start = stages::start(backend, settings, progress)?;
+    let first = solve_from(backend, settings, start, progress)?;
     let (best, losses, others) = restarts::solve(backend, settings, first, progress)?;
     Ok((assemble::assemble(backend, settings, best, losses)?, others))
 }
@@ -58,7 +58,7 @@ pub(crate) fn solve_starts<T: Scalar>(
 fn solve_from<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
-    (beginning, stopped): stages::Begun<T>,
+    (beginning, stopped): stages::PreparedStart<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     if stopped {

@@ -44,7 +44,7 @@ pub(super) struct Shared<T> {
 }
 
 impl<T: Scalar> Shared<T> {
-    /// Of one of the starts, followed by an observer of its own.
+    /// Returns the progress of one of the starts, with its own observer.
     pub fn for_start<'b>(
         &self,
         start: usize,
@@ -63,7 +63,7 @@ impl<T: Scalar> Shared<T> {
 }
 
 impl<'o, T: Scalar> Progress<'o, T> {
-    /// A solve of a set begins now.
+    /// Returns the progress of a new solve, whose clock starts now.
     pub fn new(
         summary: &Summary<T>,
         final_tolerance: f64,

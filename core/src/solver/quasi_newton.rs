@@ -16,7 +16,7 @@ pub(super) struct QuasiNewton;
 impl<T: Scalar> Stepper<T> for QuasiNewton {
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
         let (mut context, point) = state.context();
-        let found = if context.settings.orthogonal {
+        let step_result = if context.settings.orthogonal {
             let criterion = context.backend.summary().criterion;
             let floor = context.settings.lambda_min;
             let e = quasi_newton::rotation(criterion, &point.statistics, floor);
@@ -24,7 +24,7 @@ impl<T: Scalar> Stepper<T> for QuasiNewton {
         } else {
             backtrack(&mut context, point)?
         };
-        let Some(result) = found else {
+        let Some(result) = step_result else {
             return Ok(Iteration::Stalled);
         };
         let length = result.accepted_fraction;

@@ -142,6 +142,6 @@ fn solve_start<T: Scalar>(
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let begun = stages::restart(backend, settings, best, progress)?;
-    solve_from(backend, settings, begun, progress)
+    let start = stages::restart(backend, settings, best, progress)?;
+    solve_from(backend, settings, start, progress)
 }

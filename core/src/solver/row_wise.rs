@@ -113,8 +113,8 @@ mod tests {
         let rows = sweep::<T>(p, q).unwrap();
         let last = Matrix::from_rows(1, p, rows.row(p - 1).to_vec());
         let half = linalg::product(&rows, &q(p - 1));
-        let found = linalg::product_adjoint(&half, &last);
-        for (k, x) in found.as_slice().iter().enumerate() {
+        let products = linalg::product_adjoint(&half, &last);
+        for (k, x) in products.as_slice().iter().enumerate() {
             let expected = T::from_real(f64::from(u8::from(k == p - 1)));
             assert!((*x - expected).abs() < 1e-12, "{x:?}");
         }

@@ -20,7 +20,7 @@ use crate::tuning::TUNING;
 use crate::{Criterion, Error};
 
 /// The beginning of the solve of the whole set, and whether the observer has stopped it.
-pub(super) type Begun<T> = (Beginning<T>, bool);
+pub(super) type PreparedStart<T> = (Beginning<T>, bool);
 
 /// Computes the starting point given by the settings. For Newton's method, the spectral starting
 /// point is improved on a sample or on principal combinations, if that is worthwhile.
@@ -28,12 +28,12 @@ pub(super) fn start<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
     progress: &mut Progress<'_, T>,
-) -> Result<Begun<T>, Error> {
+) -> Result<PreparedStart<T>, Error> {
     let criterion = backend.summary().criterion;
     if settings.init == Init::Spectral && criterion != Criterion::Likelihood {
         let k = progress.start as u64;
         let (b, small) = init::principal_start(backend, k, settings.method == Method::Newton)?;
-        return improved_on_combinations(backend, small, b, settings, progress);
+        return improve_on_combinations(backend, small, b, settings, progress);
     }
     let b = init::start(backend, &settings.init, settings.orthogonal)?;
     let newton = settings.method == Method::Newton && settings.init == Init::Spectral;
@@ -51,7 +51,7 @@ pub(super) fn start<T: Scalar>(
         return Ok((Beginning::at(b), false));
     };
     let tolerance = TUNING.sample_tolerance;
-    improved(
+    improve_on_small_set(
         &mut *sample,
         1.0 / step as f64,
         b,
@@ -68,23 +68,23 @@ pub(super) fn restart<T: Scalar>(
     settings: &Settings,
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
-) -> Result<Begun<T>, Error> {
+) -> Result<PreparedStart<T>, Error> {
     if backend.summary().criterion != Criterion::Likelihood {
         let k = progress.start as u64;
         let (b, small) = init::principal_start(backend, k, settings.method == Method::Newton)?;
-        return improved_on_combinations(backend, small, b, settings, progress);
+        return improve_on_combinations(backend, small, b, settings, progress);
     }
     let b = init::restart(backend, progress.start, settings.orthogonal, best)?;
     Ok((Beginning::at(b), false))
 }
 
-fn improved_on_combinations<T: Scalar>(
+fn improve_on_combinations<T: Scalar>(
     backend: &mut dyn Backend<T>,
     small: Option<SmallSet<T>>,
     b: Matrix<T>,
     settings: &Settings,
     progress: &mut Progress<'_, T>,
-) -> Result<Begun<T>, Error> {
+) -> Result<PreparedStart<T>, Error> {
     let tolerance = TUNING.combinations_tolerance;
     let Some(small) = small.filter(|_| settings.tol < tolerance) else {
         return Ok((Beginning::at(b), false));
@@ -94,19 +94,19 @@ fn improved_on_combinations<T: Scalar>(
     let limit = TUNING.max_combination_iterations.min(settings.max_iter);
     let limited = limited.max_iter(limit);
     let mut set = InMemory::new(&small.set);
-    improved(&mut set, fraction, b, &limited, tolerance, progress)
+    improve_on_small_set(&mut set, fraction, b, &limited, tolerance, progress)
 }
 
 /// Improves a starting point on a small set. A pass over this set costs `fraction` of a pass over
 /// the whole set.
-fn improved<T: Scalar>(
+fn improve_on_small_set<T: Scalar>(
     small: &mut dyn Backend<T>,
     fraction: f64,
     b: Matrix<T>,
     settings: &Settings,
     tolerance: f64,
     progress: &mut Progress<'_, T>,
-) -> Result<Begun<T>, Error> {
+) -> Result<PreparedStart<T>, Error> {
     let loose = settings.clone().tol(tolerance);
     let sample = &mut progress.for_stage(Stage::Sample, None);
     // The sample has the coordinates of the whole set.

@@ -109,7 +109,7 @@ pub(super) struct State<'a, 'o, T: Scalar> {
     /// Whether the Hessian at the next point should be requested together with its gradient.
     pub joint_hessian: bool,
     /// Whether a step has led to a singular A.
-    pub is_dependent: bool,
+    pub a_is_singular: bool,
     /// The final B, if it was not evaluated, and the step from the last recorded point to it, if
     /// there is one.
     pub unevaluated: Option<(Matrix<T>, Option<Step>)>,
@@ -163,7 +163,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             history,
             sums,
             joint_hessian,
-            is_dependent: false,
+            a_is_singular: false,
             unevaluated: None,
             progress,
             passes: 1.0 + passes,
@@ -302,7 +302,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
 
     /// Returns the status, or `Collinear` if the least-squares fit is degenerate.
     pub fn final_status(&self, status: Status) -> Status {
-        let is_degenerate = self.is_dependent || self.is_cancelled();
+        let is_degenerate = self.a_is_singular || self.is_cancelled();
         if self.is_least_squares() && status != Status::Interrupted && is_degenerate {
             return Status::Collinear;
         }
@@ -331,11 +331,11 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     /// Moves to another point, at which the loss has changed by `change`. If the change is at most
     /// `rounding`, points are compared by their gradient norms instead of their losses.
     pub fn move_to(&mut self, point: Point<T>, change: f64, rounding: f64) {
-        let here = self.gradient_norm();
+        let norm = self.gradient_norm();
         let before = std::mem::replace(&mut self.point, point);
         self.gradient_rounding = 0.0;
-        if here.is_finite() && !self.gradient_norm().is_finite() {
-            self.best = Some((here, before.b));
+        if norm.is_finite() && !self.gradient_norm().is_finite() {
+            self.best = Some((norm, before.b));
             return;
         }
         if change.abs() > rounding {
@@ -343,8 +343,8 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             self.stalled = 0;
             return;
         }
-        if self.best.as_ref().is_none_or(|(best, _)| here < *best) {
-            self.best = Some((here, before.b));
+        if self.best.as_ref().is_none_or(|(best, _)| norm < *best) {
+            self.best = Some((norm, before.b));
         }
         let best = self.best.as_ref();
         let improved = best.is_some_and(|(best, _)| self.gradient_norm() < *best);
@@ -365,7 +365,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
 
     /// Returns the outcome: the last point, unless an earlier one has a smaller gradient norm.
     pub fn end(self, status: Status) -> Outcome<T> {
-        let here = self.gradient_norm();
+        let norm = self.gradient_norm();
         if let Some((b, step)) = self.unevaluated {
             return Outcome {
                 b,
@@ -376,7 +376,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             };
         }
         let (b, point) = match self.best {
-            Some((best, b)) if best < here || here.is_nan() => (b, None),
+            Some((best, b)) if best < norm || norm.is_nan() => (b, None),
             _ => (self.point.b.clone(), Some(self.point)),
         };
         Outcome {

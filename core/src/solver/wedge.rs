@@ -24,7 +24,7 @@ impl<T: Scalar> Stepper<T> for Wedge {
         };
         let a = next.map(|b| linalg::inverse_by_elimination(&b));
         let Some(b) = a.and_then(|a| diagonalizer(&a)) else {
-            state.is_dependent = true;
+            state.a_is_singular = true;
             return Ok(Iteration::Stalled);
         };
         state.add_passes(1.0 + FIT_PASSES);

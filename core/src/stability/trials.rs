@@ -115,7 +115,7 @@ pub(crate) fn solve_all<T: Scalar>(
     work: usize,
     each: Memory,
     threads: Option<usize>,
-    solve: &Solve<'_, T>,
+    solve: &TrialSolver<'_, T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<Vec<Resample<T>>, Error> {
     let threads = Workers::for_work(threads, work).count();
@@ -144,8 +144,9 @@ pub(crate) fn solve_all<T: Scalar>(
 }
 
 /// Solves the draw with the given number, and passes its records to an observer.
-pub(crate) type Solve<'a, T> = dyn Fn(usize, &mut dyn Observer<T>) -> Outcome<T> + Sync + 'a;
+pub(crate) type TrialSolver<'a, T> =
+    dyn Fn(usize, &mut dyn Observer<T>) -> TrialResult<T> + Sync + 'a;
 /// Passes a record and its B, which acts on the channels, to the observer.
 type Emit<'a, T> = dyn FnMut(Option<(Record, Matrix<T>)>) -> ControlFlow<()> + 'a;
 /// Result of one trial.
-pub(crate) type Outcome<T> = Result<Resample<T>, Error>;
+pub(crate) type TrialResult<T> = Result<Resample<T>, Error>;

@@ -283,9 +283,9 @@ mod tests {
 
     fn assert_gauss_newton_product_is_exact<T: Scalar>() {
         let (mut set, b) = working::<T>(12, 5, 0.0, 4);
-        let here = at(&mut set, &b);
+        let point = at(&mut set, &b);
         let fit = Fit::at(&b);
-        let model = Model::new(&b, &fit, &here.statistics);
+        let model = Model::new(&b, &fit, &point.statistics);
         let e = direction(&model.a);
         check_product(&mut set, &model.a, &e, &model.product(&e));
     }
@@ -326,9 +326,9 @@ mod tests {
         let options = SetOptions::default().criterion(Criterion::LeastSquares);
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let b = diagonalizer(&mixing).unwrap();
-        let here = at(&mut InMemory::new(&set), &b);
+        let point = at(&mut InMemory::new(&set), &b);
         let fit = Fit::at(&b);
-        let model = Model::new(&b, &fit, &here.statistics);
+        let model = Model::new(&b, &fit, &point.statistics);
         let (a, e) = (&model.a, direction(&model.a));
         let columns = &fit.components;
         let mut expected = 0.0;

@@ -32,11 +32,11 @@ impl BoxConstraint {
             #[inline(always)]
             || {
                 // Test the full step first; divide only if a bound is violated. Ignore q = 0.
-                let moves = |q: f64, of: f64| if q == 0.0 { f64::INFINITY } else { of };
-                let farthest = -min_over_pairs(x, q, |x, q| moves(q, -(x + step * q).abs()));
+                let if_moving = |q: f64, value: f64| if q == 0.0 { f64::INFINITY } else { value };
+                let farthest = -min_over_pairs(x, q, |x, q| if_moving(q, -(x + step * q).abs()));
                 if farthest > bound {
-                    let own = |x: f64, q: f64| moves(q, (bound.copysign(q) - x) / q);
-                    max_step = Some(min_over_pairs(x, q, own).min(step).max(0.0));
+                    let distance = |x: f64, q: f64| if_moving(q, (bound.copysign(q) - x) / q);
+                    max_step = Some(min_over_pairs(x, q, distance).min(step).max(0.0));
                 }
             },
         );
@@ -74,20 +74,22 @@ impl BoxConstraint {
 
 /// Returns the smallest value of a function over pairs of entries; NaN is ignored.
 #[inline(always)]
-fn min_over_pairs(x: &[f64], y: &[f64], of: impl Fn(f64, f64) -> f64) -> f64 {
+fn min_over_pairs(x: &[f64], y: &[f64], function: impl Fn(f64, f64) -> f64) -> f64 {
     // The width of the widest SIMD vectors.
     const LANES: usize = 8;
-    let lower = |own: f64, least: f64| if own < least { own } else { least };
-    let mut all = [f64::INFINITY; LANES];
+    let lower = |value: f64, min: f64| if value < min { value } else { min };
+    let mut minima = [f64::INFINITY; LANES];
     let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
     let rest = xs.remainder().iter().zip(ys.remainder());
-    let rest = rest.fold(f64::INFINITY, |least, (x, y)| lower(of(*x, *y), least));
+    let rest = rest.fold(f64::INFINITY, |min, (x, y)| lower(function(*x, *y), min));
     for (x, y) in xs.zip(ys) {
         for lane in 0..LANES {
-            all[lane] = lower(of(x[lane], y[lane]), all[lane]);
+            minima[lane] = lower(function(x[lane], y[lane]), minima[lane]);
         }
     }
-    all.into_iter().fold(rest, |least, own| lower(own, least))
+    minima
+        .into_iter()
+        .fold(rest, |min, value| lower(value, min))
 }
 
 #[cfg(test)]

@@ -151,9 +151,9 @@ mod tests {
     fn convex_models_are_minimized() {
         for seed in 0..5 {
             let mut model = Dense::random(3, 0.1, seed, false);
-            let found = minimize(&mut model, ACCURATE).unwrap();
+            let direction = minimize(&mut model, ACCURATE).unwrap();
             let mut residual = vec![0.0; 9];
-            model.product(&found.x, &mut residual).unwrap();
+            model.product(&direction.x, &mut residual).unwrap();
             add_multiple(&mut residual, 1.0, &model.gradient);
             assert!(dot(&residual, &residual).sqrt() < 1e-9);
         }
@@ -170,17 +170,20 @@ mod tests {
                 forcing_term: 0.1,
                 max_iter: 20,
             };
-            let found = minimize(&mut model, limits).unwrap();
+            let direction = minimize(&mut model, limits).unwrap();
             let mut product = vec![0.0; 9];
-            model.product(&found.x, &mut product).unwrap();
-            let (slope, curvature) = (dot(&found.x, &model.gradient), dot(&found.x, &product));
+            model.product(&direction.x, &mut product).unwrap();
+            let (slope, curvature) = (
+                dot(&direction.x, &model.gradient),
+                dot(&direction.x, &product),
+            );
             assert!(slope < 0.0);
             for fraction in [0.3, 1.0] {
                 let expected = fraction * slope + 0.5 * fraction * fraction * curvature;
-                let error = (found.predicted_change(fraction) - expected).abs();
+                let error = (direction.predicted_change(fraction) - expected).abs();
                 assert!(error < 1e-9 * (slope.abs() + curvature.abs()));
             }
-            let largest = found
+            let largest = direction
                 .x
                 .iter()
                 .fold(0.0_f64, |largest, x| largest.max(x.abs()));

@@ -65,12 +65,13 @@ impl<T: Scalar> TruncatedNewton<T> {
     /// single precision then ends with this step, and the new point is evaluated only in double
     /// precision.
     fn full_step_will_converge(&self, state: &State<'_, '_, T>) -> bool {
-        let here = state.gradient_norm();
+        let current = state.gradient_norm();
         let previous = self
             .previous_gradient_norm
             .filter(|_| (self.last_length - 1.0).abs() < 1e-3);
         previous.is_some_and(|before| {
-            here * (here / before).powi(2) <= TUNING.tolerance_margin * state.final_tolerance()
+            current * (current / before).powi(2)
+                <= TUNING.tolerance_margin * state.final_tolerance()
         })
     }
 
