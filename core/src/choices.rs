@@ -21,9 +21,9 @@ pub enum Criterion {
     /// 1996), for any symmetric matrices: L(B) = Σ_i w_i Σ_{a≠b} |Dⁱ_ab|² / Σ_i w_i ‖Cⁱ‖². It is 0
     /// if all Dⁱ are diagonal, and at most 1.
     Frobenius,
-    /// Relative residual of a least-squares fit (Yeredor 2002), for any symmetric matrices: L(B) =
-    /// Σ_i w_i ‖Cⁱ − A Λⁱ Aᴴ‖² / Σ_i w_i ‖Cⁱ‖² with A = B⁻¹ and the best diagonal Λⁱ. It is 0 if
-    /// all B Cⁱ Bᴴ are diagonal, and at most 1.
+    /// Relative residual of a least-squares fit (Yeredor 2002), for any symmetric matrices:
+    /// L(B) = Σ_i w_i ‖Cⁱ − A Λⁱ Aᴴ‖² / Σ_i w_i ‖Cⁱ‖² with A = B⁻¹ and the best diagonal Λⁱ. It is
+    /// 0 if all B Cⁱ Bᴴ are diagonal, and at most 1.
     LeastSquares,
 }
 

@@ -416,8 +416,8 @@ pub struct Diagonalization<T = f64> {
     pub powers: Matrix,
     /// The least separable pair of components; None if there is only one component.
     pub identifiability: Option<Identifiability>,
-    /// Final losses of all solves, the first starting point first. The loss of a solve that was
-    /// stopped early is its loss at that point.
+    /// Final losses from all starting points, in their order. The loss of a solve that was stopped
+    /// early is its loss at that point.
     pub start_losses: Vec<f64>,
     /// Stability of each component: how reproducible it is. None if it was not requested by
     /// [`Settings::n_resamples`](crate::Settings::n_resamples), or by restarts together with

@@ -51,11 +51,13 @@ impl FromStr for Method {
 pub enum Init {
     /// The rotation that jointly diagonalizes a few principal combinations of the whitened matrices
     /// as well as possible. It is often close to the solution, and is the solution if the set can
-    /// be diagonalized exactly. For least squares, it consists of generalized eigenvectors of
-    /// principal combinations of the matrices, refined by U-WEDGE.
+    /// be diagonalized exactly. For the likelihood over orthogonal B it is the eigenvectors of
+    /// Σ_i w_i Cⁱ Cⁱ; for least squares, generalized eigenvectors of principal combinations of the
+    /// matrices, refined by U-WEDGE.
     #[default]
     Spectral,
-    /// The whitener of the mean matrix, as in Ablin, Cardoso & Gramfort (2019).
+    /// The whitener of the mean matrix, as in Ablin, Cardoso & Gramfort (2019). Over orthogonal B, and
+    /// for least squares, the eigenvectors of the mean matrix.
     Whitener,
     /// The identity matrix.
     Identity,

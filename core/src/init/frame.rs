@@ -1,8 +1,8 @@
 //! Intrinsic coordinates: axes defined by the matrices themselves rather than by the channels.
 //!
-//! The likelihood is invariant to coordinates: Cⁱ and Q Cⁱ Qᴴ have the same minima, up to B → B
-//! Q⁻¹, for any invertible Q. The other criteria, and the likelihood over orthogonal B, have this
-//! invariance for unitary Q. If a starting point made random choices in the coordinates of the
+//! The likelihood is invariant to coordinates: Cⁱ and Q Cⁱ Qᴴ have the same minima, up to
+//! B → B Q⁻¹, for any invertible Q. The other criteria, and the likelihood over orthogonal B, have
+//! this invariance for unitary Q. If a starting point made random choices in the coordinates of the
 //! channels, the solve could reach another local minimum when channels are reordered, rescaled or
 //! mixed, or when eigenvectors have other signs on another processor. A frame T that is a function
 //! of the matrices with T(Q C Qᴴ) = T(C) Q⁻¹ avoids this.
@@ -68,8 +68,8 @@ fn whitener<T: Scalar>(mean: &Matrix<T>) -> Result<Matrix<T>, Error> {
     Ok(linalg::lower_inverse(&factor))
 }
 
-/// Changes the signs (phases) of the rows of B so that Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² is positive, Dⁱ =
-/// B Cⁱ Bᴴ.
+/// Changes the signs (phases) of the rows of B so that Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² is positive,
+/// where Dⁱ = B Cⁱ Bᴴ.
 pub(super) fn with_intrinsic_signs<T: Scalar>(
     set: &mut dyn Backend<T>,
     b: Matrix<T>,

@@ -8,18 +8,18 @@ use crate::linalg::{Matrix, Scalar, Triangle};
 /// Returns `count` symmetric (Hermitian) S with random signs as entries; the others are zero.
 pub(super) fn rademacher<T: Scalar>(p: usize, count: usize, seed: u64) -> Combinations<T> {
     let mut random = SplitMix(seed);
-    let mut probes = Combinations::<T>::zeros(p, MAX_COMBINATIONS);
-    for row in probes.rows_mut() {
+    let mut test_matrices = Combinations::<T>::zeros(p, MAX_COMBINATIONS);
+    for row in test_matrices.rows_mut() {
         row.copy_from_slice(&random_signs(random.bits(), count));
     }
     let triangle = Triangle::new(p);
-    let imaginary = probes.rows_mut().skip(triangle.len());
+    let imaginary = test_matrices.rows_mut().skip(triangle.len());
     for ((a, b), row) in triangle.pairs().zip(imaginary) {
         if a == b {
             row.fill(0.0);
         }
     }
-    probes
+    test_matrices
 }
 
 /// Size p from which low-rank test matrices are used, which are cheaper to transform.
@@ -29,19 +29,19 @@ const LOW_RANK_FROM_P: usize = 16;
 pub(super) fn traceless<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
     let p = frame.rows();
     if p >= LOW_RANK_FROM_P {
-        return low_rank_probes(frame, count, seed);
+        return low_rank(frame, count, seed);
     }
-    let mut probes = rademacher::<T>(p, count, seed);
+    let mut test_matrices = rademacher::<T>(p, count, seed);
     let mut mean = [0.0; MAX_COMBINATIONS];
     for a in 0..p {
-        let diagonal = mean.iter_mut().zip(probes.diagonal(a));
+        let diagonal = mean.iter_mut().zip(test_matrices.diagonal(a));
         diagonal.for_each(|(mean, x)| *mean += x / p as f64);
     }
     for a in 0..p {
-        let diagonal = probes.diagonal_mut(a).iter_mut().zip(&mean);
+        let diagonal = test_matrices.diagonal_mut(a).iter_mut().zip(&mean);
         diagonal.for_each(|(x, mean)| *x -= mean);
     }
-    congruent(&probes, &frame.adjoint())
+    congruent(&test_matrices, &frame.adjoint())
 }
 
 /// Returns Tᴴ S T for a unitary T and `count` random S of arbitrary trace.
@@ -50,18 +50,18 @@ pub(super) fn with_trace<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) 
     if p < LOW_RANK_FROM_P {
         return congruent(&rademacher::<T>(p, count, seed), &frame.adjoint());
     }
-    let mut probes = low_rank_probes(frame, count, seed);
+    let mut test_matrices = low_rank(frame, count, seed);
     // Add a multiple of the identity with the norm of a typical component of S.
     let size = 2.0 / (p as f64).powf(1.5);
     let traces = random_signs(SplitMix(!seed).bits(), count);
     for a in 0..p {
-        let diagonal = probes.diagonal_mut(a).iter_mut().zip(&traces);
+        let diagonal = test_matrices.diagonal_mut(a).iter_mut().zip(&traces);
         diagonal.for_each(|(x, sign)| *x += size * sign);
     }
-    probes
+    test_matrices
 }
 
-/// Number of terms s sᴴ in each S of [`low_rank_probes`]. With more terms the entries are hardly
+/// Number of terms s sᴴ in each S of [`low_rank`]. With more terms the entries are hardly
 /// more random.
 const TERMS: usize = 4;
 
@@ -72,7 +72,7 @@ type Terms = [Row; TERMS];
 /// part, if T is real); half of the terms have a minus sign, so the trace is zero. The transforms
 /// follow from the vectors Tᴴ s at a small fraction of the cost of transforming a general S. The
 /// real parts do not depend on whether a real T is given as a complex matrix.
-fn low_rank_probes<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+fn low_rank<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
     let p = frame.rows();
     let mut random = SplitMix(seed);
     // The real parts of all s, then the imaginary parts; below, those of y = Tᴴ s.
@@ -81,9 +81,11 @@ fn low_rank_probes<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Com
         *row = random_row(&mut random, count);
     }
     let mut y = vec![[[0.0; MAX_COMBINATIONS]; TERMS]; 2 * p];
-    let mut probes = Combinations::<T>::zeros(p, MAX_COMBINATIONS);
+    let mut test_matrices = Combinations::<T>::zeros(p, MAX_COMBINATIONS);
     let triangle = Triangle::new(p);
-    let (places, _) = probes.entries_mut().as_chunks_mut::<MAX_COMBINATIONS>();
+    let (places, _) = test_matrices
+        .entries_mut()
+        .as_chunks_mut::<MAX_COMBINATIONS>();
     let (real, imaginary) = places.split_at_mut(triangle.len());
     dispatch(
         #[inline(always)]
@@ -115,7 +117,7 @@ fn low_rank_probes<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Com
             }
         },
     );
-    probes
+    test_matrices
 }
 
 /// Returns random signs for the first `count` combinations, from the bits of a random number.
@@ -237,9 +239,9 @@ mod tests {
 
     #[test]
     fn rademacher_matrices_are_hermitian() {
-        let probes = rademacher::<c64>(4, 5, 0);
+        let test_matrices = rademacher::<c64>(4, 5, 0);
         for k in 0..MAX_COMBINATIONS {
-            let s = probes.matrix(k);
+            let s = test_matrices.matrix(k);
             for a in 0..4 {
                 assert_eq!(s[(a, a)].im, 0.0);
                 assert_eq!(s[(a, a)].re.abs(), f64::from(u8::from(k < 5)));

@@ -7,9 +7,9 @@
 //! combinations jointly. The cost is about that of one data pass.
 //!
 //! The combinations are a Nyström approximation. Let A = Σ_i w_i Dⁱ ⊗ Dⁱ, which maps a symmetric S
-//! to Σ_i w_i ⟨Dⁱ, S⟩ Dⁱ. With sixteen random test matrices as columns of S, A ≈ (A S)(Sᵀ A S)⁻¹(A
-//! S)ᵀ. The combinations T = (A S) L⁻ᵀ with L Lᵀ = Sᵀ A S satisfy Σ_k T_k ⊗ T_k ≈ A, so that their
-//! off-diagonal energy approximates that of all matrices.
+//! to Σ_i w_i ⟨Dⁱ, S⟩ Dⁱ. With sixteen random test matrices as columns of S,
+//! A ≈ (A S)(Sᵀ A S)⁻¹(A S)ᵀ. The combinations T = (A S) L⁻ᵀ with L Lᵀ = Sᵀ A S satisfy
+//! Σ_k T_k ⊗ T_k ≈ A, so that their off-diagonal energy approximates that of all matrices.
 //!
 //! The likelihood does not depend on the scale of single matrices, so each is divided by its size
 //! s_i = tr(C̄⁻¹Cⁱ)/p. The random S are drawn in intrinsic coordinates ([`frame`]), so that the
@@ -81,20 +81,20 @@ fn common_rotation<T: Scalar>(
     let independent = n.min(numbers) - usize::from(metric.is_some());
     let count = MAX_COMBINATIONS.min(independent).max(1);
     // Computes Σ_i w_i ⟨Dⁱ − I, S_k⟩ (Dⁱ − I), where the whitened Dⁱ = T Cⁱ Tᴴ / s_i have mean I.
-    // Since S_k has trace zero, I can be omitted. The Dⁱ are never formed, because ⟨Dⁱ, S⟩ = ⟨Cⁱ,
-    // Tᴴ S T⟩ / s_i; the combinations are transformed at the end, together with their first
-    // rotation.
-    let probes = if metric.is_some() {
+    // Since S_k has trace zero, I can be omitted. The Dⁱ are never formed, because
+    // ⟨Dⁱ, S⟩ = ⟨Cⁱ, Tᴴ S T⟩ / s_i; the combinations are transformed at the end, together with
+    // their first rotation.
+    let test_matrices = if metric.is_some() {
         sketch::traceless(frame, count, seed)
     } else {
         sketch::with_trace(frame, count, seed)
     };
-    let matrices = probes.entries().to_vec();
+    let matrices = test_matrices.entries().to_vec();
     let mut sums = Sums::default();
     set.evaluate(&Request::Correlate { metric, matrices }, &mut sums)?;
     let mut combinations = Combinations::<T>::unwritten(p, MAX_COMBINATIONS);
     combinations.entries_mut().copy_from_slice(&sums.numbers);
-    to_combinations(&probes, &mut combinations);
+    to_combinations(&test_matrices, &mut combinations);
     let energy = energy(&combinations);
     let half = linalg::product(frame, &combinations.matrix(0));
     let (_, vectors) = eigen(&linalg::product_adjoint(&half, frame))?;
@@ -156,8 +156,8 @@ pub(super) fn congruent<T: Scalar>(batch: &Combinations<T>, m: &Matrix<T>) -> Co
 
 /// Transforms the images A S to combinations (A S) L⁻ᵀ with L Lᵀ = Sᵀ A S. Linearly dependent
 /// combinations (all but the first one, if all matrices are equal) become zero.
-fn to_combinations<T: Scalar>(probes: &Combinations<T>, images: &mut Combinations<T>) {
-    let factor = inverse_factor(&inner_products(probes, images));
+fn to_combinations<T: Scalar>(test_matrices: &Combinations<T>, images: &mut Combinations<T>) {
+    let factor = inverse_factor(&inner_products(test_matrices, images));
     let (rows, _) = images.entries_mut().as_chunks_mut();
     dispatch(
         #[inline(always)]
@@ -319,21 +319,21 @@ mod tests {
             row[5] = 2.0 * row[1] - row[2];
         }
         let matrices: Vec<Matrix> = (0..6).map(|k| matrices.matrix(k)).collect();
-        let mut probes = Combinations::<f64>::zeros(p, MAX_COMBINATIONS);
-        for row in probes.rows_mut() {
+        let mut test_matrices = Combinations::<f64>::zeros(p, MAX_COMBINATIONS);
+        for row in test_matrices.rows_mut() {
             row[..9].fill_with(|| random.next());
         }
         let mut combinations = Combinations::<f64>::zeros(p, MAX_COMBINATIONS);
         for k in 0..MAX_COMBINATIONS {
-            let probe = probes.matrix(k);
+            let test_matrix = test_matrices.matrix(k);
             for d in &matrices {
-                let product = d.dot(&probe);
+                let product = d.dot(&test_matrix);
                 for (a, b) in Triangle::new(p).pairs() {
                     combinations.row_mut(a, b)[k] += product * d[(a, b)];
                 }
             }
         }
-        to_combinations(&probes, &mut combinations);
+        to_combinations(&test_matrices, &mut combinations);
         let combinations: Vec<Matrix> = (0..MAX_COMBINATIONS)
             .map(|k| combinations.matrix(k))
             .collect();

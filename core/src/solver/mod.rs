@@ -24,7 +24,7 @@ use crate::report::{Diagonalization, Observer, Status};
 use crate::settings::Settings;
 use newton::TruncatedNewton;
 use progress::Progress;
-use state::{Beginning, Iteration, Outcome, State, Step};
+use state::{InitialPoint, Iteration, Outcome, State, Step};
 
 /// Relative difference of losses below which two starts count as equally good, so that rounding
 /// does not decide which one is returned.
@@ -58,16 +58,16 @@ pub(crate) fn solve_starts<T: Scalar>(
 fn solve_from<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
-    (beginning, stopped): stages::PreparedStart<T>,
+    (initial, stopped): stages::PreparedStart<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     if stopped {
-        let (mut state, _) = State::begin(backend, settings, beginning, false, progress)?;
+        let (mut state, _) = State::begin(backend, settings, initial, false, progress)?;
         state.stop();
         state.record(Step::START);
         return Ok(state.end(Status::Interrupted));
     }
-    solve(backend, settings, beginning, progress)
+    solve(backend, settings, initial, progress)
 }
 
 /// One iteration of an optimization method.
@@ -110,12 +110,12 @@ fn create_stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> B
 fn solve<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
-    beginning: Beginning<T>,
+    initial: InitialPoint<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     let mut method = create_stepper(backend, settings);
     let joint = method.wants_joint_hessian();
-    let (mut state, step) = State::begin(backend, settings, beginning, joint, progress)?;
+    let (mut state, step) = State::begin(backend, settings, initial, joint, progress)?;
     let status = match iterate(&mut state, &mut *method, step) {
         // The solve was interrupted within a data pass; the last point is still valid.
         Err(Error::Interrupted) if !state.history.is_empty() => Status::Interrupted,

@@ -9,7 +9,7 @@
 
 use super::progress::Progress;
 use super::solve;
-use super::state::{Beginning, Outcome, State};
+use super::state::{InitialPoint, Outcome, State};
 use crate::backend::{Backend, InMemory};
 use crate::choices::Method;
 use crate::init::{self, SmallSet};
@@ -20,7 +20,7 @@ use crate::tuning::TUNING;
 use crate::{Criterion, Error};
 
 /// The beginning of the solve of the whole set, and whether the observer has stopped it.
-pub(super) type PreparedStart<T> = (Beginning<T>, bool);
+pub(super) type PreparedStart<T> = (InitialPoint<T>, bool);
 
 /// Computes the starting point given by the settings. For Newton's method, the spectral starting
 /// point is improved on a sample or on principal combinations, if that is worthwhile.
@@ -44,11 +44,11 @@ pub(super) fn start<T: Scalar>(
     let (n, p) = (backend.summary().len, backend.summary().dimension());
     let step = n / TUNING.min_sample.max(2 * p);
     if !applies || step < TUNING.min_sample_step {
-        return Ok((Beginning::at(b), false));
+        return Ok((InitialPoint::at(b), false));
     }
     let step = step.min(TUNING.max_sample_step);
     let Some(mut sample) = backend.sample(step)? else {
-        return Ok((Beginning::at(b), false));
+        return Ok((InitialPoint::at(b), false));
     };
     let tolerance = TUNING.sample_tolerance;
     improve_on_small_set(
@@ -75,7 +75,7 @@ pub(super) fn restart<T: Scalar>(
         return improve_on_combinations(backend, small, b, settings, progress);
     }
     let b = init::restart(backend, progress.start, settings.orthogonal, best)?;
-    Ok((Beginning::at(b), false))
+    Ok((InitialPoint::at(b), false))
 }
 
 fn improve_on_combinations<T: Scalar>(
@@ -87,7 +87,7 @@ fn improve_on_combinations<T: Scalar>(
 ) -> Result<PreparedStart<T>, Error> {
     let tolerance = TUNING.combinations_tolerance;
     let Some(small) = small.filter(|_| settings.tol < tolerance) else {
-        return Ok((Beginning::at(b), false));
+        return Ok((InitialPoint::at(b), false));
     };
     let fraction = small.set.len() as f64 / backend.summary().len as f64;
     let limited = settings.clone().method(Method::Newton);
@@ -110,14 +110,14 @@ fn improve_on_small_set<T: Scalar>(
     let loose = settings.clone().tol(tolerance);
     let sample = &mut progress.for_stage(Stage::Sample, None);
     // The sample has the coordinates of the whole set.
-    let outcome = solve(small, &loose, Beginning::at(b), sample)?;
+    let outcome = solve(small, &loose, InitialPoint::at(b), sample)?;
     let passes = outcome.history.last().map_or(0.0, |record| record.passes);
     let stopped = outcome.status == Status::Interrupted;
-    let beginning = Beginning {
+    let initial = InitialPoint {
         passes: fraction * passes,
-        ..Beginning::at(outcome.b)
+        ..InitialPoint::at(outcome.b)
     };
-    Ok((beginning, stopped))
+    Ok((initial, stopped))
 }
 
 /// Runs a stage in single precision from the current point, until it reaches its tolerance or
@@ -145,13 +145,13 @@ pub(super) fn in_single_precision<T: Scalar>(
     let mut progress = progress.for_stage(stage, Some(&b));
     let settings = &settings.clone().tol(tolerance);
     let p = b.rows();
-    let beginning = Beginning {
+    let initial = InitialPoint {
         b: Matrix::identity(p),
         passes: passes - 1.0,
-        earlier: history,
+        history,
         record_again: false,
     };
-    let mut outcome = solve(&mut *single, settings, beginning, &mut progress)?;
+    let mut outcome = solve(&mut *single, settings, initial, &mut progress)?;
     outcome.b = linalg::product(&outcome.b, &b);
     outcome.point = None;
     Ok(Some(outcome))

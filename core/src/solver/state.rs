@@ -12,22 +12,22 @@ use crate::settings::Settings;
 use crate::tuning::TUNING;
 
 /// The point at which a solve begins.
-pub(super) struct Beginning<T> {
+pub(super) struct InitialPoint<T> {
     pub b: Matrix<T>,
     /// Work so far, in data passes.
     pub passes: f64,
     /// The records so far; the last one belongs to B.
-    pub earlier: Vec<Record>,
+    pub history: Vec<Record>,
     /// Whether the last record is replaced by a new evaluation of B.
     pub record_again: bool,
 }
 
-impl<T> Beginning<T> {
+impl<T> InitialPoint<T> {
     pub fn at(b: Matrix<T>) -> Self {
         Self {
             b,
             passes: 0.0,
-            earlier: Vec::new(),
+            history: Vec::new(),
             record_again: true,
         }
     }
@@ -134,16 +134,16 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     pub fn begin(
         backend: &'a mut dyn Backend<T>,
         settings: &'a Settings,
-        beginning: Beginning<T>,
+        initial: InitialPoint<T>,
         joint_hessian: bool,
         progress: &'a mut Progress<'o, T>,
     ) -> Result<(Self, Option<Step>), Error> {
-        let Beginning {
+        let InitialPoint {
             b,
             passes,
-            earlier: mut history,
+            mut history,
             record_again,
-        } = beginning;
+        } = initial;
         let step = record_again.then(|| history.pop().map_or(Step::START, |last| Step::to(&last)));
         // A stage begins exactly at the current point of the solve, which is not rescaled.
         let b = if record_again {
