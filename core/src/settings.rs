@@ -56,8 +56,8 @@ pub enum Init {
     /// matrices, refined by U-WEDGE.
     #[default]
     Spectral,
-    /// The whitener of the mean matrix, as in Ablin, Cardoso & Gramfort (2019). Over orthogonal B, and
-    /// for least squares, the eigenvectors of the mean matrix.
+    /// The whitener of the mean matrix, as in Ablin, Cardoso & Gramfort (2019). Over orthogonal B,
+    /// and for least squares, the eigenvectors of the mean matrix.
     Whitener,
     /// The identity matrix.
     Identity,

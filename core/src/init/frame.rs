@@ -19,8 +19,9 @@ use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 
 /// Returns T with Σ_i w_i T Cⁱ Tᴴ / s_i = I, and C̄⁻¹, the metric of the sizes s_i = tr(C̄⁻¹ Cⁱ)/p,
-/// which normalize the scale of single matrices. The axes are eigenvectors of Σ_i w_i (1 − 1/s_i)
-/// Cⁱ in whitened coordinates. Their signs are determined by Σ_i w_i (1 − 1/s_i)² Cⁱ.
+/// which normalize the scale of single matrices. The axes are eigenvectors of
+/// Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates. Their signs are determined by
+/// Σ_i w_i (1 − 1/s_i)² Cⁱ.
 pub(super) fn whitening<T: Scalar>(
     set: &mut dyn Backend<T>,
 ) -> Result<(Matrix<T>, Matrix<T>), Error> {

@@ -110,8 +110,8 @@ impl Criterion {
     }
 
     /// Returns the normalization: factors of the rows of B that do not change the loss and make ĝ
-    /// independent of units. For the likelihood they scale the mean powers Σ_i w_i Dⁱ_aa = b_a C̄
-    /// b_aᴴ to 1.
+    /// independent of units. For the likelihood they scale the mean powers
+    /// Σ_i w_i Dⁱ_aa = b_a C̄ b_aᴴ to 1.
     pub(crate) fn row_scale<T: Scalar>(self, b: &Matrix<T>, mean: &Matrix<T>) -> Vec<f64> {
         match self {
             Self::Likelihood => {

@@ -6,9 +6,9 @@
 //!
 //! The step is exp(E)B rather than (I + E)B (a retraction). Components that are hard to separate
 //! can be rotated by large angles with little change of the loss, and along such rotations the
-//! valley of the loss is straight for the exponential, but curved for I + E. To second order exp(E)
-//! = I + E + E²/2, which adds ½⟨G, E²⟩ to the loss and ½(G Eᴴ + Eᴴ G) to the Hessian's product.
-//! Both vanish with G.
+//! valley of the loss is straight for the exponential, but curved for I + E. To second order
+//! exp(E) = I + E + E²/2, which adds ½⟨G, E²⟩ to the loss and ½(G Eᴴ + Eᴴ G) to the product of the
+//! Hessian with E. Both terms vanish with G.
 
 use super::line_search::Line;
 use super::{CgLimits, Context, Direction, Objective, Point, QuadraticModel, StepResult};

@@ -1,11 +1,12 @@
 //! Model of the rounding errors of the transformed matrices Dⁱ, which decides when they are
 //! recomputed from B.
 //!
-//! If Dⁱ = B Cⁱ Bᴴ is computed from B, the error of an entry is of the order of its terms b_ak
-//! Cⁱ_kl b̄_bl: with random signs it is ε √(v_a v_b), where v_a = Σ_k |b_ak|² C̄_kk. An update D ←
-//! M D Mᴴ transforms these variances to v_a ← Σ_c |M_ac|² v_c. If the starting point mixes channels
-//! of very different units and the steps separate them, updated Dⁱ keep errors of the order of the
-//! strongest channels, while the errors of recomputed Dⁱ decrease with the power of the components.
+//! If Dⁱ = B Cⁱ Bᴴ is computed from B, the error of an entry is of the order of its terms
+//! b_ak Cⁱ_kl b̄_bl: with random signs it is ε √(v_a v_b), where v_a = Σ_k |b_ak|² C̄_kk. An update
+//! D ← M D Mᴴ transforms these variances to v_a ← Σ_c |M_ac|² v_c. If the starting point mixes
+//! channels of very different units and the steps separate them, updated Dⁱ keep errors of the
+//! order of the strongest channels, while the errors of recomputed Dⁱ decrease with the power of
+//! the components.
 
 use crate::linalg::{self, Matrix, Scalar};
 use crate::tuning::TUNING;

@@ -108,8 +108,7 @@ fn next_point<T: Scalar>(state: &mut State<'_, '_, T>, b: Matrix<T>) -> Result<P
 ///
 /// With ω = √(Γ_ab Γ_ba) and τ = √(Γ_ba / Γ_ab), the 2×2 system \[\[Γ_ab, 1\], \[1, Γ_ba\]\] is
 /// solved for h_ab and the conjugate of h_ba. The transform is I − 2h / (1 + √(1 − 4 h_ab h_ba)),
-/// for which the determinant term of the loss is exact. (The code comments give the divisor for
-/// complex h.)
+/// for which the determinant term of the loss is exact.
 fn pham_step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let PairSums {
         gradient_ab,
@@ -124,8 +123,8 @@ fn pham_step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let minus = (left - right) / (omega - 1.0).max(MIN_DETERMINANT_ROOT);
     let (h_ab, h_ba) = (plus + minus, ((plus - minus) / tau).conj());
     let product = h_ab * h_ba;
-    // With q = 4 h_ab h_ba: 1 + √(1 − q) for real q, in general 1 + ½ i Im q + √(1 − Re q − ¼ (Im
-    // q)²).
+    // The divisor with q = 4 h_ab h_ba is 1 + √(1 − q) for real q, and in general
+    // 1 + ½ i Im q + √(1 − Re q − ¼ (Im q)²).
     let imaginary = 0.5 * product.imaginary();
     let root = (1.0 - product.real() - imaginary * imaginary)
         .max(0.0)

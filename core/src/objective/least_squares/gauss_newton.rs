@@ -11,9 +11,9 @@
 //! since the fit does not depend on the norm (and phase, if complex) of a column. The
 //! Levenberg–Marquardt damping adds μ T_aa to the diagonal for column a.
 //!
-//! The preconditioner is the sum of two inverses. The first inverts E ↦ E (g∘T), the part of H with
-//! large eigenvalues if components cancel each other. The second inverts H in the coordinates A⁻¹E
-//! as if the columns of A were orthogonal: it consists of one 2×2 block \[\[T_bb, T_ab\], \[T_ab,
+//! The preconditioner is the sum of two inverses. The first inverts E ↦ E (g∘T), the part of H that
+//! accounts for components that cancel each other. The second inverts H in the coordinates A⁻¹E as
+//! if the columns of A were orthogonal: it consists of one 2×2 block \[\[T_bb, T_ab\], \[T_ab,
 //! T_aa\]\] per pair, which is nearly singular if the two components are hard to separate.
 
 use super::column_norms;
