@@ -100,8 +100,8 @@ pub fn diagonalize_with_backend<T: Scalar>(
         return Err(Error::Conflict(Conflict::StabilityNotInMemory));
     }
     let (mut result, others) = solve_starts(backend, settings, observer)?;
-    let trials = stability::of_starts(backend.summary(), &result, &others);
-    result.stability = Stability::of(&trials, trials.len());
+    let trials = stability::restart_matches(backend.summary(), &result, &others);
+    result.stability = Stability::from_matches(&trials, trials.len());
     if settings.sort_by == SortBy::Stability {
         result.sort_by_stability();
     }

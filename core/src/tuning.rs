@@ -101,7 +101,7 @@ pub(crate) struct Tuning {
     pub stall_loss_decrease: f64,
     /// Number of iterations with components that cancel each other after which a least-squares fit
     /// ends as collinear.
-    pub max_cancelled_iterations: usize,
+    pub max_canceled_iterations: usize,
     /// Updated matrices are recomputed only if their error variance is this many times that of
     /// recomputed ones.
     pub drift_min_gain: f64,
@@ -161,7 +161,7 @@ pub(crate) const TUNING: Tuning = Tuning {
     stall_iterations: 100,
     stall_gradient_decrease: 0.01,
     stall_loss_decrease: 1e-10,
-    max_cancelled_iterations: 10,
+    max_canceled_iterations: 10,
     drift_min_gain: 10.0,
     drift_negligible: 1e-10,
     max_mean_drift: 1e-9,

@@ -40,7 +40,7 @@ impl Criterion {
 
     /// Returns a loss that was updated by adding changes, set to 0 if rounding has made it
     /// negative.
-    pub(crate) fn without_negative_rounding(self, loss: f64) -> f64 {
+    pub(crate) fn clip_negative_rounding(self, loss: f64) -> f64 {
         match self {
             Self::Likelihood => loss,
             Self::Frobenius | Self::LeastSquares => clipped(loss),

@@ -40,7 +40,7 @@ impl Stability {
     pub const STABLE: f64 = 0.9;
 
     /// Returns the stability from the matches of all trials; None if there were no trials.
-    pub(crate) fn of(trials: &[Vec<f64>], starts: usize) -> Option<Self> {
+    pub(crate) fn from_matches(trials: &[Vec<f64>], starts: usize) -> Option<Self> {
         let components = trials.first()?.len();
         let matches = Matrix::from_fn(trials.len(), components, |k, a| trials[k][a]);
         let column = |a: usize| (0..trials.len()).map(|k| trials[k][a]).collect();
@@ -87,11 +87,11 @@ mod tests {
     #[test]
     fn stability_is_the_median_of_the_matches() {
         let trials = [vec![0.1, 1.0], vec![0.9, 1.0], vec![0.4, 0.0]];
-        let stability = Stability::of(&trials, 1).unwrap();
+        let stability = Stability::from_matches(&trials, 1).unwrap();
         assert_eq!(stability.values, [0.4, 1.0]);
         assert_eq!((stability.starts, stability.resamples()), (1, 2));
         assert_eq!(stability.order(), [1, 0]);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 8.0]), 3.0);
-        assert_eq!(Stability::of(&[], 0), None);
+        assert_eq!(Stability::from_matches(&[], 0), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::backend::{Backend, Sums};
 use crate::data::Criterion;
 use crate::linalg::{Matrix, Scalar};
-use crate::objective::least_squares::{is_cancelled, is_collinear, wedge};
+use crate::objective::least_squares::{is_canceled, is_collinear, wedge};
 use crate::objective::{Context, Point, normalized, quasi_newton, singular};
 use crate::report::{Record, Stage, Status, StepKind};
 use crate::settings::Settings;
@@ -124,7 +124,7 @@ pub(super) struct State<'a, 'o, T: Scalar> {
     /// The measured rounding error of the gradient; zero if it was not measured or is negligible.
     pub(super) gradient_rounding: f64,
     /// Number of consecutive points at which components of a fit cancel each other.
-    cancelled: usize,
+    canceled: usize,
     is_stopped: bool,
 }
 
@@ -171,7 +171,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             stalled: 0,
             failed_confirmations: 0,
             gradient_rounding: 0.0,
-            cancelled: 0,
+            canceled: 0,
             is_stopped: false,
         };
         Ok((state, step))
@@ -220,7 +220,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             stage: self.progress.stage,
             iteration: self.history.len(),
             seconds: self.progress.seconds(),
-            loss: criterion.without_negative_rounding(self.point.loss),
+            loss: criterion.clip_negative_rounding(self.point.loss),
             gradient_norm: self.gradient_norm(),
             decrement: step.decrement.unwrap_or_else(|| self.decrement()),
             kind: step.kind,
@@ -228,8 +228,8 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             cg_iterations: step.cg_iterations,
             passes: self.passes,
         });
-        self.cancelled = if self.is_cancelled() {
-            self.cancelled + 1
+        self.canceled = if self.is_canceled() {
+            self.canceled + 1
         } else {
             0
         };
@@ -289,7 +289,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             Some(Status::Stalled)
         } else if last.iteration >= self.settings.max_iter {
             Some(Status::MaxIter)
-        } else if self.cancelled >= TUNING.max_cancelled_iterations
+        } else if self.canceled >= TUNING.max_canceled_iterations
             || (self.is_least_squares() && is_collinear(&self.point.b))
         {
             Some(Status::Collinear)
@@ -302,7 +302,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
 
     /// Returns the status, or `Collinear` if the least-squares fit is degenerate.
     pub fn final_status(&self, status: Status) -> Status {
-        let is_degenerate = self.a_is_singular || self.is_cancelled();
+        let is_degenerate = self.a_is_singular || self.is_canceled();
         if self.is_least_squares() && status != Status::Interrupted && is_degenerate {
             return Status::Collinear;
         }
@@ -314,9 +314,9 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
     }
 
     /// Whether components of a least-squares fit cancel each other.
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         let summary = self.backend.summary();
-        self.is_least_squares() && is_cancelled(&self.point.statistics.gamma, summary.constant)
+        self.is_least_squares() && is_canceled(&self.point.statistics.gamma, summary.constant)
     }
 
     /// Whether rounding errors of matrices in single precision have grown too much. They do not

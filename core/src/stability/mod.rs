@@ -57,8 +57,8 @@ pub(crate) fn assess<T: Scalar>(
     starts: &[(f64, Matrix<T>)],
     observer: &mut dyn Observer<T>,
 ) -> Result<(), Error> {
-    let near = of_starts(set.summary(), result, starts);
-    result.stability = Stability::of(&near, near.len());
+    let near = restart_matches(set.summary(), result, starts);
+    result.stability = Stability::from_matches(&near, near.len());
     let draws = draws(set.weights(), 1, settings.n_resamples);
     add_draws(set, settings, result, &draws, observer)?;
     if settings.sort_by == SortBy::Stability {
@@ -76,9 +76,13 @@ pub(crate) fn add_draws<T: Scalar>(
     observer: &mut dyn Observer<T>,
 ) -> Result<(), Error> {
     let b = result.b.clone();
-    add_trials(result, settings, draws.len(), observer, |settings, seen| {
-        resample(set, &b, draws, settings, seen)
-    })
+    add_trials(
+        result,
+        settings,
+        draws.len(),
+        observer,
+        |settings, observer| resample(set, &b, draws, settings, observer),
+    )
 }
 
 /// Adds `count` trials to the stability of a result. `solve` runs them with the settings that it
@@ -113,13 +117,13 @@ pub(crate) fn add_trials<T: Scalar>(
         rows.map(|k| stability.matches.row(k).to_vec()).collect()
     });
     trials.extend(resamples.into_iter().map(|resample| resample.matches));
-    result.stability = Stability::of(&trials, starts);
+    result.stability = Stability::from_matches(&trials, starts);
     Ok(())
 }
 
 /// Returns the matches of the components of a result in the restarts whose losses are close to its
 /// own.
-pub(crate) fn of_starts<T: Scalar>(
+pub(crate) fn restart_matches<T: Scalar>(
     summary: &Summary<T>,
     result: &Diagonalization<T>,
     starts: &[(f64, Matrix<T>)],

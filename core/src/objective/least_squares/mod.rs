@@ -34,7 +34,7 @@ const COLLINEARITY_TOLERANCE: f64 = 5e-11;
 /// counts as singular.
 const MAX_INVERSE_ENTRY: f64 = 1e13;
 /// Largest energy of a component, relative to the energy of the whole set, before the component
-/// counts as cancelled by others.
+/// counts as canceled by others.
 const MAX_ENERGY_RATIO: f64 = 100.0;
 
 /// Returns the gradient norm ĝ = √(Σ_ab |G_ab|² / (Γ_bb · energy)) with Γ = T: the correlation of
@@ -91,7 +91,7 @@ fn is_singular<T: Scalar>(a: &Matrix<T>, b: &Matrix<T>) -> bool {
 
 /// Whether components of a fit cancel each other, as they do when columns of A approach
 /// collinearity.
-pub(crate) fn is_cancelled(gamma: &Matrix, energy: f64) -> bool {
+pub(crate) fn is_canceled(gamma: &Matrix, energy: f64) -> bool {
     (0..gamma.rows()).any(|a| gamma[(a, a)] > MAX_ENERGY_RATIO * energy)
 }
 
