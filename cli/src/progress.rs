@@ -191,7 +191,7 @@ impl<T: Scalar> Observer<T> for ProgressObserver<'_, '_, T> {
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self.show(record);
         if let Some((path, checkpoint)) = &mut self.checkpoint
-            && let Some(best) = checkpoint.offer(record, b)
+            && let Some(best) = checkpoint.update(record, b)
             && let Err(failure) = save(path, best)
         {
             // Stop now: a checkpoint that cannot be written must not be reported only after hours.

@@ -66,7 +66,7 @@ fn inspect<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Re
         input,
         complex,
         criterion: criterion.name(),
-        suitable: found.suits(criterion),
+        suitable: found.is_suitable_for(criterion),
         found,
         advice,
     })
