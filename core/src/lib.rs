@@ -139,6 +139,8 @@
 //!   matrices of a MEG recording. The latter come from MNE-Python's test data and are licensed
 //!   under BSD-3-Clause (`data/LICENSE-mne-python.txt`); everything else is under MIT.
 //! - `serde`: results, records and inspections implement `Serialize`.
+//! - `ndarray`, `nalgebra`: conversions of [`Matrix`] from and to the matrices of these crates, and
+//!   `MatrixSet::from_array` for three-dimensional arrays.
 //!
 //! Unoptimized builds are about 150 times slower. To optimize dependencies, including codiag, in
 //! debug builds, add to `Cargo.toml`:
