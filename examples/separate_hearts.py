@@ -1,18 +1,9 @@
 """
-
-Eight electrodes record two hearts of different rates, breathing, a muscle, and noise of their own.
-Each road from a recording to its sources finds both hearts. Run
-``python examples/separate_hearts.py``.
-===
 Maternal and fetal heartbeats
 =============================
 
 Eight simulated electrodes record two hearts of different rates, breathing, a muscle, and sensor
-noise. Four methods separate both hearts. Run ``python examples/separate_hearts.py``.===
-
-Eight electrodes record two hearts of different rates, breathing, a muscle, and noise of their own.
-Each road from a recording to its sources finds both hearts. Run
-``python examples/separate_hearts.py``.
+noise. Four methods separate both hearts. Run ``python examples/separate_hearts.py``.
 """
 
 import matplotlib.pyplot as plt

@@ -1,18 +1,9 @@
 """
-
-Any recording that MNE reads will do: ``python examples/separate_meg.py RECORDING [PICTURE]``.
-Needs MNE, and matplotlib for the picture of the patterns. What is shown here was made from 24
-seconds of MNE's sample recording.
-===
 Blinks and heartbeats in an MEG recording
 =========================================
 
 Works with any recording that MNE reads: ``python examples/separate_meg.py RECORDING [PICTURE]``.
 Requires MNE, and matplotlib for the picture of the patterns. The results on this page are from 24
-seconds of MNE's sample recording.===
-
-Any recording that MNE reads will do: ``python examples/separate_meg.py RECORDING [PICTURE]``.
-Needs MNE, and matplotlib for the picture of the patterns. What is shown here was made from 24
 seconds of MNE's sample recording.
 """
 

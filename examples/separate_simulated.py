@@ -1,16 +1,9 @@
 """
-
-Gaussian sources whose powers change over time are mixed to ten channels. Nothing but the changes
-tells them apart, and that is enough: run ``python examples/separate_simulated.py``.
-===
 Separate ten simulated sources
 ==============================
 
 Ten Gaussian sources are mixed to ten channels. The changes of their powers over time suffice to
-separate them. Run ``python examples/separate_simulated.py``.===
-
-Gaussian sources whose powers change over time are mixed to ten channels. Nothing but the changes
-tells them apart, and that is enough: run ``python examples/separate_simulated.py``.
+separate them. Run ``python examples/separate_simulated.py``.
 """
 
 import matplotlib.pyplot as plt

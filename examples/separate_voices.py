@@ -1,16 +1,9 @@
 """
-
-Voices come and go, each in its own rhythm: the covariances of short segments tell them apart. Run
-``python examples/separate_voices.py``.
-===
 Separate three voices
 =====================
 
 Three microphones record three voices. Each voice is active at different times, so the covariances
-of short segments identify them. Run ``python examples/separate_voices.py``.===
-
-Voices come and go, each in its own rhythm: the covariances of short segments tell them apart. Run
-``python examples/separate_voices.py``.
+of short segments identify them. Run ``python examples/separate_voices.py``.
 """
 
 import matplotlib.pyplot as plt

@@ -1,11 +1,4 @@
 """
-
-And could that be known beforehand? ``python examples/stability_meg.py recording.fif``
-
-Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and
-of another start: what a laboratory would do that repeats an analysis. Beside it stands what
-``n_resamples=20`` says, which has seen none of these.
-===
 Reproducible sources of an MEG recording
 ========================================
 
@@ -13,13 +6,7 @@ Sources found with 100 segments are matched with those found with 80 and 120 seg
 another starting point, as in a repeated analysis. The stability that ``n_resamples=20`` estimates
 from the 100 segments alone predicts which of them are reproduced.
 
-Run ``python examples/stability_meg.py recording.fif``.===
-
-And could that be known beforehand? ``python examples/stability_meg.py recording.fif``
-
-Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and
-of another start: what a laboratory would do that repeats an analysis. Beside it stands what
-``n_resamples=20`` says, which has seen none of these.
+Run ``python examples/stability_meg.py recording.fif``.
 """
 
 import sys

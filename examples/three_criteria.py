@@ -1,21 +1,10 @@
 """
-
-Pham's likelihood is for positive definite matrices, the Frobenius criterion for rotations of any
-symmetric ones, least squares for any symmetric ones without whitening. Here all three look at the
-same matrices, with more and more noise in them. Run
-``python examples/three_criteria.py``.
-===
 Compare three criteria
 ======================
 
 Pham's likelihood requires positive definite matrices. The Frobenius criterion finds a rotation and
 accepts any symmetric matrices, usually whitened ones. Least squares accepts any symmetric matrices
 without whitening. This example compares them at increasing noise. Run
-``python examples/three_criteria.py``.===
-
-Pham's likelihood is for positive definite matrices, the Frobenius criterion for rotations of any
-symmetric ones, least squares for any symmetric ones without whitening. Here all three look at the
-same matrices, with more and more noise in them. Run
 ``python examples/three_criteria.py``.
 """
 

@@ -1,16 +1,9 @@
 """
-
-Matrices keep arriving, and what mixed them drifts. :class:`codiag.Tracker` keeps a window of them,
-with forgetting, and its B follows. Run ``python examples/follow_a_mixing.py``.
-===
 Track a changing mixing
 =======================
 
 Matrices arrive one by one, and their mixing drifts. :class:`codiag.Tracker` updates B from a window
-of the last matrices with exponential forgetting. Run ``python examples/track_mixing.py``.===
-
-Matrices keep arriving, and what mixed them drifts. :class:`codiag.Tracker` keeps a window of them,
-with forgetting, and its B follows. Run ``python examples/follow_a_mixing.py``.
+of the last matrices with exponential forgetting. Run ``python examples/track_mixing.py``.
 """
 
 import matplotlib.pyplot as plt

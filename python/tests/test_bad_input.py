@@ -345,7 +345,7 @@ def test_datasets():
     for arguments in ({"n": 0, "p": 3}, {"n": 3, "p": 0}, {"n": 3, "p": 3, "sigma": -1}):
         with pytest.raises(ValueError):
             codiag.datasets.synthetic(**arguments)
-    with pytest.raises(ValueError, match="seed"):
+    with pytest.raises(ValueError, match="random_state"):
         codiag.datasets.synthetic(3, 3, random_state=-1)
     with pytest.raises(ValueError, match="gradiometers"):
         codiag.datasets.meg("EEG")
