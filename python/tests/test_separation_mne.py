@@ -50,7 +50,7 @@ def test_fit_uses_good_data_channels(raw):
     few = codiag.SourceSeparation().fit(raw, picks=["Fp1", "Cz", "O1"])
     assert few.info_["ch_names"] == ["Fp1", "Cz", "O1"] and few.filters_.shape == (3, 3)
     raw.info["bads"] = raw.ch_names
-    with pytest.raises(ValueError, match=r"no channels|No channels|picks"):
+    with pytest.raises(ValueError, match="all channels are marked as bad"):
         codiag.SourceSeparation().fit(raw)
 
 
