@@ -56,7 +56,7 @@ class RequestCounter:
     """Counts requests, and the numbers and time that they take."""
 
     def __init__(self) -> None:
-        self.ask = _parts.Parts.ask
+        self.send = _parts.Parts.send
         self.reset()
 
     def reset(self) -> None:
@@ -69,7 +69,7 @@ class RequestCounter:
         def counting(parts, request):
             if not self.requests:
                 self.loaded = time.perf_counter() - self.began
-            responses = self.ask(parts, request)
+            responses = self.send(parts, request)
             # Numbers of eight bytes follow the header. The matrices of a sample and the final
             # tables are not sums and are not counted.
             kind = KINDS.get(request[3], str(request[3]))
@@ -81,11 +81,11 @@ class RequestCounter:
                 self.largest = max(self.largest, received)
             return responses
 
-        _parts.Parts.ask = counting
+        _parts.Parts.send = counting
         return self
 
     def __exit__(self, *_: object) -> None:
-        _parts.Parts.ask = self.ask
+        _parts.Parts.send = self.send
 
 
 def timed(matrices, **options) -> tuple[float, codiag.Result]:

@@ -63,7 +63,7 @@ def test_partial_fit(C):
     assert estimator.filters_.dtype == np.complex128
     assert np.abs(estimator.filters_ - before).max() < 0.2 * np.abs(before).max()
     tracker = codiag.Tracker(window=60, forgetting=0.9, tol=1e-8, max_iter=1000)
-    tracker._stand(C[:60], np.ones(60), before)
+    tracker._resume(C[:60], np.ones(60), before)
     np.testing.assert_array_equal(tracker.push(C[60:65]).B, estimator.filters_)
     fresh = codiag.JointDiagonalizer(window=60).partial_fit(C[:30]).partial_fit(C[30:])
     assert fresh.n_samples_seen_ == 120 and fresh.filters_.dtype == np.complex128
@@ -199,17 +199,17 @@ def test_bad_chunks_are_named(client, C):
         codiag.diagonalize(array.from_array(C, chunks=(25, P, P)), sample_weight=np.ones(120) + 0j)
 
 
-def test_parts_and_chunks_are_pickled(C):
+def test_workers_and_chunks_are_pickled(C):
     options = {"criterion": "likelihood", "shrinkage": 0.0, "symmetrize": False}
     chunk = _core.Chunk(C[:50], 10, None, options)
     again = pickle.loads(pickle.dumps(chunk))
     assert len(again) == 50 and again.range_sum().dtype == np.complex128
-    part = _core.Part([chunk], None, 1)
-    assert pickle.loads(pickle.dumps(part)).describe() == part.describe()
+    worker = _core.Worker([chunk], None, 1)
+    assert pickle.loads(pickle.dumps(worker)).describe() == worker.describe()
     real = _core.Chunk(np.ascontiguousarray(C[:50].real + 2 * np.eye(P)), 0, None, options)
     assert real.__sizeof__() < chunk.__sizeof__()
     with pytest.raises(TypeError, match="all real or all complex"):
-        _core.Part([chunk, real], None, 1)
+        _core.Worker([chunk, real], None, 1)
 
 
 def test_cospectra_and_cross_spectra_of_a_dask_array(client, X):
@@ -227,7 +227,7 @@ def test_cospectra_and_cross_spectra_of_a_dask_array(client, X):
                 np.testing.assert_allclose(found.compute(), expected, rtol=1e-10, atol=1e-13)
     many = codiag.dask.cross_spectra(signals, 8, rate)
     assert codiag.diagonalize(many).converged
-    with pytest.raises(ValueError, match="window_length must be at least 1"):
+    with pytest.raises(ValueError, match="window_length must be from 1 to the 5000 samples"):
         codiag.dask.cross_spectra(signals, 8, rate, window_length=9999)
     with pytest.raises(ValueError, match="half the rate"):
         codiag.dask.cross_spectra(signals, [(1, 99)], rate)

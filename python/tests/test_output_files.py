@@ -92,10 +92,10 @@ def test_copied_files_follow_links_too(tmp_path):
     """Cleaned recordings of ``codiag separate`` are written in this way."""
     (tmp_path / "source").write_bytes(b"cleaned")
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    codiag._core.copy_whole(tmp_path / "source", tmp_path / "link")
+    codiag._core.copy_file(tmp_path / "source", tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"cleaned"
     with pytest.raises(FileNotFoundError):
-        codiag._core.copy_whole(tmp_path / "nowhere", tmp_path / "target")
+        codiag._core.copy_file(tmp_path / "nowhere", tmp_path / "target")
     assert (tmp_path / "target").read_bytes() == b"cleaned"
 
 
