@@ -130,7 +130,7 @@ def test_real_parts_of_cross_spectra_are_cospectra(X):
     )
     with pytest.raises(TypeError, match="X is complex"):
         codiag.cross_spectra(X + 0j, 5, 100)
-    with pytest.raises(ValueError, match="half the rate"):
+    with pytest.raises(ValueError, match=r"half (of )?(the|sfreq)"):
         codiag.cross_spectra(X, [(30, 80)], 100)
     with pytest.raises(TypeError, match="nonsense"):
         _core.cross_spectra(X, {"bands": [(1, 9)], "sfreq": 99.0, "nonsense": 1})
@@ -227,7 +227,7 @@ def test_cospectra_and_cross_spectra_of_a_dask_array(client, X):
                 np.testing.assert_allclose(found.compute(), expected, rtol=1e-10, atol=1e-13)
     many = codiag.dask.cross_spectra(signals, 8, rate)
     assert codiag.diagonalize(many).converged
-    with pytest.raises(ValueError, match="window_length must be .*5000.* got 9999"):
+    with pytest.raises(ValueError, match=r"window_length must be .*5000.* got 9999"):
         codiag.dask.cross_spectra(signals, 8, rate, window_length=9999)
-    with pytest.raises(ValueError, match="half the rate"):
+    with pytest.raises(ValueError, match=r"half (of )?(the|sfreq)"):
         codiag.dask.cross_spectra(signals, [(1, 99)], rate)
