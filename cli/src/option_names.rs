@@ -1,23 +1,24 @@
-//! How the program writes the options that error messages name.
+//! Names of options in the program's error messages.
 
 use std::borrow::Cow;
 
 use codiag::error::{OptionNames, Setting};
 
-/// The flags of the command line.
+/// Flags of the command line.
 pub struct Flags;
 
 impl OptionNames for Flags {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            // --exclude is checked by the program; these are spans of samples.
+            // The program has no flag for these.
             Setting::BadSpans => "the bad spans".into(),
-            Setting::Forgetting | Setting::Labels | Setting::TrackerWindow | Setting::Window => {
-                setting.to_string().into()
-            }
-            Setting::LambdaMin => "lambda_min".into(),
+            Setting::Forgetting
+            | Setting::Labels
+            | Setting::LambdaMin
+            | Setting::TrackerWindow
+            | Setting::Window => setting.to_string().into(),
             Setting::Matrices => "-n".into(),
-            Setting::Tol => "--tol".into(),
+            Setting::Weights => "--sample-weight".into(),
             other => format!("--{}", other.to_string().replace('_', "-")).into(),
         }
     }
@@ -31,7 +32,7 @@ impl OptionNames for Flags {
     }
 
     fn choice(&self, setting: Setting, name: &str) -> Option<String> {
-        // Full rank is the absence of --rank.
+        // Without --n-components, the rank is full.
         let exists = (setting, name) != (Setting::Rank, "full");
         exists.then(|| name.to_owned())
     }

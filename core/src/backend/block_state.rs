@@ -119,14 +119,14 @@ impl<R: RowPrecision> BlockState<R> {
         let (p, weights) = (view.p, view.weights);
         let has_matrices = !view.entries.is_empty() || task.reuse.transformed || task.reuse.update;
         if !has_matrices {
-            return Err(Error::Question);
+            return Err(Error::InvalidRequest);
         }
         match task.request {
             Request::Balance { .. } | Request::SecondMoment | Request::Correlate { .. } => {
-                self.add_start_sums(view.block.ok_or(Error::Question)?, task, sums);
+                self.add_start_sums(view.block.ok_or(Error::InvalidRequest)?, task, sums);
             }
             _ if task.fit.is_some() => {
-                self.add_fit(view.block.ok_or(Error::Question)?, task, sums);
+                self.add_fit(view.block.ok_or(Error::InvalidRequest)?, task, sums);
             }
             Request::Point { .. } => {
                 self.bring(view, task);
@@ -149,7 +149,7 @@ impl<R: RowPrecision> BlockState<R> {
                 kernels::combine(self.double()?, weights, &mut sums.numbers);
             }
             Request::Line { .. } | Request::LinePoint { .. } if task.lines_from_originals => {
-                self.add_line_from_originals(view.block.ok_or(Error::Question)?, task, sums);
+                self.add_line_from_originals(view.block.ok_or(Error::InvalidRequest)?, task, sums);
             }
             Request::Line { e, .. } => {
                 self.bring(view, task);
@@ -217,7 +217,7 @@ impl<R: RowPrecision> BlockState<R> {
 
     /// The transformed matrices in double precision.
     fn double(&self) -> Result<&[f64], Error> {
-        R::as_double(self.transformed.numbers()).ok_or(Error::Question)
+        R::as_double(self.transformed.numbers()).ok_or(Error::InvalidRequest)
     }
 
     /// Room for the transformed matrices, with identities in the padding lanes.

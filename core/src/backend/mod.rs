@@ -68,7 +68,7 @@ pub trait Backend<T: Scalar = f64> {
     ///
     /// Fails with [`Error::External`] if the matrices cannot be reached any more, with
     /// [`Error::Interrupted`] if a watcher of the backend asks to end the solve, and with
-    /// [`Error::Question`] for a request that the backend does not support.
+    /// [`Error::InvalidRequest`] for a request that the backend does not support.
     fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error>;
 
     /// Every `step`-th matrix as a set of its own, with weights that sum to 1; None if their weights

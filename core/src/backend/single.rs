@@ -177,7 +177,7 @@ mod tests {
         let elsewhere = Request::Hessian { b: here };
         assert_eq!(
             single.evaluate(&elsewhere, &mut Sums::default()),
-            Err(Error::Question)
+            Err(Error::InvalidRequest)
         );
     }
 

@@ -1,82 +1,78 @@
-//! What is wrong with a .npy file.
+//! Errors in .npy files.
 
 use thiserror::Error;
 
-/// The reason why a .npy file cannot be read.
+/// Reason why a .npy file cannot be used.
 ///
 /// ```
 /// use codiag::Error;
 /// use codiag::npy::{Header, NpyError};
 /// let error = Header::read(&mut &b"channel,time,value"[..]).unwrap_err();
 /// assert_eq!(error, Error::Npy(NpyError::NotNpy));
-/// let words = match error {
-///     Error::Npy(NpyError::NotNpy) => "is this a table? Read it as CSV".to_owned(),
-///     other => other.to_string(),
-/// };
-/// assert_eq!(words, "is this a table? Read it as CSV");
+/// assert_eq!(error.to_string(), "this is not a .npy file");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// It does not begin like a .npy file.
+    /// The file does not begin with the magic bytes of the format.
     #[error("this is not a .npy file")]
     NotNpy,
-    /// It ends before its first number.
-    #[error("the .npy file ends within its header")]
+    /// The file ends within its header.
+    #[error("the .npy file is truncated: it ends within its header")]
     HeaderTruncated,
-    /// Its header cannot be parsed.
+    /// The header cannot be parsed.
     #[error("the .npy header is damaged")]
     HeaderDamaged,
-    /// It is an array of records.
-    #[error("this is an array of records, not of numbers")]
+    /// The array has a structured data type.
+    #[error("the array has a structured data type; save its numbers as an array of float64")]
     Records,
-    /// Its numbers are complex, but real ones are needed.
-    #[error("the numbers are complex ({name}), where real ones are needed")]
+    /// The numbers are complex, but real ones are needed.
+    #[error("the numbers are complex ({name}), but real numbers are needed")]
     Complex {
-        /// NumPy's name for them.
+        /// NumPy's name of the data type.
         name: String,
     },
-    /// Its numbers are of an unknown type.
-    #[error("numbers of type {name} cannot be read: save them as float64")]
+    /// The data type of the numbers is not supported.
+    #[error("numbers of type {name} are not supported; save them as float64")]
     UnknownNumbers {
-        /// NumPy's name for them.
+        /// NumPy's name of the data type.
         name: String,
     },
-    /// It is in Fortran order, in which the numbers of a matrix are not contiguous.
+    /// The array is in Fortran order: the numbers of one matrix are not contiguous.
     #[error(
         "the array is in Fortran order, which cannot be read in parts; save it in C order by \
          numpy.save(file, numpy.ascontiguousarray(C))"
     )]
     FortranOrder,
-    /// Its array has another shape than (n, p, p).
+    /// The shape of the array is not (n, p, p).
     #[error(
         "expected an array of shape (n, p, p) with n, p > 0, got {}",
         tuple(shape)
     )]
     Shape {
-        /// Its shape.
+        /// The shape.
         shape: Vec<usize>,
     },
-    /// Its shape has more numbers than can be addressed.
-    #[error("the shape {} is impossible", tuple(shape))]
+    /// The shape has more numbers than the address space.
+    #[error("the shape {} has more numbers than can be addressed", tuple(shape))]
     Impossible {
-        /// Its shape.
+        /// The shape.
         shape: Vec<usize>,
     },
-    /// It ends before its last number.
+    /// The file ends before its last number.
     #[error(
-        "the file is truncated: its shape {} needs {} numbers, but only {there} are there",
+        "the file is truncated: its shape {} needs {} numbers, but the file has {there}",
         tuple(shape), shape.iter().product::<usize>()
     )]
     Truncated {
-        /// Its shape.
+        /// The shape.
         shape: Vec<usize>,
         /// Number of numbers in the file.
         there: usize,
     },
 }
 
-/// A shape as Python writes it: (100, 40, 40).
+/// Formats a shape as a Python tuple: (100, 40, 40).
 ///
 /// ```
 /// use codiag::npy::tuple;

@@ -89,7 +89,7 @@ impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A> {
     /// which the parts were made with, if it was reduced.
     ///
     /// # Errors
-    /// [`Error::Answer`] if a description is damaged or none of this version's, or if the parts do not
+    /// [`Error::InvalidResponse`] if a description is damaged or none of this version's, or if the parts do not
     /// belong together; [`Error::WeightsZero`] if no part has any weight.
     pub fn new(
         ask: &'a A,
@@ -135,7 +135,7 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
             .iter()
             .find(|part| part.summary.dimension() != p || part.summary.criterion != criterion)
         {
-            return Err(Error::Answer {
+            return Err(Error::InvalidResponse {
                 expected: p * p,
                 actual: other.summary.mean.as_slice().len(),
             });
@@ -147,7 +147,7 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
         let n: usize = parts.iter().map(|part| part.summary.len).sum();
         let ends = runs.iter().flatten().map(|(first, len)| first + len);
         if let Some(end) = ends.max().filter(|end| *end > n) {
-            return Err(Error::Answer {
+            return Err(Error::InvalidResponse {
                 expected: end,
                 actual: n,
             });
@@ -179,7 +179,7 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
         let dimension = self.summary.dimension();
         let answers = self.ask.ask(&message.to_bytes(dimension, step))?;
         if answers.len() != self.shares.len() {
-            return Err(Error::Answer {
+            return Err(Error::InvalidResponse {
                 expected: self.shares.len(),
                 actual: answers.len(),
             });

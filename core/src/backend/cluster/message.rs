@@ -91,7 +91,7 @@ impl<T: Scalar> Message<T> {
 
     /// Reads a message about matrices of that dimension, and the step of the sample that it is about.
     pub fn from_bytes(bytes: &[u8], dimension: usize) -> Result<(Self, Option<usize>), Error> {
-        Self::read(bytes, dimension).ok_or(Error::Question)
+        Self::read(bytes, dimension).ok_or(Error::InvalidRequest)
     }
 
     fn read(bytes: &[u8], p: usize) -> Option<(Self, Option<usize>)> {

@@ -25,7 +25,7 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// let chunk = Chunk::new(&made.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
 /// let part = Worker::of_chunks(vec![chunk], None, Some(1))?;
 /// assert_eq!((part.len(), part.dimension()), (40, 4));
-/// assert_eq!(part.answer(b"gibberish"), Err(codiag::Error::Question));
+/// assert_eq!(part.answer(b"gibberish"), Err(codiag::Error::InvalidRequest));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub struct Worker<T: Scalar = f64> {
@@ -114,7 +114,7 @@ impl<T: Scalar> Worker<T> {
     /// The answer to a question: weighted means over the part's matrices.
     ///
     /// # Errors
-    /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
+    /// [`Error::InvalidRequest`] if it is none of this version's, or not about matrices of this dimension and
     /// these numbers.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
@@ -123,7 +123,7 @@ impl<T: Scalar> Worker<T> {
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = match (step, &message) {
             (None, Message::Request(request)) => sets.answer(request)?,
-            (None, _) => return Err(Error::Question),
+            (None, _) => return Err(Error::InvalidRequest),
             (Some(step), message) => sets.answer_sample(step, message, &self.runs)?,
         };
         let header = Header {

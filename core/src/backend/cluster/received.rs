@@ -19,7 +19,7 @@ pub struct Answer {
 impl Answer {
     /// The numbers, of which there should be so many.
     pub fn numbers(&self, expected: usize) -> Result<Vec<f64>, Error> {
-        let wrong = |actual| Error::Answer { expected, actual };
+        let wrong = |actual| Error::InvalidResponse { expected, actual };
         let (header, rest) = wire::read(&self.bytes).ok_or(wrong(0))?;
         let actual = rest.len() / 8;
         let as_announced = header.kind == self.kind && header.count == actual as u64;
@@ -44,7 +44,7 @@ pub struct Described<T> {
 
 /// Reads a description.
 pub fn described<T: Scalar>(bytes: &[u8]) -> Result<Described<T>, Error> {
-    let damaged = |expected, actual| Error::Answer { expected, actual };
+    let damaged = |expected, actual| Error::InvalidResponse { expected, actual };
     let (header, rest) = wire::read(bytes).ok_or(damaged(1, 0))?;
     let p = header.dimension;
     let square = p.saturating_mul(p).saturating_mul(T::PLANES);

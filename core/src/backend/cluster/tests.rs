@@ -332,7 +332,7 @@ fn damaged_answers_are_errors() {
         };
         let mut set = ClusterSet::new(&ask, &described, None).unwrap();
         let error = evaluated(&mut set).unwrap_err();
-        assert!(matches!(error, Error::Answer { .. }), "{error}");
+        assert!(matches!(error, Error::InvalidResponse { .. }), "{error}");
     }
 }
 
@@ -345,17 +345,17 @@ fn damaged_descriptions_are_errors() {
         let damaged = [good[0][..length].to_vec(), good[1].clone()];
         let error = ClusterSet::new(&ask, &damaged, None).err();
         assert!(
-            matches!(error, Some(Error::Answer { .. })),
+            matches!(error, Some(Error::InvalidResponse { .. })),
             "{length} bytes: {error:?}"
         );
     }
     let mut other_version = good.clone();
     other_version[1][2] += 1;
     let error = ClusterSet::new(&ask, &other_version, None).err();
-    assert!(matches!(error, Some(Error::Answer { .. })));
+    assert!(matches!(error, Some(Error::InvalidResponse { .. })));
     let complex = described(&self::parts(&made_complex()));
     let error = ClusterSet::new(&ask, &complex, None).err();
-    assert!(matches!(error, Some(Error::Answer { .. })));
+    assert!(matches!(error, Some(Error::InvalidResponse { .. })));
     let none: [&[u8]; 0] = [];
     let error = ClusterSet::new(&ask, &none, None).err();
     assert_eq!(error, Some(Error::WeightsZero));
@@ -374,16 +374,16 @@ fn unknown_messages_are_errors() {
     };
     // No message, another version, an unknown kind, another kind, another dimension.
     for (at, to) in [(0, b'x'), (2, 1), (3, 99), (3, 10), (4, 6)] {
-        assert_eq!(changed(at, to), Err(Error::Question), "byte {at}");
+        assert_eq!(changed(at, to), Err(Error::InvalidRequest), "byte {at}");
     }
     for length in 0..good.len() {
-        assert_eq!(part.respond(&good[..length]), Err(Error::Question));
+        assert_eq!(part.respond(&good[..length]), Err(Error::InvalidRequest));
     }
     // A sample has a step, and a real part does not understand complex matrices.
     let sample = Message::<f64>::Sample.to_bytes(P, None);
-    assert_eq!(part.respond(&sample), Err(Error::Question));
+    assert_eq!(part.respond(&sample), Err(Error::InvalidRequest));
     let complex = Message::Request(requests::<c64>().swap_remove(4)).to_bytes(P, None);
-    assert_eq!(part.respond(&complex), Err(Error::Question));
+    assert_eq!(part.respond(&complex), Err(Error::InvalidRequest));
 }
 
 #[test]
