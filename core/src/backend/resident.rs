@@ -50,7 +50,7 @@ pub(super) struct Blocks<T: Scalar, R: Precision> {
 impl<T: Scalar, R: Precision> Blocks<T, R> {
     pub fn new(blocks: Vec<Arc<R::Block<T>>>, summary: &Summary<T>, workers: Workers) -> Self {
         let lanes = blocks.iter().map(|block| R::view::<T>(block).weights.len());
-        let groups = groups::deal::<T>(blocks.len(), lanes.sum(), summary.dimension());
+        let groups = groups::partition_blocks::<T>(blocks.len(), lanes.sum(), summary.dimension());
         let mut blocks = blocks.into_iter().map(|original| Resident {
             original,
             state: BlockState::default(),

@@ -437,7 +437,7 @@ fn too_few_samples(
     };
     let hint = shape_hint(portion, samples, dimension);
     format!(
-        "{which} has {samples} {unit}, but a {dimension} x {dimension} covariance matrix needs at least \
+        "{which} has {samples} {unit}, but a {dimension} x {dimension} matrix needs at least \
          {needed}; {hint}use {advice}{alternatives}"
     )
 }

@@ -311,7 +311,7 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
         (
             too_few(Portion::Segment(0)),
             [
-                "segment 0 has 10 samples, but a 10 x 10 covariance matrix needs at least 11; use fewer or \
+                "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or \
                  longer segments (segment_length), at most 9 components (n_components), or shrinkage",
                 "(--segment-length), at most 9 components (--n-components), or --shrinkage",
                 "(segment_length), at most 9 components (n_components), or shrinkage",
@@ -689,13 +689,13 @@ fn epochs_with_very_few_samples_are_checked_for_their_shape() {
     };
     assert_eq!(
         short(Portion::Epoch(0), 60, 250).render(&PYTHON),
-        "epoch 0 has 60 samples, but a 250 x 250 covariance matrix needs at least 251; 250 channels and 60 \
+        "epoch 0 has 60 samples, but a 250 x 250 matrix needs at least 251; 250 channels and 60 \
          samples: are the axes in another order than epochs x channels x samples? Otherwise use one \
          covariance per class, at most 59 components (n_components), or shrinkage"
     );
     assert_eq!(
         short(Portion::Epoch(0), 8, 8).render(&PYTHON),
-        "epoch 0 has 8 samples, but a 8 x 8 covariance matrix needs at least 9; are the epochs covariance \
+        "epoch 0 has 8 samples, but a 8 x 8 matrix needs at least 9; are the epochs covariance \
          matrices already? Then pass them to diagonalize; otherwise use one covariance per class, at most 7 \
          components (n_components), or shrinkage"
     );

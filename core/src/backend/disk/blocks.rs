@@ -104,7 +104,7 @@ impl<T: Scalar> Blocks<T> {
         let count = n.div_ceil(capacity);
         let lanes = (count - 1) * capacity + (n - (count - 1) * capacity).next_multiple_of(LANES);
         Ok(Self {
-            groups: groups::deal::<T>(count, lanes, dimension),
+            groups: groups::partition_blocks::<T>(count, lanes, dimension),
             kept: (0..count).map(|_| OnceLock::new()).collect(),
             recipe,
             file,
