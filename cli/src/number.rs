@@ -21,7 +21,7 @@ impl Number for f64 {
         options: &SetOptions,
         watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w>, Error> {
-        OnDisk::new_watched(file, memory, options, watcher)
+        OnDisk::new_with_observer(file, memory, options, watcher)
     }
 }
 
@@ -32,7 +32,7 @@ impl Number for c64 {
         options: &SetOptions,
         watcher: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w, Self>, Error> {
-        OnDisk::complex_watched(file, memory, options, watcher)
+        OnDisk::complex_with_observer(file, memory, options, watcher)
     }
 }
 

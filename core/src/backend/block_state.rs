@@ -36,7 +36,8 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 }
 
-/// Packed matrices in double or single precision. The padding is written only when the shape changes.
+/// Packed matrices in double or single precision. The padding is written only when the shape
+/// changes.
 #[derive(Debug)]
 struct Table<R> {
     memory: AlignedBuffer<R>,
@@ -58,8 +59,8 @@ impl<R: Real> Table<R> {
         &self.memory
     }
 
-    /// Allocates the entries of a block, if the shape differs, with multiples of the identity in the
-    /// padding. The caller must write the other lanes.
+    /// Allocates the entries of a block, if the shape differs, with multiples of the identity in
+    /// the padding. The caller must write the other lanes.
     fn allocate_like<T: Scalar>(&mut self, view: &View<'_, T, R>, identity: f64) -> &mut [R] {
         let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
         let len = T::PLANES * triangle.len() * lanes;
@@ -89,8 +90,8 @@ pub(crate) struct BlockState<R = f64> {
     /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ.
     cross: Table<R>,
     square: Table<R>,
-    /// Rows of lanes: λⁱ for least squares, 1 / Dⁱ_aa for weighted sums, and the diagonals along a line
-    /// that is computed from the Cⁱ.
+    /// Rows of lanes: λⁱ for least squares, 1 / Dⁱ_aa for weighted sums, and the diagonals along a
+    /// line that is computed from the Cⁱ.
     diagonals: Vec<f64>,
     /// Cⁱ A.
     products: Vec<f64>,
@@ -221,8 +222,8 @@ impl<R: RowPrecision> BlockState<R> {
         R::as_double(self.transformed.numbers()).ok_or(Error::InvalidRequest)
     }
 
-    /// Allocates the transformed matrices, with identities in the padding. The caller must write the
-    /// other lanes.
+    /// Allocates the transformed matrices, with identities in the padding. The caller must write
+    /// the other lanes.
     pub fn allocate_transformed<T: Scalar>(&mut self, view: &View<'_, T, R>) -> &mut [R] {
         self.transformed.allocate_like(view, 1.0)
     }
@@ -392,8 +393,9 @@ impl<R: RowPrecision> BlockState<R> {
         self.diagonals = fitted;
     }
 
-    /// Writes the powers, one row per matrix, after a request for the components. For least squares, the
-    /// energies of the fit are subtracted from the constants, which leaves the energies of the residuals.
+    /// Writes the powers, one row per matrix, after a request for the components. For least
+    /// squares, the energies of the fit are subtracted from the constants, which leaves the
+    /// energies of the residuals.
     pub fn write_tables<T: Scalar>(
         &self,
         view: &View<'_, T, R>,
@@ -417,8 +419,8 @@ impl<R: RowPrecision> BlockState<R> {
         }
     }
 
-    /// Evaluates a request along a line from the diagonals of B Cⁱ Bᴴ, of E B Cⁱ Bᴴ plus its adjoint, and
-    /// of E B Cⁱ (E B)ᴴ. The state keeps the table for [`line_point_of_table`].
+    /// Evaluates a request along a line from the diagonals of B Cⁱ Bᴴ, of E B Cⁱ Bᴴ plus its
+    /// adjoint, and of E B Cⁱ (E B)ᴴ. The state keeps the table for [`line_point_of_table`].
     fn add_line_from_originals<T: Scalar>(
         &mut self,
         block: &Block<T>,

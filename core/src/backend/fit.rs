@@ -8,8 +8,9 @@ use crate::linalg::{self, Matrix, Scalar};
 /// Eigenvalues of K below this fraction of the largest are treated as zero: the columns of A are
 /// collinear.
 const EIGENVALUE_FLOOR: f64 = 1e-14;
-/// Above this condition number of K, its inverse is applied as two factors. Large rounding errors of
-/// λ = K⁻¹c are then confined to the weak eigenvectors of K, along which the fit does not change.
+/// Above this condition number of K, its inverse is applied as two factors. Large rounding errors
+/// of λ = K⁻¹c are then confined to the weak eigenvectors of K, along which the fit does not
+/// change.
 const FACTOR_ABOVE_CONDITION: f64 = 1e8;
 
 /// A = B⁻¹, and the matrices from which the best diagonals are computed.
@@ -99,9 +100,9 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// Returns the product of the exact Hessian with a change E of A:
-    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᴴ)\] − V − \[Qᵃ e_a\], from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and
-    /// the sums V = \[Σ_i w_i δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response.
+    /// Returns the product of the exact Hessian with a change E of A: E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U
+    /// + Uᴴ)\] − V − \[Qᵃ e_a\], from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and the sums V = \[Σ_i w_i
+    /// δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response.
     pub fn hessian_product(
         &self,
         change: &Change<T>,
@@ -161,8 +162,8 @@ impl<T: Scalar> Change<T> {
     }
 }
 
-/// Returns the inverse of a positive semidefinite matrix on its range, or the factors F and Fᵀ of the
-/// inverse if the matrix is ill-conditioned.
+/// Returns the inverse of a positive semidefinite matrix on its range, or the factors F and Fᵀ of
+/// the inverse if the matrix is ill-conditioned.
 fn inverse_of(k: &Matrix) -> (Matrix, Option<Matrix>) {
     let (log_det, inverse) = linalg::log_det_and_inverse(k);
     let condition = linalg::largest(k.as_slice()) * linalg::largest(inverse.as_slice());

@@ -27,9 +27,9 @@ pub struct Statistics<T = f64> {
 }
 
 impl<T: Scalar> Statistics<T> {
-    /// Computes gradient and Γ from moments, for the likelihood and the Frobenius criterion. The diagonal
-    /// of the gradient, Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the likelihood. For rotations it affects only
-    /// the curvature.
+    /// Computes gradient and Γ from moments, for the likelihood and the Frobenius criterion. The
+    /// diagonal of the gradient, Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the likelihood. For rotations
+    /// it affects only the curvature.
     pub(crate) fn new(criterion: Criterion, moments: &MomentSums<T>) -> Self {
         let MomentSums { gradient, gamma } = moments.clone();
         let mut statistics = Self { gradient, gamma };
@@ -45,7 +45,8 @@ impl<T: Scalar> Statistics<T> {
         self.gradient.norm() / (self.gradient.rows() as f64).sqrt()
     }
 
-    /// Returns the antisymmetric (antihermitian if complex) matrix G − Gᴴ, the gradient over rotations.
+    /// Returns the antisymmetric (antihermitian if complex) matrix G − Gᴴ, the gradient over
+    /// rotations.
     pub fn rotation_gradient(&self) -> Matrix<T> {
         let g = &self.gradient;
         Matrix::from_fn(g.rows(), g.rows(), |a, b| g[(a, b)] - g[(b, a)].conj())
@@ -156,8 +157,8 @@ impl HessianRows {
         product.adjoint()
     }
 
-    /// Returns the adjoint of the product, from the adjoint of E, whose rows have the layout of the row
-    /// blocks.
+    /// Returns the adjoint of the product, from the adjoint of E, whose rows have the layout of the
+    /// row blocks.
     fn product_in<T: Scalar, N: RowPrecision, const L: usize>(
         &mut self,
         adjoint: &Matrix<T>,
@@ -234,8 +235,8 @@ impl<T: Scalar> Hessian<T> {
         8 * kernels::hessian_len(p, T::PLANES)
     }
 
-    /// Returns H·E = (rows M^a e_a) + Eᴴ with a zero diagonal, because diagonal entries of E only change
-    /// scale and phase. The term Eᴴ is present for the likelihood only.
+    /// Returns H·E = (rows M^a e_a) + Eᴴ with a zero diagonal, because diagonal entries of E only
+    /// change scale and phase. The term Eᴴ is present for the likelihood only.
     ///
     /// # Panics
     /// If E is not p×p.
@@ -246,7 +247,8 @@ impl<T: Scalar> Hessian<T> {
         product
     }
 
-    /// Returns entry (b, c) of M^a. If the matrices are complex, indices from p on are imaginary parts.
+    /// Returns entry (b, c) of M^a. If the matrices are complex, indices from p on are imaginary
+    /// parts.
     ///
     /// # Panics
     /// If there is no such entry.
@@ -265,8 +267,8 @@ pub(crate) fn row_entry<T: Scalar>(rows: &[f64], p: usize, a: usize, b: usize, c
     rows[(a / LANES * triangle.len() + triangle.index(b, c)) * LANES + a % LANES]
 }
 
-/// Adds the term of the determinant to the product of the Hessian with E, and sets the diagonal to zero,
-/// because the scale of the rows is fixed.
+/// Adds the term of the determinant to the product of the Hessian with E, and sets the diagonal to
+/// zero, because the scale of the rows is fixed.
 pub(crate) fn add_determinant<T: Scalar>(
     criterion: Criterion,
     product: &mut Matrix<T>,
@@ -294,8 +296,8 @@ fn multiply<N: Real>(size: usize, rows: &[N], e: &[N], out: &mut [N], workers: &
     });
 }
 
-/// Copies up to L columns of an adjoint to a panel in the layout of the row blocks: first the real parts
-/// of the original matrix, then its imaginary parts.
+/// Copies up to L columns of an adjoint to a panel in the layout of the row blocks: first the real
+/// parts of the original matrix, then its imaginary parts.
 #[inline(always)]
 fn columns_to_panel<T: Scalar, N: Real, const L: usize>(
     adjoint: &Matrix<T>,

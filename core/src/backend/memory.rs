@@ -61,9 +61,9 @@ impl<T: Scalar> InMemory<T> {
         self.summary.dimension()
     }
 
-    /// Returns the number of concurrent solves of the set, with one thread each, that is faster than
-    /// several threads within one solve, limited by the available memory; 1 if one solve uses the threads
-    /// better.
+    /// Returns the number of concurrent solves of the set, with one thread each, that is faster
+    /// than several threads within one solve, limited by the available memory; 1 if one solve uses
+    /// the threads better.
     pub(crate) fn concurrent_solves(&self) -> usize {
         let (n, p) = (self.summary.len, self.dimension());
         if T::PLANES * T::PLANES * n * p * p * p < TUNING.parallel_passes_from {
@@ -73,8 +73,8 @@ impl<T: Scalar> InMemory<T> {
         }
     }
 
-    /// Sums the results of `work`, which takes the transformed entries, the weights and the number of
-    /// matrices of each block. `cost` is its number of multiply-adds per matrix.
+    /// Sums the results of `work`, which takes the transformed entries, the weights and the number
+    /// of matrices of each block. `cost` is its number of multiply-adds per matrix.
     pub(super) fn sum_transformed<S: Send>(
         &mut self,
         cost: usize,

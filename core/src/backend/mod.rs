@@ -3,9 +3,9 @@
 //! A [`Backend`] evaluates a [`Request`]: weighted sums over all matrices at a point B. A request
 //! contains everything that its result depends on. The data that a backend keeps between requests
 //! (transformed matrices, tables along a search direction) are a private cache: they save work, and
-//! change results by rounding errors only. Three backends are provided: [`InMemory`], [`OnDisk`] and
-//! [`ClusterSet`](crate::cluster::ClusterSet). They differ in how they visit the blocks of matrices and
-//! add the sums; in all of them a `BlockState` evaluates a request for one block.
+//! change results by rounding errors only. Three backends are provided: [`InMemory`], [`OnDisk`]
+//! and [`ClusterSet`](crate::cluster::ClusterSet). They differ in how they visit the blocks of
+//! matrices and add the sums; in all of them a `BlockState` evaluates a request for one block.
 //!
 //! Sums are weighted means. The sums over a union of sets are therefore the weighted mean of their
 //! sums, each with its fraction of the total weight. A cluster combines the sums of its workers so.
@@ -71,25 +71,26 @@ pub trait Backend<T: Scalar = f64> {
     /// [`Error::InvalidRequest`] for a request that the backend does not support.
     fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error>;
 
-    /// Returns every `step`-th matrix as a set with normalized weights; None if their weights are all
-    /// zero. The losses of this set lack the constant ½ Σ_i w_i log det Cⁱ.
+    /// Returns every `step`-th matrix as a set with normalized weights; None if their weights are
+    /// all zero. The losses of this set lack the constant ½ Σ_i w_i log det Cⁱ.
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error>;
 
-    /// Returns the matrices B Cⁱ Bᴴ in single precision as a set, for solves that start at B. None (the
-    /// default) if the backend does not support it, or if single precision is not sufficient.
+    /// Returns the matrices B Cⁱ Bᴴ in single precision as a set, for solves that start at B. None
+    /// (the default) if the backend does not support it, or if single precision is not sufficient.
     fn in_single_precision(&mut self, b: &Matrix<T>) -> Result<Option<Box<dyn Backend<T>>>, Error> {
         let _ = b;
         Ok(None)
     }
 
-    /// Gives access to the matrices B Cⁱ Bᴴ pair by pair, for Pham's algorithm and Jacobi rotations. None
-    /// (the default) if a sweep of p²/2 data passes would take too long.
+    /// Gives access to the matrices B Cⁱ Bᴴ pair by pair, for Pham's algorithm and Jacobi
+    /// rotations. None (the default) if a sweep of p²/2 data passes would take too long.
     fn pairs(&mut self, b: &Matrix<T>) -> Result<Option<&mut dyn Pairs<T>>, Error> {
         let _ = b;
         Ok(None)
     }
 
-    /// Returns the set if its matrices are in memory: several starts can then be solved concurrently.
+    /// Returns the set if its matrices are in memory: several starts can then be solved
+    /// concurrently.
     fn as_in_memory(&self) -> Option<&InMemory<T>> {
         None
     }
@@ -101,8 +102,8 @@ pub trait Backend<T: Scalar = f64> {
 pub struct Capabilities {
     /// Whether exact Hessians are stored. If not, each product with the Hessian takes a data pass.
     pub stores_hessian: bool,
-    /// Whether a Hessian is cheap if it is requested together with the gradient, but takes a data pass
-    /// if it is requested later.
+    /// Whether a Hessian is cheap if it is requested together with the gradient, but takes a data
+    /// pass if it is requested later.
     pub prefers_joint_requests: bool,
     /// Relative rounding error of sums over the set.
     pub epsilon: f64,

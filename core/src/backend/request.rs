@@ -7,8 +7,8 @@ use super::hessian::HessianRows;
 
 /// The step that led to a point: B = S (I + αE) B₀ with S = diag(`scale`).
 ///
-/// A backend that has the transformed matrices at B₀ and the tables along E updates them. Other backends
-/// compute B Cⁱ Bᴴ.
+/// A backend that has the transformed matrices at B₀ and the tables along E updates them. Other
+/// backends compute B Cⁱ Bᴴ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update<T = f64> {
     /// B₀.
@@ -48,13 +48,13 @@ pub(crate) fn moved<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>, alpha: f64) -> Matr
 
 /// A request for sums over a set, with everything that the result depends on. Dⁱ = B Cⁱ Bᴴ.
 ///
-/// For least squares, A = B⁻¹, Λⁱ are the best diagonal matrices of the fit Cⁱ ≈ A Λⁱ Aᴴ, and λⁱ are
-/// their diagonals.
+/// For least squares, A = B⁻¹, Λⁱ are the best diagonal matrices of the fit Cⁱ ≈ A Λⁱ Aᴴ, and λⁱ
+/// are their diagonals.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Request<T = f64> {
-    /// The packed lower triangles of Σ_i w_i Cⁱ / s_i and of Σ_i w_i (1 − 1/s_i)² Cⁱ, with the sizes
-    /// s_i = ⟨Cⁱ, S⟩ / p in a positive definite metric S.
+    /// The packed lower triangles of Σ_i w_i Cⁱ / s_i and of Σ_i w_i (1 − 1/s_i)² Cⁱ, with the
+    /// sizes s_i = ⟨Cⁱ, S⟩ / p in a positive definite metric S.
     Balance {
         /// S.
         metric: Matrix<T>,
@@ -62,21 +62,23 @@ pub enum Request<T = f64> {
     /// Σ_i w_i Cⁱ Cⁱ, returned as the gradient of the moments.
     SecondMoment,
     /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S, whose number is a multiple of eight. The
-    /// matrices S and the results are lower triangles, row after row, with one number per S in each entry.
-    /// For Hermitian S, a triangle of the real parts is followed by a triangle of the imaginary parts.
+    /// matrices S and the results are lower triangles, row after row, with one number per S in each
+    /// entry. For Hermitian S, a triangle of the real parts is followed by a triangle of the
+    /// imaginary parts.
     Correlate {
         /// Metric of the sizes s_i; None for s_i = 1.
         metric: Option<Matrix<T>>,
         /// The matrices S.
         matrices: Vec<f64>,
     },
-    /// Σ_i w_i Σ_a φ(Dⁱ_aa), the moments that determine the gradient and Γ, and optionally the Hessian.
-    /// φ(x) is log x for the likelihood and x² for the Frobenius criterion. For least squares: the
-    /// energy Σ_i w_i ‖A Λⁱ Aᴴ‖² and the moments of the fit.
+    /// Σ_i w_i Σ_a φ(Dⁱ_aa), the moments that determine the gradient and Γ, and optionally the
+    /// Hessian. φ(x) is log x for the likelihood and x² for the Frobenius criterion. For least
+    /// squares: the energy Σ_i w_i ‖A Λⁱ Aᴴ‖² and the moments of the fit.
     Point {
         /// B.
         b: Matrix<T>,
-        /// The step that led to B, if the transformed matrices may be updated instead of recomputed.
+        /// The step that led to B, if the transformed matrices may be updated instead of
+        /// recomputed.
         update: Option<Update<T>>,
         /// Whether the Hessian is requested.
         hessian: bool,
@@ -87,8 +89,8 @@ pub enum Request<T = f64> {
         b: Matrix<T>,
     },
     /// The product of the exact Hessian with E without the term of the determinant, returned as the
-    /// gradient of the moments. For least squares, the sums over the response of the fit to a change E of
-    /// A.
+    /// gradient of the moments. For least squares, the sums over the response of the fit to a
+    /// change E of A.
     HessianProduct {
         /// B.
         b: Matrix<T>,
@@ -117,8 +119,8 @@ pub enum Request<T = f64> {
         /// α.
         alpha: f64,
     },
-    /// Σ_i w_i Dⁱ / Dⁱ_aa for all a (for least squares Σ_i w_i λⁱ_a Cⁱ), returned as the row blocks of
-    /// the Hessian.
+    /// Σ_i w_i Dⁱ / Dⁱ_aa for all a (for least squares Σ_i w_i λⁱ_a Cⁱ), returned as the row blocks
+    /// of the Hessian.
     Weighted {
         /// B.
         b: Matrix<T>,
@@ -128,8 +130,8 @@ pub enum Request<T = f64> {
         /// B.
         b: Matrix<T>,
     },
-    /// The description of the components in a result: Σ_i w_i Σ_a φ(Dⁱ_aa), the variation of each power
-    /// and, if requested and if the backend has enough memory, the tables of all powers.
+    /// The description of the components in a result: Σ_i w_i Σ_a φ(Dⁱ_aa), the variation of each
+    /// power and, if requested and if the backend has enough memory, the tables of all powers.
     Components {
         /// B.
         b: Matrix<T>,
@@ -157,8 +159,8 @@ impl<T: Scalar> Request<T> {
         }
     }
 
-    /// Returns the parts of the sums for p×p matrices: number of numbers, and whether there are moments
-    /// and a Hessian.
+    /// Returns the parts of the sums for p×p matrices: number of numbers, and whether there are
+    /// moments and a Hessian.
     pub(crate) fn counts(&self, p: usize) -> (usize, bool, bool) {
         let packed = T::PLANES * Triangle::new(p).len();
         match self {
@@ -233,8 +235,8 @@ impl<T: Scalar> Sums<T> {
         self.hessian.double()
     }
 
-    /// Resets the sums to zeros of the size that a request for p×p matrices needs. A Hessian is in double
-    /// precision.
+    /// Resets the sums to zeros of the size that a request for p×p matrices needs. A Hessian is in
+    /// double precision.
     pub fn begin(&mut self, request: &Request<T>, p: usize) {
         self.begin_without_hessian(request, p);
         if request.counts(p).2 {

@@ -1,9 +1,9 @@
 //! Blocks in memory, in double or single precision, and sums over them on several threads.
 //!
-//! The partition of the blocks into groups depends only on the size of the set. Each group sums over its
-//! blocks in order, and the sums of the groups are added in order. Threads share a Hessian by its row
-//! blocks, each of which is summed over all blocks in order. Results are therefore bitwise identical for
-//! any number of threads.
+//! The partition of the blocks into groups depends only on the size of the set. Each group sums
+//! over its blocks in order, and the sums of the groups are added in order. Threads share a Hessian
+//! by its row blocks, each of which is summed over all blocks in order. Results are therefore
+//! bitwise identical for any number of threads.
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         self.kept.is_empty()
     }
 
-    /// Returns the approximate cost of a data pass, in multiply-adds at full speed. It determines whether
-    /// several threads are worthwhile.
+    /// Returns the approximate cost of a data pass, in multiply-adds at full speed. It determines
+    /// whether several threads are worthwhile.
     pub fn cost(summary: &Summary<T>, task: &Task<'_, T>) -> usize {
         let (n, p, planes) = (summary.len, summary.dimension(), T::PLANES);
         if task.transforms() {
@@ -168,8 +168,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         Ok(())
     }
 
-    /// Sums the exact Hessian, shared among threads by its row blocks. Each number is summed over all
-    /// blocks in order.
+    /// Sums the exact Hessian, shared among threads by its row blocks. Each number is summed over
+    /// all blocks in order.
     fn sum_hessian(&mut self, summary: &Summary<T>, sums: &mut Sums<T>) {
         let (n, p, function) = (
             summary.len,

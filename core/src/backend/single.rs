@@ -61,7 +61,8 @@ pub(super) struct SingleBlock {
     matrices: usize,
 }
 
-/// Converts the transformed matrices of a block to single precision, divided by `unit`, a power of two.
+/// Converts the transformed matrices of a block to single precision, divided by `unit`, a power of
+/// two.
 pub(super) fn rounded<T: Scalar>(
     block: &Block<T>,
     transformed: &[f64],

@@ -4,12 +4,13 @@ use crate::data::{Block, packed_len};
 use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
-/// Maximum number of matrices in [`Request::Correlate`](super::Request::Correlate). The plan of a memory
-/// budget relies on it.
+/// Maximum number of matrices in [`Request::Correlate`](super::Request::Correlate). The plan of a
+/// memory budget relies on it.
 pub const COMBINATIONS_AT_ONCE: usize = 16;
 
-/// Returns the packed entries of a symmetric matrix as weights, such that their dot product with another
-/// packed matrix is the inner product of both matrices: entries off the diagonal count twice.
+/// Returns the packed entries of a symmetric matrix as weights, such that their dot product with
+/// another packed matrix is the inner product of both matrices: entries off the diagonal count
+/// twice.
 pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
     let p = matrix.rows();
     let mut weights = Vec::with_capacity(T::PLANES * Triangle::new(p).len());
@@ -40,7 +41,8 @@ pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> AlignedBuffe
     weights
 }
 
-/// Returns 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices of a block. S is given as weights.
+/// Returns 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices of a block. S is given as
+/// weights.
 pub fn inverse_sizes<T: Scalar>(p: usize, block: &Block<T>, weights: &[f64]) -> Vec<f64> {
     let mut products = vec![0.0; block.lanes()];
     kernels::correlate(block.entries(), weights, &mut products);
@@ -65,8 +67,8 @@ pub fn add_balanced<T: Scalar>(block: &Block<T>, inverse_sizes: &[f64], sums: &m
     add_scaled(block, &factors, spread);
 }
 
-/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block. The matrices S, a multiple of eight, are given as rows of
-/// weights. Without factors, f_i = 1.
+/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block. The matrices S, a multiple of eight, are given as
+/// rows of weights. Without factors, f_i = 1.
 pub fn add_correlations<T: Scalar>(
     block: &Block<T>,
     factors: &[f64],

@@ -15,8 +15,8 @@ pub(crate) struct Task<'a, T> {
     pub reuse: Reuse,
     /// Whether each block adds its row blocks of Hessians to the sums.
     pub with_hessian: bool,
-    /// Whether lines are computed from Cⁱ without transforming all matrices. Diagonals are cheaper then,
-    /// but the transformed matrices cannot be updated later.
+    /// Whether lines are computed from Cⁱ without transforming all matrices. Diagonals are cheaper
+    /// then, but the transformed matrices cannot be updated later.
     pub lines_from_originals: bool,
     /// Metric of the sizes s_i, as weights of packed entries.
     pub metric: Vec<f64>,

@@ -20,9 +20,10 @@ pub struct Block<T = f64> {
 }
 
 impl<T: Scalar> Block<T> {
-    /// Returns the maximum number of matrices in a block: a block should stay in a second-level cache,
-    /// but its rows should be long enough for vector instructions. It depends only on the size of the
-    /// matrices, so that the order of summation does not depend on the machine or the threads.
+    /// Returns the maximum number of matrices in a block: a block should stay in a second-level
+    /// cache, but its rows should be long enough for vector instructions. It depends only on the
+    /// size of the matrices, so that the order of summation does not depend on the machine or the
+    /// threads.
     pub fn capacity(p: usize) -> usize {
         let numbers = 46_000; // 368 kB
         let lanes = numbers / (T::PLANES * Triangle::new(p).len());
@@ -46,8 +47,9 @@ impl<T: Scalar> Block<T> {
         self.batch.entries()
     }
 
-    /// Gathers row-major matrices: checks that they are finite and symmetric (Hermitian if complex), and
-    /// shrinks each towards tr(C)/p · I. `first` is the number of the first matrix in the set.
+    /// Gathers row-major matrices: checks that they are finite and symmetric (Hermitian if
+    /// complex), and shrinks each towards tr(C)/p · I. `first` is the number of the first matrix in
+    /// the set.
     pub fn gather(
         p: usize,
         matrices: &[&[T]],
@@ -79,8 +81,8 @@ impl<T: Scalar> Block<T> {
         self.batch.fill_from(self.matrices, 1.0);
     }
 
-    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight, and the padding if there
-    /// are fewer than eight. `number` maps a lane to the number of its matrix, for errors.
+    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight, and the padding
+    /// if there are fewer than eight. `number` maps a lane to the number of its matrix, for errors.
     pub fn gather_eight(
         &mut self,
         eight: &[&[T]],
@@ -107,7 +109,8 @@ impl<T: Scalar> Block<T> {
     /// Returns false if one of them may be invalid.
     fn gather_group(&mut self, matrices: &[&[T]], at: usize, tolerance: f64) -> bool {
         let (p, lanes, count) = (self.size(), self.lanes(), matrices.len());
-        // Always eight, the last one repeated if there are fewer: loops of constant length are unrolled.
+        // Always eight, the last one repeated if there are fewer: loops of constant length are
+        // unrolled.
         let matrices: [&[T]; LANES] = std::array::from_fn(|l| matrices[l.min(count - 1)]);
         let mut checks = EntryChecks::default();
         let plane = Triangle::new(p).len() * lanes;
@@ -198,7 +201,8 @@ struct EntryChecks {
 }
 
 impl EntryChecks {
-    /// Returns the means of entries (a, b) and conjugates of entries (b, a): real and imaginary parts.
+    /// Returns the means of entries (a, b) and conjugates of entries (b, a): real and imaginary
+    /// parts.
     #[inline(always)]
     fn means<T: Scalar>(&mut self, x: &[T; LANES], y: &[T; LANES]) -> ([f64; LANES], [f64; LANES]) {
         // Compiles to one instruction. It ignores NaN, which `non_finite` detects.
@@ -247,9 +251,9 @@ fn find_error<T: Scalar>(p: usize, matrix: &[T], index: usize, tolerance: f64) -
     })
 }
 
-/// Returns the largest |C_ab − conj C_ba| / max |C| of a finite matrix, after its row and column. For a
-/// complex matrix the entry may be on the diagonal. None if all entries are zero, or if the matrix is
-/// real and has no entries off the diagonal.
+/// Returns the largest |C_ab − conj C_ba| / max |C| of a finite matrix, after its row and column.
+/// For a complex matrix the entry may be on the diagonal. None if all entries are zero, or if the
+/// matrix is real and has no entries off the diagonal.
 pub(crate) fn asymmetry<T: Scalar>(p: usize, matrix: &[T]) -> Option<(usize, usize, f64)> {
     let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     let difference =

@@ -42,8 +42,8 @@ impl<T: Scalar> MatrixSet<T> {
         Self::from_blocks(p, gather(data, p, 0, options)?, options)
     }
 
-    /// Creates a set from an iterator of matrices, each p·p numbers in row-major order. At most one block
-    /// of them is in memory besides the set.
+    /// Creates a set from an iterator of matrices, each p·p numbers in row-major order. At most one
+    /// block of them is in memory besides the set.
     ///
     /// # Errors
     /// If the matrices or the options are invalid.
@@ -170,7 +170,8 @@ pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
         })
 }
 
-/// Gathers matrices into blocks without weights. `first` is the number of the first matrix in the set.
+/// Gathers matrices into blocks without weights. `first` is the number of the first matrix in the
+/// set.
 pub(crate) fn gather<T: Scalar>(
     data: &[T],
     p: usize,
@@ -198,8 +199,8 @@ pub(crate) fn assign_weights<T>(weights: &[f64], blocks: &mut [Block<T>]) {
     }
 }
 
-/// Checks that products of filters and entries neither overflow nor underflow. A power that is zero or
-/// negative is reported by the factorizations.
+/// Checks that products of filters and entries neither overflow nor underflow. A power that is zero
+/// or negative is reported by the factorizations.
 pub(crate) fn check_range<T: Scalar>(mean: &Matrix<T>) -> Result<(), Error> {
     let powers = (0..mean.rows()).map(|a| mean[(a, a)].real());
     let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);
@@ -209,8 +210,8 @@ pub(crate) fn check_range<T: Scalar>(mean: &Matrix<T>) -> Result<(), Error> {
     }
 }
 
-/// Checks that the energy of a set and its square, by which the Frobenius criterion and least squares
-/// divide, neither overflow nor underflow.
+/// Checks that the energy of a set and its square, by which the Frobenius criterion and least
+/// squares divide, neither overflow nor underflow.
 pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
     let within = constant == 0.0 || (1e-140..=1e140).contains(&constant);
     if criterion == Criterion::Likelihood || within {
@@ -242,8 +243,8 @@ fn reduce<T: Scalar>(
     Ok(reduction)
 }
 
-/// Checks that no matrix of a set has a clearly negative eigenvalue, which a reduction to the range of
-/// the mean could hide.
+/// Checks that no matrix of a set has a clearly negative eigenvalue, which a reduction to the range
+/// of the mean could hide.
 pub(crate) fn check_semidefinite<T: Scalar>(
     blocks: &[Block<T>],
     mean: &Matrix<T>,
@@ -258,9 +259,9 @@ pub(crate) fn check_semidefinite<T: Scalar>(
     Ok(())
 }
 
-/// Returns the lane of the first matrix with a clearly negative eigenvalue: its Cholesky factorization
-/// fails even after its diagonal is increased by `NEGATIVE_TOLERANCE` times its own powers and those
-/// of the mean.
+/// Returns the lane of the first matrix with a clearly negative eigenvalue: its Cholesky
+/// factorization fails even after its diagonal is increased by `NEGATIVE_TOLERANCE` times its own
+/// powers and those of the mean.
 pub(crate) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Option<usize> {
     let p = mean.rows();
     let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)].real()));
@@ -281,7 +282,8 @@ pub(crate) fn reduce_blocks<T: Scalar>(blocks: &mut [Block<T>], filters: &Matrix
     }
 }
 
-/// Returns the constants of all matrices. Fails for the first matrix that the criterion does not accept.
+/// Returns the constants of all matrices. Fails for the first matrix that the criterion does not
+/// accept.
 pub(crate) fn constants<T: Scalar>(
     criterion: Criterion,
     mean: &Matrix<T>,
@@ -300,8 +302,8 @@ pub(crate) fn constants<T: Scalar>(
     Ok(all)
 }
 
-/// Returns the constants of the matrices of a block, and the first lane whose matrix the criterion does
-/// not accept.
+/// Returns the constants of the matrices of a block, and the first lane whose matrix the criterion
+/// does not accept.
 pub(crate) fn block_constants<T: Scalar>(
     criterion: Criterion,
     block: &Block<T>,

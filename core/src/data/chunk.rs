@@ -1,8 +1,8 @@
 //! Parts of a set that is distributed over several processes or machines.
 //!
-//! A chunk is gathered and validated by the process that holds its matrices. The check of definiteness
-//! needs the reduction of the whole set. Chunks are therefore combined to a part of the set in a second
-//! step, with the filters of that reduction.
+//! A chunk is gathered and validated by the process that holds its matrices. The check of
+//! definiteness needs the reduction of the whole set. Chunks are therefore combined to a part of
+//! the set in a second step, with the filters of that reduction.
 
 use std::sync::Arc;
 
@@ -52,9 +52,9 @@ impl<T: Scalar> Chunk<T> {
         &self.blocks
     }
 
-    /// Creates a chunk from n·p·p numbers in row-major order. `first` is the number of the first matrix in
-    /// the whole set, by which errors name the matrices. The rank in the options is ignored. All weights
-    /// may be zero if those of another chunk are not.
+    /// Creates a chunk from n·p·p numbers in row-major order. `first` is the number of the first
+    /// matrix in the whole set, by which errors name the matrices. The rank in the options is
+    /// ignored. All weights may be zero if those of another chunk are not.
     ///
     /// # Errors
     /// If the data or the options are invalid.
@@ -116,8 +116,8 @@ impl<T: Scalar> Chunk<T> {
         self.first
     }
 
-    /// Returns the sum of the weights received, or the number of matrices if there were none. The weight
-    /// of the chunk in the whole set is proportional to it.
+    /// Returns the sum of the weights received, or the number of matrices if there were none. The
+    /// weight of the chunk in the whole set is proportional to it.
     pub fn weight(&self) -> f64 {
         self.weight
     }
@@ -127,9 +127,9 @@ impl<T: Scalar> Chunk<T> {
         weighted_mean(self.p, &self.blocks, &Workers::One)
     }
 
-    /// Returns the sum from which the reduction of the rank is computed: the mean of the matrices or, for
-    /// criteria that accept indefinite matrices, Σ_i w_i (Cⁱ)². The sum of the whole set, which
-    /// [`Reduction::of_sum`] takes, is the mean of the sums of its chunks, weighted by
+    /// Returns the sum from which the reduction of the rank is computed: the mean of the matrices
+    /// or, for criteria that accept indefinite matrices, Σ_i w_i (Cⁱ)². The sum of the whole set,
+    /// which [`Reduction::of_sum`] takes, is the mean of the sums of its chunks, weighted by
     /// [`weight`](Self::weight).
     pub fn range_sum(&self) -> Matrix<T> {
         if self.criterion.requires_definite() {
@@ -138,17 +138,17 @@ impl<T: Scalar> Chunk<T> {
         weighted_energy(self.p, &self.blocks, &Workers::One)
     }
 
-    /// Returns the matrices in row-major order after gathering, and their weights, which sum to 1. They
-    /// are sufficient to create the chunk in another process.
+    /// Returns the matrices in row-major order after gathering, and their weights, which sum to 1.
+    /// They are sufficient to create the chunk in another process.
     pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
         unpacked(self.p, &self.blocks)
     }
 }
 
 impl<T: Scalar> MatrixSet<T> {
-    /// Combines chunks to a part of a set, each with its weight. `filters` are those of the [`Reduction`]
-    /// of the whole set, if its rank is reduced. At most `threads` threads are used; the number is chosen
-    /// automatically if None.
+    /// Combines chunks to a part of a set, each with its weight. `filters` are those of the
+    /// [`Reduction`] of the whole set, if its rank is reduced. At most `threads` threads are used;
+    /// the number is chosen automatically if None.
     ///
     /// # Errors
     /// If the criterion does not accept a matrix. The error has its number in the whole set.

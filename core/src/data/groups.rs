@@ -1,8 +1,8 @@
 //! Partition of the blocks of a set into groups.
 //!
 //! Each group sums over its blocks in order, and the sums of the groups are added in order. The
-//! partition depends only on the size of the set. Sums are therefore bitwise identical for any number
-//! of threads, in memory or on disk.
+//! partition depends only on the size of the set. Sums are therefore bitwise identical for any
+//! number of threads, in memory or on disk.
 
 use std::ops::Range;
 

@@ -108,8 +108,8 @@ impl<T: Scalar> MatrixSet<T> {
         &self.summary.mean
     }
 
-    /// Returns the term of the criterion that depends on each (reduced) matrix alone: log det Cⁱ for the
-    /// likelihood, ‖Cⁱ‖² for the other criteria.
+    /// Returns the term of the criterion that depends on each (reduced) matrix alone: log det Cⁱ
+    /// for the likelihood, ‖Cⁱ‖² for the other criteria.
     pub fn constants(&self) -> &[f64] {
         &self.constants
     }

@@ -23,8 +23,8 @@ pub(crate) fn of_blocks<T: Scalar>(n: usize, p: usize) -> Memory {
     }
 }
 
-/// Returns the memory of a solve of n p×p matrices besides their blocks: the transformed matrices, two
-/// tables along the search direction, diagonals, and Hessians.
+/// Returns the memory of a solve of n p×p matrices besides their blocks: the transformed matrices,
+/// two tables along the search direction, diagonals, and Hessians.
 pub(crate) fn of_solve<T: Scalar>(n: usize, p: usize) -> Memory {
     let blocks = of_blocks::<T>(n, p);
     let tables = Memory::of_numbers(&[n, p.saturating_add(4)]);

@@ -23,8 +23,8 @@ pub enum Rank {
     Full,
     /// The numerical rank of the mean.
     Auto,
-    /// This number of leading dimensions of the mean, after it is scaled to unit diagonal so that the
-    /// units of the channels do not matter.
+    /// This number of leading dimensions of the mean, after it is scaled to unit diagonal so that
+    /// the units of the channels do not matter.
     Exactly(usize),
 }
 
@@ -44,8 +44,8 @@ pub(crate) const RANK_CHOICES: Expected =
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SetOptions {
-    /// Criterion by which the set is diagonalized (default: [`Criterion::Likelihood`]). It determines
-    /// whether the matrices must be positive definite.
+    /// Criterion by which the set is diagonalized (default: [`Criterion::Likelihood`]). It
+    /// determines whether the matrices must be positive definite.
     pub criterion: Criterion,
     /// One nonnegative weight per matrix, not all zero (default None: equal weights).
     pub weights: Option<Vec<f64>>,
@@ -53,12 +53,12 @@ pub struct SetOptions {
     pub n_components: Rank,
     /// Shrinkage s in \[0, 1\]: each matrix becomes (1 − s) C + s tr(C)/p I (default 0).
     pub shrinkage: f64,
-    /// Whether matrices that are not symmetric are replaced by their symmetric parts (default false). If
-    /// not, an asymmetry above 1e-8 of the largest entry is an error; data in single precision may have
-    /// such an asymmetry.
+    /// Whether matrices that are not symmetric are replaced by their symmetric parts (default
+    /// false). If not, an asymmetry above 1e-8 of the largest entry is an error; data in single
+    /// precision may have such an asymmetry.
     pub symmetrize: bool,
-    /// Maximum number of threads that prepare and solve the set (default None: chosen automatically).
-    /// The result does not depend on it.
+    /// Maximum number of threads that prepare and solve the set (default None: chosen
+    /// automatically). The result does not depend on it.
     pub n_jobs: Option<usize>,
 }
 
@@ -77,7 +77,8 @@ impl SetOptions {
         self
     }
 
-    /// Sets the maximum number of [threads](Self#structfield.n_jobs), or an automatic choice for None.
+    /// Sets the maximum number of [threads](Self#structfield.n_jobs), or an automatic choice for
+    /// None.
     #[must_use]
     pub fn n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
         self.n_jobs = n_jobs.into();

@@ -7,8 +7,8 @@ use crate::data::Criterion;
 use crate::error::{Expected, Remedy, Setting};
 use crate::linalg::{self, Matrix, Scalar};
 
-/// Eigenvalues of the mean, scaled to unit diagonal, below this fraction of the largest are rounding
-/// errors.
+/// Eigenvalues of the mean, scaled to unit diagonal, below this fraction of the largest are
+/// rounding errors.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
 /// Eigenvalues of Σ_i w_i (Cⁱ)² below p times this fraction of the largest are rounding errors.
 const ENERGY_TOLERANCE: f64 = 1e-14;
@@ -43,8 +43,8 @@ impl<T: Scalar> Reduction<T> {
         }
     }
 
-    /// Returns the reduction for an orthogonal B in these coordinates: sources of a whitened recording
-    /// stay white.
+    /// Returns the reduction for an orthogonal B in these coordinates: sources of a whitened
+    /// recording stay white.
     #[cfg(feature = "signals")]
     pub(crate) fn for_rotations(self) -> Self {
         Self {
@@ -53,8 +53,8 @@ impl<T: Scalar> Reduction<T> {
         }
     }
 
-    /// Whether B may be required to be orthogonal in these coordinates. It may not if the whitened mean
-    /// reduced the rank, because the axes are then not the channels.
+    /// Whether B may be required to be orthogonal in these coordinates. It may not if the whitened
+    /// mean reduced the rank, because the axes are then not the channels.
     pub(crate) fn allows_orthogonal(&self) -> bool {
         self.allows_orthogonal
     }
@@ -83,9 +83,9 @@ impl<T: Scalar> Reduction<T> {
     }
 
     /// Reduces to the leading eigenvectors of Σ_i w_i (Cⁱ)²: the dimensions in which the matrices,
-    /// definite or not, have most of their energy. The eigenvectors are orthonormal. If the matrices
-    /// vanish in the other dimensions, a least-squares fit in these coordinates is therefore a fit of
-    /// the original matrices.
+    /// definite or not, have most of their energy. The eigenvectors are orthonormal. If the
+    /// matrices vanish in the other dimensions, a least-squares fit in these coordinates is
+    /// therefore a fit of the original matrices.
     ///
     /// ```
     /// use codiag::{Matrix, Rank, Reduction};
@@ -116,8 +116,8 @@ impl<T: Scalar> Reduction<T> {
         })
     }
 
-    /// Whitens the leading dimensions of the mean. The mean is scaled to unit diagonal first, so that the
-    /// result does not depend on the units of the channels.
+    /// Whitens the leading dimensions of the mean. The mean is scaled to unit diagonal first, so
+    /// that the result does not depend on the units of the channels.
     ///
     /// # Errors
     /// If the mean has a lower rank.
@@ -195,8 +195,8 @@ fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
     }
 }
 
-/// Returns the numerical rank of a positive semidefinite mean that is singular but not zero; None for
-/// other means.
+/// Returns the numerical rank of a positive semidefinite mean that is singular but not zero; None
+/// for other means.
 pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     let rank = count_rank(&values);
@@ -204,8 +204,8 @@ pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     (semidefinite && 0 < rank && rank < mean.rows()).then_some(rank)
 }
 
-/// Returns the numerical rank of a mean, which does not depend on the units of the channels. None if its
-/// eigenvalues cannot be computed.
+/// Returns the numerical rank of a mean, which does not depend on the units of the channels. None
+/// if its eigenvalues cannot be computed.
 pub(crate) fn numerical_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     if is_negative(mean, &values) {
@@ -222,7 +222,8 @@ pub(crate) fn rank_by_size(values: &[f64]) -> usize {
     counted.count()
 }
 
-/// Whether a mean is clearly indefinite. `values` are its eigenvalues after scaling to unit diagonal.
+/// Whether a mean is clearly indefinite. `values` are its eigenvalues after scaling to unit
+/// diagonal.
 fn is_negative<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
     let largest = values.last().map_or(0.0, |x| x.abs());
     let power = |a: usize| mean[(a, a)].real();

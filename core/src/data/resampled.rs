@@ -9,8 +9,9 @@ use crate::linalg::{self, Scalar};
 use crate::threads::Workers;
 
 impl<T: Scalar> MatrixSet<T> {
-    /// Returns the resample in which matrix i was drawn `draws[i]` times, in the coordinates of this set
-    /// and for one thread. Matrices that were not drawn are left out. None if the total weight is zero.
+    /// Returns the resample in which matrix i was drawn `draws[i]` times, in the coordinates of
+    /// this set and for one thread. Matrices that were not drawn are left out. None if the total
+    /// weight is zero.
     pub(crate) fn resampled(&self, draws: &[f64]) -> Option<Self> {
         let places = self.blocks.iter().flat_map(|block| {
             let lanes = 0..block.matrices;
@@ -55,8 +56,8 @@ impl<T: Scalar> MatrixSet<T> {
     }
 
     /// Returns the sum of the weights of the chosen matrices, and the chosen matrices as a set with
-    /// normalized weights. None if the sum is zero. The constants are set to 0: losses of the sample lack
-    /// a constant.
+    /// normalized weights. None if the sum is zero. The constants are set to 0: losses of the
+    /// sample lack a constant.
     pub(crate) fn sample(&self, chosen: impl Fn(usize) -> bool) -> Option<(f64, Self)> {
         let p = self.dimension();
         let places = self.blocks.iter().flat_map(|block| {
@@ -76,8 +77,8 @@ impl<T: Scalar> MatrixSet<T> {
         Some((total, self.without_constants(blocks, &workers)))
     }
 
-    /// Creates a set of other blocks with the criterion and the threads of this one. The constants are set
-    /// to 0.
+    /// Creates a set of other blocks with the criterion and the threads of this one. The constants
+    /// are set to 0.
     fn without_constants(&self, blocks: Vec<Arc<Block<T>>>, workers: &Workers) -> Self {
         let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
         let weights: Vec<f64> = weights.copied().collect();
@@ -96,8 +97,8 @@ impl<T: Scalar> MatrixSet<T> {
         }
     }
 
-    /// Creates a set from matrices of another set in row-major order, whose weights sum to 1. The constants
-    /// are set to 0.
+    /// Creates a set from matrices of another set in row-major order, whose weights sum to 1. The
+    /// constants are set to 0.
     pub(crate) fn of_sample(
         criterion: Criterion,
         p: usize,

@@ -33,8 +33,8 @@ pub struct Summary<T = f64> {
 }
 
 impl<T: Scalar> Summary<T> {
-    /// Summarizes `len` matrices with this weighted mean and this weighted mean of log det Cⁱ, for the
-    /// likelihood and without reduction.
+    /// Summarizes `len` matrices with this weighted mean and this weighted mean of log det Cⁱ, for
+    /// the likelihood and without reduction.
     ///
     /// ```
     /// use codiag::Matrix;

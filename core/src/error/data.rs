@@ -23,7 +23,8 @@ pub enum MemoryRemedy {
 }
 
 impl MemoryRemedy {
-    /// Returns the largest value of a setting from 1 to `most` that needs at most the available memory.
+    /// Returns the largest value of a setting from 1 to `most` that needs at most the available
+    /// memory.
     pub(crate) fn largest(
         setting: Setting,
         most: usize,
@@ -65,8 +66,8 @@ pub enum Remedy {
         /// The rank of the mean.
         rank: usize,
     },
-    /// Single matrices are singular or slightly indefinite, but the mean is positive definite: shrink
-    /// the matrices.
+    /// Single matrices are singular or slightly indefinite, but the mean is positive definite:
+    /// shrink the matrices.
     Shrink {
         /// A sufficient shrinkage.
         shrinkage: f64,

@@ -53,8 +53,8 @@ impl Memory {
     /// Fails if this amount of memory is not available. `what` describes its use; `remedy` finds a
     /// change that needs at most a given amount.
     ///
-    /// The amount is compared with the free memory of the machine and the limits of the process, and
-    /// one allocation of that size is tried, whose pages are never touched. Amounts below
+    /// The amount is compared with the free memory of the machine and the limits of the process,
+    /// and one allocation of that size is tried, whose pages are never touched. Amounts below
     /// [`MIN_CHECKED_BYTES`] are not checked.
     pub(crate) fn check(
         self,

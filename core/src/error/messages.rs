@@ -11,8 +11,8 @@ use crate::choices::{Criterion, Method, SortBy};
 use crate::memory::Memory;
 
 impl Error {
-    /// Returns the message, with options spelled by `names`. It begins with a lower-case letter and has
-    /// no final period.
+    /// Returns the message, with options spelled by `names`. It begins with a lower-case letter and
+    /// has no final period.
     #[allow(clippy::too_many_lines)] // a list
     pub fn render(&self, names: &dyn OptionNames) -> String {
         let number = |index: usize| index + names.first_index();
@@ -207,8 +207,8 @@ pub fn criteria_for_indefinite(names: &dyn OptionNames) -> String {
     list(named.collect(), "or")
 }
 
-/// Returns the message of the operating system without its error number, and with a lower-case first
-/// letter.
+/// Returns the message of the operating system without its error number, and with a lower-case
+/// first letter.
 pub fn system_reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

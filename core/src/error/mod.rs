@@ -1,8 +1,9 @@
 //! Errors in the input, as data. A solve that does not converge is not an error: see
 //! [`Status`](crate::Status).
 //!
-//! An error holds the setting, the matrix and the entry that it is about. [`Error::render`] writes the
-//! message with the option names of a binding ([`OptionNames`]). [`Display`] uses the names of Rust.
+//! An error holds the setting, the matrix and the entry that it is about. [`Error::render`] writes
+//! the message with the option names of a binding ([`OptionNames`]). [`Display`] uses the names of
+//! Rust.
 //!
 //! [`Display`]: std::fmt::Display
 

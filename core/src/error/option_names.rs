@@ -35,8 +35,8 @@ pub trait OptionNames {
     /// Returns an option with a value: `--shrinkage 1e-3`, `shrinkage=1e-3`.
     fn with_value(&self, setting: Setting, value: &str) -> String;
 
-    /// Returns one of the names that an option accepts: `auto`, `"auto"`, `CODIAG_N_COMPONENTS_AUTO`.
-    /// None if the language does not have it.
+    /// Returns one of the names that an option accepts: `auto`, `"auto"`,
+    /// `CODIAG_N_COMPONENTS_AUTO`. None if the language does not have it.
     fn choice(&self, setting: Setting, name: &str) -> Option<String> {
         let _ = setting;
         Some(format!("{name:?}"))
@@ -69,8 +69,8 @@ pub trait OptionNames {
         "load all matrices into memory"
     }
 
-    /// Returns the instruction that keeps the matrices in a file. None if that is not possible in the
-    /// language.
+    /// Returns the instruction that keeps the matrices in a file. None if that is not possible in
+    /// the language.
     fn on_disk(&self) -> Option<&'static str> {
         None
     }

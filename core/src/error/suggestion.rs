@@ -7,10 +7,10 @@ const MIN_PREFIX: usize = 3;
 
 /// The candidate that is most similar to a misspelled name, or None if none is similar.
 ///
-/// Upper and lower case are equivalent, and so are `-`, `_`, `.` and spaces. Two names are similar if
-/// one is the beginning of the other, or if they differ by at most one edit per three characters. An
-/// edit inserts, deletes or replaces one character, or swaps two adjacent ones. Of equally similar
-/// candidates the first is returned.
+/// Upper and lower case are equivalent, and so are `-`, `_`, `.` and spaces. Two names are similar
+/// if one is the beginning of the other, or if they differ by at most one edit per three
+/// characters. An edit inserts, deletes or replaces one character, or swaps two adjacent ones. Of
+/// equally similar candidates the first is returned.
 ///
 /// ```
 /// use codiag::error::nearest_name;
@@ -39,8 +39,8 @@ pub fn nearest_name<'a>(
     nearest.map(|(_, candidate)| candidate)
 }
 
-/// The characters of a name in lower case, with `_` for every separator. None if the name is empty or
-/// too long.
+/// The characters of a name in lower case, with `_` for every separator. None if the name is empty
+/// or too long.
 fn comparable(name: &str) -> Option<Vec<char>> {
     let separated = name.trim().chars().map(|c| match c {
         '-' | '.' | ' ' => '_',
@@ -54,7 +54,8 @@ fn comparable(name: &str) -> Option<Vec<char>> {
 
 /// Number of edits between two names: the optimal string alignment distance.
 fn edit_distance(a: &[char], b: &[char]) -> usize {
-    // Rows i − 2, i − 1 and i of the table of distances between the first i and the first j characters.
+    // Rows i − 2, i − 1 and i of the table of distances between the first i and the first j
+    // characters.
     let mut before = vec![0; b.len() + 1];
     let mut previous: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {

@@ -45,8 +45,8 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> SendRequests for F {
 
 /// A set of real or complex matrices that are held by workers.
 ///
-/// The tables of powers and residuals are left out of the result if the set has more than 25 million
-/// powers.
+/// The tables of powers and residuals are left out of the result if the set has more than 25
+/// million powers.
 ///
 /// ```
 /// use codiag::cluster::{ClusterSet, Worker};
@@ -86,13 +86,13 @@ pub struct ClusterSet<'a, A: SendRequests + ?Sized, T = f64> {
 
 impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A> {
     /// Creates the set from the descriptions of its workers
-    /// ([`Worker::describe`](super::Worker::describe)), in the order in which `sender` returns their
-    /// responses. `reduction` is the reduction of the whole set, with whose filters the workers were
-    /// created, if the rank is reduced.
+    /// ([`Worker::describe`](super::Worker::describe)), in the order in which `sender` returns
+    /// their responses. `reduction` is the reduction of the whole set, with whose filters the
+    /// workers were created, if the rank is reduced.
     ///
     /// # Errors
-    /// [`Error::InvalidResponse`] if a description is damaged or of another version, or if the workers do
-    /// not hold parts of one set; [`Error::WeightsZero`] if all weights are zero.
+    /// [`Error::InvalidResponse`] if a description is damaged or of another version, or if the
+    /// workers do not hold parts of one set; [`Error::WeightsZero`] if all weights are zero.
     pub fn new(
         sender: &'a A,
         descriptions: &[impl AsRef<[u8]>],
@@ -103,7 +103,8 @@ impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A> {
 }
 
 impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A, c64> {
-    /// Creates a set of Hermitian matrices from the descriptions of its workers; see [`ClusterSet::new`].
+    /// Creates a set of Hermitian matrices from the descriptions of its workers; see
+    /// [`ClusterSet::new`].
     ///
     /// # Errors
     /// Those of [`ClusterSet::new`].
@@ -168,8 +169,8 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
         })
     }
 
-    /// Sets the maximum number of threads of the client, which solves on a sample to improve the starting
-    /// point. The number is chosen automatically if None.
+    /// Sets the maximum number of threads of the client, which solves on a sample to improve the
+    /// starting point. The number is chosen automatically if None.
     #[must_use]
     pub fn with_n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
         self.n_jobs = n_jobs.into();
@@ -241,8 +242,8 @@ impl<A: SendRequests + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
         }
     }
 
-    /// Adds the sums of the workers, each multiplied by its fraction of the weight, in the order of the
-    /// workers. The result does not depend on the order in which they respond.
+    /// Adds the sums of the workers, each multiplied by its fraction of the weight, in the order of
+    /// the workers. The result does not depend on the order in which they respond.
     fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
         let (n, p) = (self.summary.len, self.summary.dimension());
         let affordable = n.saturating_mul(p) <= MAX_POWERS && self.step.is_none();

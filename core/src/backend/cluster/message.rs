@@ -39,7 +39,8 @@ impl<T: Scalar> Message<T> {
         }
     }
 
-    /// Converts the message to bytes. `step` is given if it is for the sample of every `step`-th matrix.
+    /// Converts the message to bytes. `step` is given if it is for the sample of every `step`-th
+    /// matrix.
     pub fn to_bytes(&self, dimension: usize, step: Option<usize>) -> Vec<u8> {
         let header = Header {
             complex: T::PLANES == 2,
@@ -89,7 +90,8 @@ impl<T: Scalar> Message<T> {
         .finish()
     }
 
-    /// Reads a message for matrices of the given dimension, and the step of its sample if it is for one.
+    /// Reads a message for matrices of the given dimension, and the step of its sample if it is for
+    /// one.
     pub fn from_bytes(bytes: &[u8], dimension: usize) -> Result<(Self, Option<usize>), Error> {
         Self::read(bytes, dimension).ok_or(Error::InvalidRequest)
     }

@@ -1,19 +1,19 @@
 //! A set whose matrices are distributed over several processes or machines.
 //!
-//! Each process holds a [`Worker`], created from [`Chunk`](crate::backend::Chunk)s. The client runs the
-//! solver on a [`ClusterSet`], which sends every request to all workers. It adds their sums in the order
-//! of the workers, each multiplied by its fraction of the weight. Results do not depend on the order in
-//! which workers respond.
+//! Each process holds a [`Worker`], created from [`Chunk`](crate::backend::Chunk)s. The client runs
+//! the solver on a [`ClusterSet`], which sends every request to all workers. It adds their sums in
+//! the order of the workers, each multiplied by its fraction of the weight. Results do not depend
+//! on the order in which workers respond.
 //!
 //! # Fault tolerance
 //!
-//! A request contains everything that its result depends on. The data that a worker keeps between requests
-//! only save work. A worker that replaces one whose process ended computes identical sums.
+//! A request contains everything that its result depends on. The data that a worker keeps between
+//! requests only save work. A worker that replaces one whose process ended computes identical sums.
 //!
 //! # Messages
 //!
-//! Requests, responses and descriptions are bytes, which [`SendRequests`] transports. All numbers are
-//! little-endian. A message begins with sixteen bytes:
+//! Requests, responses and descriptions are bytes, which [`SendRequests`] transports. All numbers
+//! are little-endian. A message begins with sixteen bytes:
 //!
 //! | bytes | content |
 //! |---|---|
@@ -23,9 +23,9 @@
 //! | 4 … 7 | dimension p, as a `u32` |
 //! | 8 … 15 | a `u64`: in a request, k if it is for every k-th matrix (0: all); in other messages, the number of `f64`s that follow |
 //!
-//! The rest are `f64`s: matrices in row-major order, complex numbers as real and imaginary parts. Their
-//! number in a request is determined by its kind and p. A description ends with the name of the
-//! criterion.
+//! The rest are `f64`s: matrices in row-major order, complex numbers as real and imaginary parts.
+//! Their number in a request is determined by its kind and p. A description ends with the name of
+//! the criterion.
 
 mod client;
 mod message;

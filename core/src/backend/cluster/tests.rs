@@ -216,7 +216,8 @@ fn sample_has_every_seventh_matrix_of_the_set() {
     let without_tables = |request: &Request| !matches!(request, Request::Components { .. });
     let (mut x, mut y) = (Sums::default(), Sums::default());
     let set = ClusterSet::new(&sender, &descriptions(&workers), None).unwrap();
-    // The matrices of the first sample are copied to the client, those of the second stay with the workers.
+    // The matrices of the first sample are copied to the client, those of the second stay with the
+    // workers.
     let mut remote = set.remote_sample(7).unwrap().unwrap();
     assert_eq!(remote.summary().len, expected.summary().len);
     for request in requests().iter().filter(|request| without_tables(request)) {

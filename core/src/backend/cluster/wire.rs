@@ -7,7 +7,8 @@ const VERSION: u8 = 4;
 /// Length of the header in bytes.
 const HEADER: usize = 16;
 
-/// Returns the first bytes of a message: as in LAPACK, `d` is for real and `z` for complex matrices.
+/// Returns the first bytes of a message: as in LAPACK, `d` is for real and `z` for complex
+/// matrices.
 fn magic(complex: bool) -> [u8; 3] {
     [b'c', if complex { b'z' } else { b'd' }, VERSION]
 }
@@ -61,8 +62,8 @@ impl Writer {
     }
 }
 
-/// Reads the header of a message. Returns it with the bytes after it, or None if it is not a message of
-/// this version.
+/// Reads the header of a message. Returns it with the bytes after it, or None if it is not a
+/// message of this version.
 pub fn read(bytes: &[u8]) -> Option<(Header, &[u8])> {
     let (header, rest) = bytes.split_at_checked(HEADER)?;
     let (beginning, header) = header.split_at(magic(false).len());

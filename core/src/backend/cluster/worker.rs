@@ -38,8 +38,8 @@ pub struct Worker<T: Scalar = f64> {
 
 impl<T: Scalar> Worker<T> {
     /// Creates a worker for the matrices of some chunks. `filters` are those of the
-    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `threads` threads
-    /// are used; the number is chosen automatically if None.
+    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `threads`
+    /// threads are used; the number is chosen automatically if None.
     ///
     /// # Errors
     /// If the criterion does not accept a matrix. The error has its number in the whole set.
@@ -84,7 +84,8 @@ impl<T: Scalar> Worker<T> {
         self.n_jobs
     }
 
-    /// Returns the description of the worker that a [`ClusterSet`](super::ClusterSet) is created from.
+    /// Returns the description of the worker that a [`ClusterSet`](super::ClusterSet) is created
+    /// from.
     pub fn describe(&self) -> Vec<u8> {
         let Summary {
             criterion,
@@ -114,8 +115,8 @@ impl<T: Scalar> Worker<T> {
     /// Returns the response to a request: weighted means over the matrices of the worker.
     ///
     /// # Errors
-    /// [`Error::InvalidRequest`] if the request is of another version, of another dimension, or for complex
-    /// instead of real matrices or vice versa.
+    /// [`Error::InvalidRequest`] if the request is of another version, of another dimension, or for
+    /// complex instead of real matrices or vice versa.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
@@ -135,8 +136,8 @@ impl<T: Scalar> Worker<T> {
         Ok(Writer::new(header).numbers(&numbers).finish())
     }
 
-    /// Returns chunks from which the worker can be created in another process, without filters. Data kept
-    /// between requests are not included.
+    /// Returns chunks from which the worker can be created in another process, without filters.
+    /// Data kept between requests are not included.
     ///
     /// # Errors
     /// None are expected: the matrices have been validated before.
@@ -209,7 +210,8 @@ impl<T: Scalar> Sets<T> {
             }
             Message::Matrices => {
                 let numbers = packed_matrices(*weight, set);
-                // The client solves with these matrices and sends no further requests for this sample.
+                // The client solves with these matrices and sends no further requests for this
+                // sample.
                 self.sample = None;
                 Ok(numbers)
             }

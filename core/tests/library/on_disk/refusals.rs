@@ -130,7 +130,7 @@ fn a_watcher_sees_bytes_and_may_stop() {
     };
     let options = SetOptions::default().n_jobs(Some(1));
     let memory = smallest(npy.open(), &options);
-    let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
+    let mut set = OnDisk::new_with_observer(npy.open(), memory, &options, watcher).unwrap();
     // Passes enough for the watcher to be called.
     let settings = Settings::default().hessian_memory(0).tol(1e-14);
     let mut observer = |record: &Record, _: &Matrix| {
@@ -165,7 +165,7 @@ fn a_watcher_that_breaks_after_convergence_keeps_the_answer() {
         }
     };
     let (memory, options) = (Memory(8_000_000), SetOptions::default());
-    let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
+    let mut set = OnDisk::new_with_observer(npy.open(), memory, &options, watcher).unwrap();
     let settings = Settings::default();
     let mut observer = |record: &Record, _: &Matrix| {
         if record.gradient_norm <= settings.tol {

@@ -75,7 +75,7 @@ fn non_finite_samples_are_located_and_can_be_excluded() {
 fn invalid_bands_are_errors() {
     let data = recording(2, 500);
     let view = RecordingView::new(&data, 2, 500).unwrap();
-    for (bands, rate, window_length, overlap) in [
+    for (bands, sfreq, window_length, overlap) in [
         (vec![], 100.0, None, 0.5),
         (vec![(10.0, 8.0)], 100.0, None, 0.5),
         (vec![(10.0, 60.0)], 100.0, None, 0.5),
@@ -87,7 +87,7 @@ fn invalid_bands_are_errors() {
         (vec![(10.0, 20.0)], 100.0, Some(501), 0.5),
         (vec![(10.0, 20.0)], 100.0, None, 1.0),
     ] {
-        let bands = Bands::new(bands, rate)
+        let bands = Bands::new(bands, sfreq)
             .window_length(window_length)
             .overlap(overlap);
         let error = cospectra(&view, &bands, &CovarianceOptions::default()).unwrap_err();

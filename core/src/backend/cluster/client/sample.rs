@@ -1,4 +1,5 @@
-//! Sample of a set on a cluster. Small samples are copied to the client, others stay with the workers.
+//! Sample of a set on a cluster. Small samples are copied to the client, others stay with the
+//! workers.
 
 use super::super::message::Message;
 use super::super::wire;
@@ -8,8 +9,8 @@ use crate::backend::{Backend, InMemory, Summary};
 use crate::data::{MatrixSet, packed_len};
 use crate::linalg::{Matrix, Scalar, Triangle, scalars};
 
-/// Maximum number of entries of a sample that is copied to the client (32 MB), where requests need no
-/// messages.
+/// Maximum number of entries of a sample that is copied to the client (32 MB), where requests need
+/// no messages.
 const MAX_COPIED: usize = 4_000_000;
 /// Minimum number of matrices per dimension in a sample that is thinned in order to copy it.
 const MIN_MATRICES_PER_DIMENSION: usize = 10;
@@ -73,8 +74,8 @@ impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
         }))
     }
 
-    /// Returns a sample that is copied to the client, in the order of the numbers of its matrices, so that
-    /// results do not depend on their distribution over the workers.
+    /// Returns a sample that is copied to the client, in the order of the numbers of its matrices,
+    /// so that results do not depend on their distribution over the workers.
     fn local_sample(&self, step: usize) -> Result<Option<InMemory<T>>, Error> {
         let p = self.summary.dimension();
         let len = packed_len::<T>(p);
