@@ -143,15 +143,10 @@ fn reduce(
     }
     match components {
         Components::Count(r) if r == 0 || r > p => {
-            return refused(
-                "from 1 to the number of channels",
-                format!("{r} for {p} channels"),
-            );
+            return refused("a number from 1 to that of the channels", r.to_string());
         }
         Components::VarianceFraction(share) if !(share > 0.0 && share <= 1.0) => {
-            let expected =
-                "an integer such as 1, or a fraction of the variance above 0 and at most 1";
-            return refused(expected, format!("{share:?}"));
+            return refused("a share above 0 and at most 1", share.to_string());
         }
         Components::All => {
             // The rank of the correlations does not depend on units.
@@ -176,7 +171,7 @@ fn reduce(
     let share = |r: usize| values[p - r..].iter().rev().sum::<f64>() / total;
     let r = match components {
         Components::Count(r) if r > rank => {
-            let value = format!("{r} for a recording of rank {rank}");
+            let value = format!("{r} for rank {rank}");
             return refused("at most the rank of the recording", value);
         }
         Components::Count(r) => r,

@@ -202,7 +202,7 @@ pub fn remove(
     if let Some(beyond) = exclude.iter().find(|e| **e >= r) {
         let value = format!("{beyond} of {r} sources");
         return Err(invalid(
-            Setting::Exclude,
+            Setting::BadSpans,
             "numbers of sources, counted from 0",
             value,
         ));
