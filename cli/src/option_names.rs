@@ -1,22 +1,21 @@
-//! Names of options in the program's error messages.
+//! Names of the options of the command line in error messages.
 
 use std::borrow::Cow;
 
 use codiag::error::{OptionNames, Setting};
 
-/// Flags of the command line.
+/// Writes settings as flags of the command line.
 pub struct Flags;
 
 impl OptionNames for Flags {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            // The program has no flag for these.
-            Setting::BadSpans => "the bad spans".into(),
-            Setting::Forgetting
-            | Setting::Labels
-            | Setting::LambdaMin
-            | Setting::TrackerWindow
-            | Setting::Window => setting.to_string().into(),
+            // A field of the file of --info.
+            Setting::BadSpans => "bad_spans".into(),
+            Setting::Forgetting | Setting::Labels | Setting::TrackerWindow | Setting::Window => {
+                setting.to_string().into()
+            }
+            Setting::LambdaMin => "lambda_min".into(),
             Setting::Matrices => "-n".into(),
             Setting::Weights => "--sample-weight".into(),
             other => format!("--{}", other.to_string().replace('_', "-")).into(),
@@ -32,9 +31,13 @@ impl OptionNames for Flags {
     }
 
     fn choice(&self, setting: Setting, name: &str) -> Option<String> {
-        // Without --n-components, the rank is full.
+        // Full rank is the default: there is no name for it on the command line.
         let exists = (setting, name) != (Setting::Rank, "full");
         exists.then(|| name.to_owned())
+    }
+
+    fn given_matrix(&self) -> &'static str {
+        "the matrix of --init"
     }
 
     fn switched_on(&self, setting: Setting) -> String {

@@ -285,7 +285,7 @@ fn complex_numbers_where_real_ones_are_needed() {
     let cases = [
         (
             "diagonalize real.npy --start original/B.npy",
-            "original/B.npy: the starting point must be real, as the matrices are, but it is complex",
+            "original/B.npy: the start must be real, as the matrices are, but it is complex",
         ),
         (
             "diagonalize spectra.npy --weights w.csv",
@@ -293,7 +293,7 @@ fn complex_numbers_where_real_ones_are_needed() {
         ),
         (
             "diagonalize spectra.npy --weights A.npy",
-            "A.npy: the numbers are complex (c16), but real numbers are needed",
+            "A.npy: the numbers are complex (c16), where real ones are needed",
         ),
         (
             "reproduce --recording spectra.npy",

@@ -157,7 +157,7 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             [
                 "B must be orthogonal (unitary if complex), as Settings::orthogonal(true) and \
                  Criterion::Frobenius require",
-                "the starting point must be orthogonal (unitary if complex), as --orthogonal and --criterion \
+                "the matrix of --init must be orthogonal (unitary if complex), as --orthogonal and --criterion \
                  frobenius require",
                 "init must be orthogonal (unitary if complex), as orthogonal=True and \
                  criterion=\"frobenius\" require",
@@ -636,7 +636,7 @@ fn given_matrix_has_the_name_of_the_argument() {
     };
     let point = python::Keywords { given_matrix: "B" };
     assert!(error.render(&point).starts_with("B must be"));
-    let given = ["B", "the starting point", "init", "b", "init", "init"];
+    let given = ["B", "the matrix of --init", "init", "b", "init", "init"];
     for (message, given) in render(&error).iter().zip(given) {
         assert!(
             message.starts_with(&format!("{given} must be")),

@@ -151,7 +151,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --segments 5 --start recording.npy",
-        "recording.npy: the starting point must be 10 x 10",
+        "recording.npy: the start must be 10 x 10",
     ),
     (
         "recording.npy --segments 5 -o file",
