@@ -132,6 +132,7 @@ mod init;
 
 mod checkpoint;
 mod compiled;
+mod conversions;
 mod diagonalize;
 mod evaluation;
 mod inspect;
