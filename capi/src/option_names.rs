@@ -10,7 +10,7 @@ pub(crate) struct C;
 impl OptionNames for C {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            Setting::SegmentLength => "segments".into(),
+            Setting::SegmentLength => "n_segments".into(),
             other => other.to_string().into(),
         }
     }

@@ -398,14 +398,17 @@ fn too_few_samples(
 ) -> String {
     let number = |index: usize| index + names.first_index();
     let option = |setting| names.option(setting);
+    let mut segment_options = vec![
+        option(Setting::NSegments).into_owned(),
+        option(Setting::SegmentLength).into_owned(),
+    ];
+    // One argument in C.
+    segment_options.dedup();
     let (which, unit, advice) = match portion {
         Portion::Segment(i) => (
             format!("segment {}", number(i)),
             "samples",
-            format!(
-                "fewer or longer segments ({})",
-                option(Setting::SegmentLength)
-            ),
+            format!("fewer or longer segments ({})", list(segment_options, "or")),
         ),
         Portion::Epoch(i) => (
             format!("epoch {}", number(i)),

@@ -312,10 +312,11 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             too_few(Portion::Segment(0)),
             [
                 "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or \
-                 longer segments (segment_length), at most 9 components (n_components), or shrinkage",
-                "(--segment-length), at most 9 components (--n-components), or --shrinkage",
-                "(segment_length), at most 9 components (n_components), or shrinkage",
-                "use fewer or longer segments (segments), or a longer recording",
+                 longer segments (n_segments or segment_length), at most 9 components (n_components), or \
+                 shrinkage",
+                "(--n-segments or --segment-length), at most 9 components (--n-components), or --shrinkage",
+                "(n_segments or segment_length), at most 9 components (n_components), or shrinkage",
+                "use fewer or longer segments (n_segments), or a longer recording",
                 "segment 1 has 10 samples",
                 "segment 1 has 10 samples",
             ],
@@ -702,7 +703,8 @@ fn epochs_with_very_few_samples_are_checked_for_their_shape() {
     // With one sample, no number of components is small enough.
     let single = short(Portion::Segment(0), 1, 4).render(&PYTHON);
     assert!(
-        single.ends_with("use fewer or longer segments (segment_length), or shrinkage"),
+        single
+            .ends_with("use fewer or longer segments (n_segments or segment_length), or shrinkage"),
         "{single}"
     );
 }

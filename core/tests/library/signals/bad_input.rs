@@ -18,7 +18,7 @@ fn too_few_samples_are_an_error_with_the_number_needed() {
     assert_eq!(
         error.to_string(),
         "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or longer segments \
-         (segment_length), at most 9 components (n_components), or shrinkage"
+         (n_segments or segment_length), at most 9 components (n_components), or shrinkage"
     );
     // The remedies of the message work.
     let shrunk = options.shrinkage(Shrinkage::Fixed(0.1));
