@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::npy::tuple;
+use super::npy::{shape_advice, tuple};
 use super::{
     Conflict, Error, Expected, InitProblem, MemoryRemedy, NpyError, OptionNames, Portion, Remedy,
     Setting, nearest_name,
@@ -18,8 +18,9 @@ impl Error {
         let number = |index: usize| index + names.first_index();
         match self {
             Self::Shape { shape } => format!(
-                "expected n matrices of size p x p with n, p > 0, got shape {}",
-                tuple(shape)
+                "expected n matrices of size p x p with n, p > 0, got shape {}{}",
+                tuple(shape),
+                shape_advice(shape)
             ),
             Self::Length {
                 shape,
@@ -438,15 +439,15 @@ fn too_few_samples(
             option(Setting::Shrinkage)
         )
     };
-    let hint = shape_hint(portion, samples, dimension);
+    let question = axes_question(portion, samples, dimension);
     format!(
         "{which} has {samples} {unit}, but a {dimension} x {dimension} matrix needs at least \
-         {needed}; {hint}use {advice}{alternatives}"
+         {needed}; {question}use {advice}{alternatives}"
     )
 }
 
 /// Returns a question about the shape of an array of epochs with very few samples.
-fn shape_hint(portion: Portion, samples: usize, dimension: usize) -> String {
+fn axes_question(portion: Portion, samples: usize, dimension: usize) -> String {
     match portion {
         Portion::Epoch(_) if samples == dimension => {
             "are the epochs covariance matrices already? Then pass them to diagonalize; otherwise "

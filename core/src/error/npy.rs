@@ -46,8 +46,9 @@ pub enum NpyError {
     FortranOrder,
     /// The shape of the array is not (n, p, p).
     #[error(
-        "expected an array of shape (n, p, p) with n, p > 0, got {}",
-        tuple(shape)
+        "expected an array of shape (n, p, p) with n, p > 0, got {}{}",
+        tuple(shape),
+        shape_advice(shape)
     )]
     Shape {
         /// The shape.
@@ -83,4 +84,41 @@ pub fn tuple(shape: &[usize]) -> String {
     let numbers: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     format!("({}{comma})", numbers.join(", "))
+}
+
+/// Returns advice about a shape that is not (n, p, p), as the end of a sentence.
+pub(super) fn shape_advice(shape: &[usize]) -> &'static str {
+    match *shape {
+        [p, q] if p == q && p > 0 => "; a single matrix needs the shape (1, p, p)",
+        [p, q, n] if p == q && q != n && p > 0 && n > 0 => "; move the last axis to the front",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shape_errors_suggest_the_missing_or_moved_axis() {
+        let message = |shape: &[usize]| {
+            let shape = shape.to_vec();
+            NpyError::Shape { shape }.to_string()
+        };
+        assert!(
+            message(&[4, 4]).ends_with("got (4, 4); a single matrix needs the shape (1, p, p)")
+        );
+        assert!(message(&[4, 4, 90]).ends_with("got (4, 4, 90); move the last axis to the front"));
+        for shape in [
+            &[][..],
+            &[4],
+            &[4, 5],
+            &[0, 0],
+            &[90, 4, 5],
+            &[0, 4, 4],
+            &[4, 0, 0],
+        ] {
+            assert!(message(shape).ends_with(')'), "{shape:?}");
+        }
+    }
 }

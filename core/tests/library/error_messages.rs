@@ -465,6 +465,12 @@ fn without_options() -> Vec<(Error, &'static str)> {
     vec![
         (Error::Shape { shape: vec![0, 2] }, "got shape (0, 2)"),
         (
+            Error::Shape {
+                shape: vec![4, 4, 90],
+            },
+            "got shape (4, 4, 90); move the last axis to the front",
+        ),
+        (
             Error::Length {
                 shape: vec![1, 2, 2],
                 expected: 4,
