@@ -127,7 +127,7 @@ packages: wheel .venv/linters
 # from 1e-60 to 1e60 and condition numbers up to 1e12, solved by all criteria and methods for SOAK_SECONDS; gradients
 # are checked in double-double arithmetic.
 soak:
-	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- mutated extreme
+	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- corrupted_files extreme
 	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
 
 # The file readers and the solver on arbitrary bytes, FUZZ_SECONDS each, if a nightly toolchain and cargo-fuzz

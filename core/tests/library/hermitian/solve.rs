@@ -271,7 +271,7 @@ fn observers_see_complex_matrices_and_can_stop() {
     let set = hermitian(50, 6, 0.3, 0);
     let mut checkpoint = Checkpoint::new(std::time::Duration::from_secs(3600));
     let mut observer = |record: &Record, b: &Matrix<c64>| {
-        checkpoint.offer(record, b);
+        checkpoint.update(record, b);
         if record.iteration == 1 {
             ControlFlow::Break(())
         } else {

@@ -1,32 +1,32 @@
-//! The files of a folder, in the order people expect: 2.csv before 10.csv.
+//! Matrix files of a folder in natural order: 2.csv before 10.csv.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
-/// The .csv and .npy files of a folder.
-pub fn matrices_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| super::cannot("read", folder, e))?;
+/// Returns the .csv and .npy files of a folder in natural order.
+pub fn matrix_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| super::file_error("read", folder, e))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let matrix = matches!(super::extension(path).as_str(), "csv" | "npy");
-            matrix && !name.starts_with('.') && path.is_file()
+            let has_matrix = matches!(super::extension(path).as_str(), "csv" | "npy");
+            has_matrix && !name.starts_with('.') && path.is_file()
         })
         .collect();
     ensure!(
         !files.is_empty(),
-        "{}: there is no .csv or .npy file in this folder",
+        "{}: this folder has no .csv or .npy files",
         folder.display()
     );
-    files.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
+    files.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
     Ok(files)
 }
 
-/// Compares runs of digits as numbers, all else as letters.
-fn natural(a: &str, b: &str) -> Ordering {
+/// Compares names; runs of digits are compared as numbers.
+fn natural_order(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.chars().peekable(), b.chars().peekable());
     loop {
         match (a.peek().copied(), b.peek().copied()) {
@@ -45,7 +45,8 @@ fn natural(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// A run of digits without its leading zeros: its length decides, then the digits.
+/// Reads a run of digits. Without leading zeros, numbers compare by their length, then by their
+/// digits.
 fn number(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> (usize, String) {
     let mut digits = String::new();
     while let Some(digit) = text.next_if(char::is_ascii_digit) {
@@ -61,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_count_as_numbers() {
+    fn digits_are_compared_as_numbers() {
         let mut names = ["c10.csv", "c2.csv", "b.csv", "c02a.csv", "c2.npy"];
-        names.sort_by(|a, b| natural(a, b));
+        names.sort_by(|a, b| natural_order(a, b));
         assert_eq!(names, ["b.csv", "c2.csv", "c2.npy", "c02a.csv", "c10.csv"]);
-        assert_eq!(natural("x", "x1"), Ordering::Less);
+        assert_eq!(natural_order("x", "x1"), Ordering::Less);
     }
 }

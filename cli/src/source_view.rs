@@ -1,53 +1,54 @@
-//! What is seen of each source: its course, its spectrum, and what it looks like.
+//! Summary of each source for the report: trace, spectrum and artifact scores.
 
 use codiag::signals::{Artifact, ArtifactDetector, ArtifactKind, Spectrum, Thresholds, spectrum};
 
-/// How many places a trace of the whole recording has.
-const PLACES: usize = 420;
-/// The seconds that are shown closely.
-const EXCERPT: f64 = 4.0;
-/// The samples that are shown closely where the rate is not known.
+/// Number of bins of the trace of the whole recording.
+const TRACE_BINS: usize = 420;
+/// Length of the excerpt in seconds.
+const EXCERPT_SECONDS: f64 = 4.0;
+/// Length of the excerpt in samples if the sampling frequency is unknown.
 const EXCERPT_SAMPLES: usize = 1000;
 
-/// How far from zero values are counted, in standard deviations, and in how many bins.
+/// Range of the histogram in standard deviations from the mean, and its number of bins.
 pub const HISTOGRAM: (f64, usize) = (5.0, 50);
 
-/// What is shown of a source.
+/// Properties of a source that the report shows.
 pub struct SourceView {
-    /// The least and the largest value in each part of the recording.
+    /// Minimum and maximum in each bin of the recording.
     pub envelope: Vec<(f64, f64)>,
-    /// The number of the first sample shown closely, and the samples.
+    /// Index of the first sample of the excerpt, and its samples.
     pub excerpt: (usize, Vec<f64>),
-    /// How often values occur, as a density: those of equal bins, in standard deviations.
+    /// Density of the standardized values in equal bins.
     pub histogram: Vec<f64>,
-    /// If the rate is known.
+    /// Spectrum, if the sampling frequency is known.
     pub spectrum: Option<Spectrum>,
-    /// How much it looks like each kind of artifact; empty if the rate is not known.
+    /// Scores for all kinds of artifacts; empty if the sampling frequency is unknown.
     pub scores: Vec<Artifact>,
-    /// What the source looks like, the likeliest first.
+    /// Suspected artifacts, highest score first.
     pub artifacts: Vec<Artifact>,
 }
 
-/// What sources are scored by.
-pub struct Judge {
+/// Detector of artifacts and its thresholds.
+pub struct ArtifactScorer {
     pub detector: ArtifactDetector,
     pub thresholds: Thresholds,
 }
 
-/// Which samples are not marked as bad: what is in the others tells nothing of a source.
-pub struct Good(Vec<bool>);
+/// For each sample, whether it is not marked as bad.
+pub struct GoodSamples(Vec<bool>);
 
-impl Good {
-    /// All but these spans, each with its first sample and the one after its last.
-    pub fn new(bad: &[[usize; 2]], samples: usize) -> Self {
+impl GoodSamples {
+    /// Marks all samples as good except those in `bad_spans`, each given by its first sample and
+    /// the one after its last.
+    pub fn new(bad_spans: &[[usize; 2]], samples: usize) -> Self {
         let mut good = vec![true; samples];
-        for [start, end] in bad {
+        for [start, end] in bad_spans {
             good[*start..*end].fill(false);
         }
         Self(good)
     }
 
-    /// The good samples of a signal, one after the other.
+    /// Returns the good samples of a signal.
     pub fn of(&self, signal: &[f64]) -> Vec<f64> {
         let chosen = signal.iter().zip(&self.0).filter(|(_, good)| **good);
         chosen.map(|(x, _)| *x).collect()
@@ -55,22 +56,27 @@ impl Good {
 }
 
 impl SourceView {
-    /// Looks at a source.
-    pub fn new(source: &[f64], good: &Good, rate: Option<f64>, judge: Option<&Judge>) -> Self {
+    /// Summarizes a source.
+    pub fn new(
+        source: &[f64],
+        good: &GoodSamples,
+        sfreq: Option<f64>,
+        scorer: Option<&ArtifactScorer>,
+    ) -> Self {
         let clean = good.of(source);
-        let scores = judge.map_or_else(Vec::new, |judge| judge.detector.scores(&clean));
+        let scores = scorer.map_or_else(Vec::new, |scorer| scorer.detector.scores(&clean));
         let samples = source.len();
-        let places = samples.min(PLACES);
-        let envelope = (0..places).map(|k| {
-            let part = &source[k * samples / places..(k + 1) * samples / places];
+        let bins = samples.min(TRACE_BINS);
+        let envelope = (0..bins).map(|k| {
+            let part = &source[k * samples / bins..(k + 1) * samples / bins];
             let low = part.iter().fold(f64::INFINITY, |m, x| m.min(*x));
             (low, part.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x)))
         });
-        // Where the source is strongest, something can be seen of what it is.
-        let length = rate.map_or(EXCERPT_SAMPLES, |rate| (EXCERPT * rate) as usize);
+        // The excerpt is centered at the maximum of the source.
+        let length = sfreq.map_or(EXCERPT_SAMPLES, |sfreq| (EXCERPT_SECONDS * sfreq) as usize);
         let length = length.clamp(2, 20_000).min(samples);
         let mean = clean.iter().sum::<f64>() / clean.len() as f64;
-        // A source may be undefined where the recording is.
+        // The recording, and thus the source, may have non-finite samples in bad spans.
         let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
         let strength = |t: &usize| {
             if good.0[*t] {
@@ -93,14 +99,14 @@ impl SourceView {
                     .collect(),
             ),
             histogram: histogram(&clean, mean),
-            spectrum: rate.map(|rate| spectrum(&clean, rate, (2.0 * rate).max(8.0) as usize)),
-            artifacts: judge.map_or_else(Vec::new, |judge| judge.thresholds.flagged(&scores)),
+            spectrum: sfreq.map(|sfreq| spectrum(&clean, sfreq, (2.0 * sfreq).max(8.0) as usize)),
+            artifacts: scorer.map_or_else(Vec::new, |scorer| scorer.thresholds.flagged(&scores)),
             scores,
         }
     }
 }
 
-/// The density of the values of a source, in bins of standard deviations from its mean.
+/// Returns the density of the standardized values of a source.
 fn histogram(source: &[f64], mean: f64) -> Vec<f64> {
     let (reach, bins) = HISTOGRAM;
     let n = source.len() as f64;
@@ -116,13 +122,13 @@ fn histogram(source: &[f64], mean: f64) -> Vec<f64> {
     density
 }
 
-/// What an artifact is, with its article.
+/// Noun phrase for a kind of artifact.
 pub fn looks_like(artifact: &Artifact) -> &'static str {
     match artifact.kind {
         ArtifactKind::Blink => "blinks",
         ArtifactKind::Heartbeat => "a heartbeat",
         ArtifactKind::LineNoise => "line noise",
-        ArtifactKind::Muscle => "muscles",
+        ArtifactKind::Muscle => "muscle activity",
         other => other.name(),
     }
 }

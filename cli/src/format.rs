@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Formatting of numbers for people.
 
 use codiag::{Criterion, Memory, ReadProgress, Scalar};
 
-/// 3.2 ms, 1.25 s, 4 min 10 s.
+/// Formats a duration: 3.2 ms, 1.25 s, 4 min 10 s.
 pub fn seconds(value: f64) -> String {
     match value {
         v if v < 1e-3 => format!("{:.0} µs", v * 1e6),
@@ -14,8 +14,8 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// 40 s, 3 min: a guess need not look exact.
-pub fn roughly(value: f64) -> String {
+/// Formats an estimated duration with one unit: 40 s, 3 min.
+pub fn rough_seconds(value: f64) -> String {
     match value {
         v if v < 1.0 => "1 s".to_owned(),
         v if v < 90.0 => format!("{v:.0} s"),
@@ -24,20 +24,21 @@ pub fn roughly(value: f64) -> String {
     }
 }
 
-/// 1.2 of 6.4 GB read, 12 s left: of one pass over a file.
-pub fn reading(reading: &ReadProgress) -> String {
+/// Formats the progress of one data pass over a file: 1.6 GB of 6.4 GB read, 9 s left in this pass.
+pub fn read_progress(reading: &ReadProgress) -> String {
     let (done, total) = (Memory(reading.bytes), Memory(reading.total));
     let left = reading.seconds * (reading.total as f64 / reading.bytes as f64 - 1.0);
     let left = if left.is_finite() {
-        format!(", {} left of this pass", roughly(left))
+        format!(", {} left in this pass", rough_seconds(left))
     } else {
         String::new()
     };
     format!("{done} of {total} read{left}")
 }
 
-/// 1.3e-9, and 0.021 where no exponent is needed.
-pub fn small(value: f64) -> String {
+/// Formats a number with two or three significant digits, with an exponent only if necessary:
+/// 1.3e-9, 0.0210.
+pub fn short(value: f64) -> String {
     if value == 0.0 {
         "0".to_owned()
     } else if (1e-3..1e4).contains(&value.abs()) {
@@ -48,7 +49,7 @@ pub fn small(value: f64) -> String {
     }
 }
 
-/// 0.55, 7.0, 24, 130: as exact as a ratio of times deserves.
+/// Formats a positive number with two significant digits: 0.55, 7.0, 24, 130.
 pub fn two_digits(value: f64) -> String {
     if !value.is_finite() || value <= 0.0 {
         return value.to_string();
@@ -62,13 +63,13 @@ pub fn two_digits(value: f64) -> String {
     )
 }
 
-/// A loss with so many decimals; what rounds to zero is zero, never −0.
+/// Formats a loss with this number of decimals; values that round to zero give 0, never −0.
 pub fn loss(value: f64, decimals: usize) -> String {
     let negligible = value.abs() < 0.5 * 10_f64.powi(-(decimals as i32));
     format!("{:.decimals$}", if negligible { 0.0 } else { value })
 }
 
-/// What the number of a loss is a share of, if it is one.
+/// Text that follows a loss: " of the energy" if the loss is a fraction of it.
 pub fn loss_unit(criterion: Criterion) -> &'static str {
     match criterion {
         Criterion::Likelihood => "",
@@ -76,7 +77,7 @@ pub fn loss_unit(criterion: Criterion) -> &'static str {
     }
 }
 
-/// 10⁻⁸, as tick labels have it.
+/// Formats a power of ten for tick labels: 10⁻⁸.
 pub fn power_of_ten(exponent: i32) -> String {
     let superscript = |digit: char| match digit {
         '-' => '⁻',
@@ -99,7 +100,7 @@ pub fn power_of_ten(exponent: i32) -> String {
     }
 }
 
-/// 1 ms, 10 s: a power of ten of a second.
+/// Formats a power of ten of a second: 1 ms, 10 s.
 pub fn decade_of_seconds(exponent: i32) -> String {
     let (unit, shift) = match exponent {
         ..=-4 => ("µs", 6),
@@ -109,12 +110,12 @@ pub fn decade_of_seconds(exponent: i32) -> String {
     format!("{} {unit}", 10_f64.powi(exponent + shift))
 }
 
-/// "1 matrix", "3 matrices".
+/// Returns a number with the singular or plural of its noun: "1 matrix", "3 matrices".
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// "1 matrix", "3 complex matrices".
+/// Returns the number and type of matrices: "1 matrix", "3 complex matrices".
 pub fn count_matrices<T: Scalar>(number: usize) -> String {
     if T::PLANES == 2 {
         count(number, "complex matrix", "complex matrices")
@@ -123,7 +124,7 @@ pub fn count_matrices<T: Scalar>(number: usize) -> String {
     }
 }
 
-/// The middle of some numbers; NaN of none.
+/// Returns the median, or NaN if there are no values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -139,26 +140,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_formatted() {
         assert_eq!(seconds(0.000_012), "12 µs");
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(2.5), "2.50 s");
         assert_eq!(seconds(250.0), "4 min 10 s");
-        assert_eq!(roughly(0.01), "1 s");
-        assert_eq!(roughly(33.63), "34 s");
-        assert_eq!(roughly(200.0), "3 min");
-        assert_eq!(roughly(1e4), "3 h");
+        assert_eq!(rough_seconds(0.01), "1 s");
+        assert_eq!(rough_seconds(33.63), "34 s");
+        assert_eq!(rough_seconds(200.0), "3 min");
+        assert_eq!(rough_seconds(1e4), "3 h");
         let bytes = |bytes| ReadProgress {
             bytes,
             total: 6_400_000_000,
             seconds: 3.0,
         };
-        let text = reading(&bytes(1_600_000_000));
-        assert_eq!(text, "1.6 GB of 6.4 GB read, 9 s left of this pass");
-        assert_eq!(reading(&bytes(0)), "0 B of 6.4 GB read");
-        assert_eq!(small(0.0), "0");
-        assert_eq!(small(12.3456), "12.3");
-        assert_eq!(small(1.26e-9), "1.3e-9");
+        let text = read_progress(&bytes(1_600_000_000));
+        assert_eq!(text, "1.6 GB of 6.4 GB read, 9 s left in this pass");
+        assert_eq!(read_progress(&bytes(0)), "0 B of 6.4 GB read");
+        assert_eq!(short(0.0), "0");
+        assert_eq!(short(12.3456), "12.3");
+        assert_eq!(short(1.26e-9), "1.3e-9");
         assert_eq!(loss(-1e-15, 6), "0.000000");
         assert_eq!(loss(0.742_284_4, 6), "0.742284");
         assert_eq!(two_digits(0.553), "0.55");

@@ -1,51 +1,51 @@
-//! From numbers to places on an axis, and where the ticks go.
+//! Axes: positions of values and ticks.
 
-use crate::words;
+use crate::format;
 
 /// An axis, linear or logarithmic.
 #[derive(Clone, Debug)]
-pub struct Scale {
+pub struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// Where lines and labels are.
+    /// Values and labels of the ticks.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// No linear axis has more ticks.
+/// Maximum number of ticks of a linear axis.
 const MAX_TICKS: usize = 1000;
 
-/// What the numbers of a logarithmic axis are.
+/// Unit of the tick labels of a logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
     None,
     Seconds,
 }
 
-impl Scale {
-    /// A logarithmic axis from `low` to `high`, both positive.
-    pub fn logarithmic(low: f64, high: f64, unit: Unit, most_ticks: usize) -> Self {
+impl Axis {
+    /// Returns a logarithmic axis from `low` to `high`, both positive.
+    pub fn logarithmic(low: f64, high: f64, unit: Unit, max_ticks: usize) -> Self {
         let high = if high > low { high } else { low * 10.0 };
         let (first, last) = (low.log10().ceil() as i32, high.log10().floor() as i32);
         let decades = (last - first + 1).max(0) as usize;
         let label = |exponent| match unit {
-            Unit::Seconds => words::decade_of_seconds(exponent),
-            Unit::None => words::power_of_ten(exponent),
+            Unit::Seconds => format::decade_of_seconds(exponent),
+            Unit::None => format::power_of_ten(exponent),
         };
         let ticks = if decades < 2 {
-            // Too few powers of ten to read the axis: 1, 2 and 5 times each.
+            // With fewer than two powers of ten, use 1, 2 and 5 times each power.
             (first - 1..=last)
                 .flat_map(|exponent| [1, 2, 5].map(|m| f64::from(m) * 10_f64.powi(exponent)))
                 .filter(|x| (low..=high).contains(x))
                 .map(|x| match unit {
                     Unit::Seconds => (x, brief_seconds(x)),
-                    Unit::None => (x, words::small(x)),
+                    Unit::None => (x, format::short(x)),
                 })
                 .collect()
         } else {
-            let stride = decades.div_ceil(most_ticks).max(1);
+            let stride = decades.div_ceil(max_ticks).max(1);
             (first..=last)
-                // Multiples of the stride, so that neighbouring figures have the same ticks.
+                // Use multiples of the stride, so that neighboring figures have equal ticks.
                 .filter(|exponent| exponent.rem_euclid(stride as i32) == 0)
                 .map(|exponent| (10_f64.powi(exponent), label(exponent)))
                 .collect()
@@ -58,10 +58,10 @@ impl Scale {
         }
     }
 
-    /// A linear axis from `low` to `high` with round ticks.
-    pub fn linear(low: f64, high: f64, most_ticks: usize) -> Self {
+    /// Returns a linear axis from `low` to `high` with ticks at round numbers.
+    pub fn linear(low: f64, high: f64, max_ticks: usize) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        let rough = (high - low) / most_ticks as f64;
+        let rough = (high - low) / max_ticks as f64;
         let power = 10_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
             .map(|m| m * power)
@@ -70,7 +70,7 @@ impl Scale {
             .unwrap_or(10.0 * power);
         let digits = (-step.log10().floor()).max(0.0) as usize;
         let ticks = ((low / step).ceil() as i64..=(high / step + 1e-9).floor() as i64)
-            // An axis without finite ends has no last tick.
+            // An axis with an infinite end has no last tick.
             .take(MAX_TICKS)
             .map(|k| (k as f64 * step, format!("{:.digits$}", k as f64 * step)))
             .collect();
@@ -82,18 +82,19 @@ impl Scale {
         }
     }
 
-    /// Where a number is, from 0 to 1; beyond the ends, at the ends.
-    pub fn place(&self, value: f64) -> f64 {
-        let share = if self.logarithmic {
+    /// Returns the position of a value from 0 to 1; values outside of the axis are moved to its
+    /// ends.
+    pub fn position(&self, value: f64) -> f64 {
+        let fraction = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        share.clamp(0.0, 1.0)
+        fraction.clamp(0.0, 1.0)
     }
 }
 
-/// 20 ms: one digit and its unit.
+/// Formats seconds with one digit and a unit: 20 ms.
 fn brief_seconds(value: f64) -> String {
     let (unit, factor) = match value {
         v if v < 0.99e-3 => ("µs", 1e6),
@@ -107,7 +108,7 @@ fn brief_seconds(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn labels(scale: &Scale) -> Vec<&str> {
+    fn labels(scale: &Axis) -> Vec<&str> {
         scale
             .ticks
             .iter()
@@ -117,33 +118,33 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        let wide = Scale::logarithmic(1e-14, 20.0, Unit::None, 6);
+        let wide = Axis::logarithmic(1e-14, 20.0, Unit::None, 6);
         assert_eq!(labels(&wide), ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "1"]);
-        let narrow = Scale::logarithmic(0.004, 0.03, Unit::Seconds, 5);
+        let narrow = Axis::logarithmic(0.004, 0.03, Unit::Seconds, 5);
         assert_eq!(labels(&narrow), ["5 ms", "10 ms", "20 ms"]);
         assert_eq!(
-            labels(&Scale::linear(0.0, 99.0, 5)),
+            labels(&Axis::linear(0.0, 99.0, 5)),
             ["0", "20", "40", "60", "80"]
         );
         assert_eq!(
-            labels(&Scale::linear(0.0, 0.5, 5)),
+            labels(&Axis::linear(0.0, 0.5, 5)),
             ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]
         );
     }
 
     #[test]
-    fn axis_without_an_end_has_finitely_many_ticks() {
+    fn axis_with_infinite_end_has_finitely_many_ticks() {
         for high in [f64::MAX, f64::INFINITY, f64::NAN] {
-            assert!(Scale::linear(0.0, high, 5).ticks.len() <= MAX_TICKS);
+            assert!(Axis::linear(0.0, high, 5).ticks.len() <= MAX_TICKS);
         }
     }
 
     #[test]
-    fn places_stay_within_the_axis() {
-        let scale = Scale::logarithmic(1e-4, 1.0, Unit::None, 5);
-        assert!((scale.place(1e-2) - 0.5).abs() < 1e-12);
-        assert_eq!(scale.place(-1.0), 0.0);
-        assert_eq!(scale.place(9.0), 1.0);
-        assert_eq!(Scale::linear(2.0, 4.0, 3).place(3.0), 0.5);
+    fn positions_stay_within_the_axis() {
+        let scale = Axis::logarithmic(1e-4, 1.0, Unit::None, 5);
+        assert!((scale.position(1e-2) - 0.5).abs() < 1e-12);
+        assert_eq!(scale.position(-1.0), 0.0);
+        assert_eq!(scale.position(9.0), 1.0);
+        assert_eq!(Axis::linear(2.0, 4.0, 3).position(3.0), 0.5);
     }
 }

@@ -1,27 +1,27 @@
-//! What is refused, what is doubted, and what is interrupted.
+//! Errors, warnings and interruptions of `codiag separate`.
 
 use codiag::signals::simulate::nonstationary;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use super::place;
+use super::dir;
 use crate::Array;
 
 #[test]
-fn bad_input_is_one_line_that_says_what_helps() {
+fn invalid_input_gives_one_line_of_error() {
     let made = nonstationary(10, 10, 100, 7);
-    let place = place(&made);
-    place.write("file", "");
-    place.write("recording.fif", "fif");
-    place.write("flat.npy", Array::of("(7,)", &[0.0; 7]));
-    place.write("tall.npy", Array::of("(3, 2)", &[0.0; 6]));
+    let dir = dir(&made);
+    dir.write("file", "");
+    dir.write("recording.fif", "fif");
+    dir.write("flat.npy", Array::of("(7,)", &[0.0; 7]));
+    dir.write("tall.npy", Array::of("(3, 2)", &[0.0; 6]));
     let mut numbers = [1.0; 20];
     numbers[12] = f64::NAN;
-    place.write("nan.npy", Array::of("(2, 10)", &numbers));
-    place.write("cut.npy", Array::of("(2, 5)", &[0.0; 3]));
-    place.write("zero.npy", Array::of("(2, 50)", &[0.0; 100]));
-    for (args, expected) in COMPLAINTS {
-        let assert = place.codiag(&format!("separate {args}")).assert().code(2);
+    dir.write("nan.npy", Array::of("(2, 10)", &numbers));
+    dir.write("cut.npy", Array::of("(2, 5)", &[0.0; 3]));
+    dir.write("zero.npy", Array::of("(2, 50)", &[0.0; 100]));
+    for (args, expected) in ERRORS {
+        let assert = dir.codiag(&format!("separate {args}")).assert().code(2);
         let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
         assert!(text.contains(expected), "{args}: {text}");
         assert!(
@@ -33,27 +33,27 @@ fn bad_input_is_one_line_that_says_what_helps() {
 }
 
 #[test]
-fn an_iteration_limit_is_said_and_leaves_the_best_so_far() {
-    let place = place(&nonstationary(6, 50, 200, 8));
-    place
-        .codiag("-q separate recording.npy --method pham --start identity --max-iter 1 -o r")
+fn iteration_limit_is_reported_and_results_are_written() {
+    let dir = dir(&nonstationary(6, 50, 200, 8));
+    dir.codiag("-q separate recording.npy --method pham --init identity --max-iter 1 -o r")
         .assert()
         .code(1)
         .stdout("")
         .stderr(
-            contains("start again from filters.npy with --start")
-                .and(contains("--shrinkage auto make surer matrices")),
+            contains("continue from filters.npy with --init").and(contains(
+                "--shrinkage auto give better-conditioned covariances",
+            )),
         );
-    assert!(place.files("r").contains(&"sources.npy".to_owned()));
+    assert!(dir.files("r").contains(&"sources.npy".to_owned()));
 }
 
 #[test]
-fn an_interruption_before_the_solve_writes_nothing() {
-    let place = place(&nonstationary(4, 50, 200, 9));
+fn interruption_before_the_solve_writes_nothing() {
+    let dir = dir(&nonstationary(4, 50, 200, 9));
     let interrupted = std::sync::atomic::AtomicBool::new(true);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut session = codiag_cli::Session::new(&b""[..], &mut out, &mut err, &interrupted);
-    let path = |name: &str| place.path(name).into_os_string();
+    let path = |name: &str| dir.path(name).into_os_string();
     let args = [
         "codiag".into(),
         "separate".into(),
@@ -63,103 +63,103 @@ fn an_interruption_before_the_solve_writes_nothing() {
     ];
     assert_eq!(codiag_cli::run(args, &mut session), codiag_cli::INTERRUPTED);
     drop(session);
-    let said = String::from_utf8(err).unwrap();
-    assert_eq!(said, "warning: interrupted: nothing was written\n");
+    let messages = String::from_utf8(err).unwrap();
+    assert_eq!(messages, "warning: interrupted: nothing was written\n");
     assert!(out.is_empty());
-    assert_eq!(place.files("r"), [""; 0]);
+    assert_eq!(dir.files("r"), [""; 0]);
 }
 
-/// What is asked for, and what is said of it.
-const COMPLAINTS: [(&str, &str); 34] = [
+/// Arguments and the expected part of the error.
+const ERRORS: [(&str, &str); 34] = [
     ("nowhere.npy", "nowhere.npy: cannot be read: no such file"),
     (
         "recording.fif",
         "recording.fif: expected a recording as .npy or .csv",
     ),
     (
-        "recording.npy --segments 100",
+        "recording.npy --n-segments 100",
         "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer",
     ),
     (
-        "recording.npy --segments 0",
-        "recording.npy: --segments must be at least 1, got 0",
+        "recording.npy --n-segments 0",
+        "recording.npy: --n-segments must be at least 1, got 0",
     ),
     (
         "recording.npy --segment-length 2000",
         "--segment-length must be",
     ),
     (
-        "recording.npy --segments 5 --overlap 1",
+        "recording.npy --n-segments 5 --overlap 1",
         "--overlap must be at least 0 and below 1, got 1",
     ),
     (
-        "recording.npy --segments 5 --components 11",
-        "--components must be a number from 1",
+        "recording.npy --n-segments 5 --n-components 11",
+        "--n-components must be a number from 1",
     ),
     (
-        "recording.npy --segments 5 --shrinkage much",
+        "recording.npy --n-segments 5 --shrinkage much",
         "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
     (
-        "recording.npy --segments 5 --shrinkage 2",
+        "recording.npy --n-segments 5 --shrinkage 2",
         "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
-    ("recording.npy --bands 1-4", "--bands needs --rate"),
+    ("recording.npy --bands 1-4", "--bands requires --sfreq"),
     (
         "recording.npy --segment-length 1.5",
         "expected a whole number of samples, or a time such as 0.25s",
     ),
     (
         "recording.npy --segment-length 0.25s",
-        "--segment-length must be a number of samples where the rate",
+        "--segment-length must be a number of samples",
     ),
     (
         "recording.npy --picks Cz",
-        "--picks names the channel \"Cz\", which is not there: they have no names (--names), but numbers from 0 to 9",
+        "--picks: there is no channel \"Cz\"; channels are numbered from 0 to 9 unless --names gives them names",
     ),
     (
         "recording.npy --bads 10",
-        "--bads names the channel \"10\", which is not there",
+        "--bads: there is no channel \"10\"; channels are numbered from 0 to 9",
     ),
     (
-        "recording.npy --rate 100 --highpass 50",
-        "--highpass must be above 0 and below half the rate, 50 Hz, got 50",
+        "recording.npy --sfreq 100 --highpass 50",
+        "--highpass must be above 0 and below half of --sfreq, 50 Hz, got 50",
     ),
     (
-        "recording.npy --rate 100 --highpass 20 --lowpass 10",
+        "recording.npy --sfreq 100 --highpass 20 --lowpass 10",
         "--highpass must be below --lowpass",
     ),
     (
-        "recording.npy --rate 100 --thresholds sneeze=1",
+        "recording.npy --sfreq 100 --thresholds sneeze=1",
         "expected scores such as blink=0.7,heartbeat=0.3",
     ),
     (
-        "recording.npy --bands 4-1 --rate 100",
-        "--bands must be pairs of rising frequencies",
+        "recording.npy --bands 4-1 --sfreq 100",
+        "--bands must be pairs of",
     ),
     (
         "recording.npy --bands high",
         "expected bands such as 1-4,4-8,8-13",
     ),
     (
-        "recording.npy --rate 0",
-        "--rate must be a positive number of samples per second, got 0",
+        "recording.npy --sfreq 0",
+        "--sfreq must be a positive frequency in Hz, got 0",
     ),
     (
-        "recording.npy --segments 5 --exclude 10",
-        "--exclude names source 10, but there are 10",
+        "recording.npy --n-segments 5 --exclude 10",
+        "--exclude: there is no source 10, only 0 to 9",
     ),
     (
-        "recording.npy --segments 5 --start recording.npy",
-        "recording.npy: the start must be 10 x 10",
+        "recording.npy --n-segments 5 --init recording.npy",
+        "recording.npy: the matrix of --init must be 10 x 10",
     ),
     (
-        "recording.npy --segments 5 -o file",
+        "recording.npy --n-segments 5 -o file",
         "file: cannot be written",
     ),
     (
-        "recording.npy --segments 5 --names file",
-        "file: there are no names in it",
+        "recording.npy --n-segments 5 --names file",
+        "file: the file has no names",
     ),
     (
         "flat.npy",
@@ -167,10 +167,10 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "tall.npy",
-        "expected channels x samples, got 3 x 2, more channels than samples: is it transposed?",
+        "expected channels x samples, got 3 x 2, more channels than samples; if the array is samples x channels, transpose it",
     ),
     (
-        "nan.npy --segments 2",
+        "nan.npy --n-segments 2",
         "nan.npy: channel 1, sample 2 is NaN, not a finite number",
     ),
     (
@@ -179,7 +179,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --lags 1:3",
-        "--lags is for --sobi and --amuse",
+        "--lags requires --sobi or --amuse",
     ),
     (
         "recording.npy --sobi --lags 3:1",
@@ -187,7 +187,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --amuse --lags 1:3",
-        "--amuse is for a single lag, got 3",
+        "--amuse requires a single lag, got 3",
     ),
     (
         "recording.npy --sobi --lags 1000",
@@ -198,7 +198,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
         "--shrinkage must be 0 for lags and cumulants",
     ),
     (
-        "zero.npy --segments 2",
+        "zero.npy --n-segments 2",
         "zero.npy: the recording has zero variance",
     ),
 ];

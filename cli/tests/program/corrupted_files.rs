@@ -1,7 +1,6 @@
-//! Files with a few bytes changed, as disks, networks and editors change them: the program says what
-//! is wrong with them, or takes them, and never does anything else.
+//! Files with a few changed bytes give a result or an error, never a panic.
 //!
-//! `make soak` tries more of them than the tests do (`CODIAG_MUTATIONS`).
+//! `make soak` runs more cases (`CODIAG_MUTATIONS`).
 
 use std::io::{Cursor, Write};
 use std::sync::atomic::AtomicBool;
@@ -9,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use codiag_cli::{BAD_INPUT, NOT_CONVERGED, Session, run};
 use zip::write::SimpleFileOptions;
 
-use crate::{Array, Place};
+use crate::{Array, TestDir};
 
 /// SplitMix64.
 pub struct Random(pub u64);
@@ -28,7 +27,7 @@ impl Random {
     }
 }
 
-/// What sizes, numbers and texts go wrong with.
+/// Values that are likely to break readers.
 const PIECES: [&[u8]; 16] = [
     b"0",
     b"-1",
@@ -48,7 +47,7 @@ const PIECES: [&[u8]; 16] = [
     b"\"",
 ];
 
-/// Changes a file in one to four places, mostly near its beginning, where it says what it is.
+/// Changes a file in one to four positions, mostly in its header.
 fn mutate(random: &mut Random, file: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {
         let reach = if random.below(3) == 0 {
@@ -84,7 +83,7 @@ fn mutate(random: &mut Random, file: &mut Vec<u8>) {
     }
 }
 
-/// A file, and the arguments with which it is read: `@` is its place, `-` standard input.
+/// A valid file and the arguments that read it: `@` is its path, `-` standard input.
 struct Seed {
     arguments: &'static str,
     ending: &'static str,
@@ -101,13 +100,13 @@ fn archive(arrays: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> 
     writer.finish().unwrap().into_inner()
 }
 
-fn seeds(place: &Place) -> Vec<Seed> {
+fn seeds(dir: &TestDir) -> Vec<Seed> {
     let set = codiag::synthetic::Synthetic::new(4, 3, 0.1, 0).data;
     let of = |description: &str, bytes: fn(f64) -> Vec<u8>, fortran: bool| {
-        // In Fortran's order the first index runs fastest.
-        let place = |k: usize| (k % 4) * 9 + (k / 4 % 3) * 3 + k / 12;
+        // In Fortran order, the first index varies fastest.
+        let fortran_index = |k: usize| (k % 4) * 9 + (k / 4 % 3) * 3 + k / 12;
         let data: Vec<u8> = (0..36)
-            .flat_map(|k| bytes(set[if fortran { place(k) } else { k }]))
+            .flat_map(|k| bytes(set[if fortran { fortran_index(k) } else { k }]))
             .collect();
         Array::bytes(description, fortran, "(4, 3, 3)", &data)
     };
@@ -133,10 +132,10 @@ fn seeds(place: &Place) -> Vec<Seed> {
             .join(",")
     };
     let text = format!("{}\n{}\n", row(&signal[..40]), row(&signal[40..80])).into_bytes();
-    place.write("good.npy", &recording);
-    place.write("set.npy", &doubles);
+    dir.write("good.npy", &recording);
+    dir.write("set.npy", &doubles);
     let info = br#"{"name": "x", "names": ["Cz", "Fz", "EOG"], "positions": [[0, 1], null, [1, 0]],
-        "groups": [0, 0, 1], "bad": [[3, 7]]}"#;
+        "groups": [0, 0, 1], "bad_spans": [[3, 7]]}"#;
     let seed = |arguments, ending, content: &[u8]| Seed {
         arguments,
         ending,
@@ -159,49 +158,50 @@ fn seeds(place: &Place) -> Vec<Seed> {
         seed("check @", "txt", &lines(" ")),
         seed("diagonalize @ --json --max-iter 20", "tsv", &lines("\t")),
         seed(
-            "separate @ --segments 4 --json --max-iter 20",
+            "separate @ --n-segments 4 --json --max-iter 20",
             "npy",
             &recording,
         ),
         seed(
-            "separate @ --segments 4 --rate 20 --max-iter 20 --quiet",
+            "separate @ --n-segments 4 --sfreq 20 --max-iter 20 --quiet",
             "csv",
             &text,
         ),
         seed(
-            "separate GOOD --segments 4 --info @ --json --max-iter 20",
+            "separate GOOD --n-segments 4 --info @ --json --max-iter 20",
             "json",
             info,
         ),
         seed(
-            "separate GOOD --segments 4 --names @ --json --max-iter 20",
+            "separate GOOD --n-segments 4 --names @ --json --max-iter 20",
             "txt",
             b"Cz\nFz\nPz\n",
         ),
         seed(
-            "diagonalize SET --weights @ --json --max-iter 20",
+            "diagonalize SET --sample-weight @ --json --max-iter 20",
             "csv",
             b"1\n2\n0.5\n3\n",
         ),
         seed(
-            "diagonalize SET --start @ --json --max-iter 20",
+            "diagonalize SET --init @ --json --max-iter 20",
             "csv",
             b"1,0,0\n0,1,0.5\n0,0,1\n",
         ),
     ]
 }
 
-/// Runs the program in this process; what it should never do is an error.
-fn attempt(place: &Place, seed: &Seed, content: &[u8]) -> Result<(i32, String), String> {
-    let path = place.path(&format!("mutated.{}", seed.ending));
+/// Runs the program in this process. Returns its exit code and standard error, or a violated
+/// expectation.
+fn attempt(dir: &TestDir, seed: &Seed, content: &[u8]) -> Result<(i32, String), String> {
+    let path = dir.path(&format!("mutated.{}", seed.ending));
     if seed.arguments.contains('@') {
         std::fs::write(&path, content).map_err(|e| e.to_string())?;
     }
     let text = |path: &std::path::Path| path.display().to_string();
     let arguments = seed.arguments.split(' ').map(|argument| match argument {
         "@" => text(&path),
-        "GOOD" => text(&place.path("good.npy")),
-        "SET" => text(&place.path("set.npy")),
+        "GOOD" => text(&dir.path("good.npy")),
+        "SET" => text(&dir.path("set.npy")),
         other => other.to_owned(),
     });
     let interrupted = AtomicBool::new(false);
@@ -212,12 +212,12 @@ fn attempt(place: &Place, seed: &Seed, content: &[u8]) -> Result<(i32, String), 
         &mut session,
     );
     drop(session);
-    let said = String::from_utf8(err).map_err(|e| e.to_string())?;
-    let complaints = said.lines().filter(|line| line.starts_with("error: "));
+    let messages = String::from_utf8(err).map_err(|e| e.to_string())?;
+    let errors = messages.lines().filter(|line| line.starts_with("error: "));
     match code {
-        // `check` answers on standard output, and has nothing to complain about.
-        BAD_INPUT if complaints.count() == 1 || seed.arguments.starts_with("check") => {}
-        0 | NOT_CONVERGED if !said.contains("error: ") => {
+        // `check` reports problems on standard output.
+        BAD_INPUT if errors.count() == 1 || seed.arguments.starts_with("check") => {}
+        0 | NOT_CONVERGED if !messages.contains("error: ") => {
             if seed.arguments.contains("--json") {
                 let report: serde_json::Value =
                     serde_json::from_slice(&out).map_err(|e| e.to_string())?;
@@ -226,41 +226,38 @@ fn attempt(place: &Place, seed: &Seed, content: &[u8]) -> Result<(i32, String), 
                 }
             }
         }
-        _ => return Err(format!("exit code {code}, and it said: {said}")),
+        _ => return Err(format!("exit code {code}, standard error: {messages}")),
     }
-    Ok((code, said))
+    Ok((code, messages))
 }
 
 #[test]
-fn mutated_files_are_read_or_refused() {
-    let place = Place::new();
-    let seeds = seeds(&place);
+fn corrupted_files_give_a_result_or_an_error() {
+    let dir = TestDir::new();
+    let seeds = seeds(&dir);
     for seed in &seeds {
-        let code = attempt(&place, seed, &seed.content);
-        let taken = matches!(code, Ok((0 | NOT_CONVERGED, _)));
-        assert!(taken, "{}: {code:?}", seed.arguments);
+        let code = attempt(&dir, seed, &seed.content);
+        let accepted = matches!(code, Ok((0 | NOT_CONVERGED, _)));
+        assert!(accepted, "{}: {code:?}", seed.arguments);
     }
-    let wanted = std::env::var("CODIAG_MUTATIONS").ok();
-    let wanted = wanted.and_then(|text| text.parse().ok()).unwrap_or(4000);
+    let cases = std::env::var("CODIAG_MUTATIONS").ok();
+    let cases = cases.and_then(|text| text.parse().ok()).unwrap_or(4000);
     let random = &mut Random(1);
-    let mut refused = 0;
-    for k in 0..wanted {
+    let mut errors = 0;
+    for k in 0..cases {
         let seed = &seeds[random.below(seeds.len())];
         let mut content = seed.content.clone();
         mutate(random, &mut content);
-        let judged = std::panic::catch_unwind(|| attempt(&place, seed, &content))
+        let judged = std::panic::catch_unwind(|| attempt(&dir, seed, &content))
             .unwrap_or_else(|_| Err("a panic".to_owned()));
         match judged {
-            Ok((code, _)) => refused += usize::from(code == BAD_INPUT),
+            Ok((code, _)) => errors += usize::from(code == BAD_INPUT),
             Err(problem) => panic!(
                 "mutation {k} of {} ({}): {problem}; the file is {content:?}",
                 seed.arguments, seed.ending
             ),
         }
     }
-    // Otherwise the mutations do not reach what they are meant for.
-    assert!(
-        refused > wanted / 4 && refused < wanted,
-        "{refused} of {wanted}"
-    );
+    // Many mutations, but not all, must affect the readers.
+    assert!(errors > cases / 4 && errors < cases, "{errors} of {cases}");
 }

@@ -1,6 +1,6 @@
-//! On what a measurement was made.
+//! Properties of the processor.
 
-/// "AMD EPYC 7763 (2 threads)", as far as it can be known.
+/// Returns the name of the processor and the number of threads: "AMD EPYC 7763 (2 threads)".
 pub fn description() -> String {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let processor = std::fs::read_to_string("/proc/cpuinfo")
@@ -13,7 +13,7 @@ pub fn description() -> String {
     format!("{processor} ({threads} threads)")
 }
 
-/// Whether the processor multiplies and adds in one instruction.
+/// Whether the processor has fused multiply-add instructions.
 pub fn has_fma() -> bool {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return std::arch::is_x86_feature_detected!("fma");

@@ -1,31 +1,32 @@
-//! Which index of an array counts the matrices: p x p x n is what MATLAB's users have, n x p x p what the
-//! authors of qndiag take.
+//! Shapes of sets of matrices in .mat files: p x p x n, as is common in MATLAB, or n x p x p, as
+//! qndiag expects.
 
 use anyhow::{Result, bail, ensure};
 use codiag::Scalar;
 
 use super::{Array, Variable};
 
-/// Matrices of p x p, in the order of a file.
+/// A set of p x p matrices.
 #[derive(Debug)]
-pub struct Stack {
+pub struct MatrixStack {
     pub p: usize,
     pub n: usize,
-    pages: Pages,
+    layout: Layout,
 }
 
 #[derive(Debug)]
-enum Pages {
-    /// p x p x n.
-    Last(Array),
-    /// n x p x p.
-    First(Array),
-    /// One array for each.
-    Each(Vec<Array>),
+enum Layout {
+    /// An array of shape p x p x n.
+    IndexLast(Array),
+    /// An array of shape n x p x p.
+    IndexFirst(Array),
+    /// One array per matrix.
+    Separate(Vec<Array>),
 }
 
-impl Stack {
-    /// The matrices of the variable of that name, or of the only one that can be some.
+impl MatrixStack {
+    /// Returns the matrices of the variable with this name or, without a name, of the only suitable
+    /// variable.
     pub fn choose(variables: Vec<(String, Variable)>, key: Option<&str>) -> Result<(String, Self)> {
         let usable = |variable: &Variable| !matches!(variable, Variable::Other(_));
         let names: Vec<String> = variables
@@ -36,20 +37,25 @@ impl Stack {
         let wanted = match (key, &names[..]) {
             (Some(key), _) => key.to_owned(),
             (None, [only]) => only.clone(),
-            (None, []) => bail!("there is no array of numbers in it"),
+            (None, []) => bail!("the file has no array of numbers"),
             (None, _) => bail!(
-                "there are several arrays: choose one by --key {}",
+                "the file has several arrays; choose one with --key {}",
                 names.join("|")
             ),
         };
         let found = variables.into_iter().find(|(name, _)| *name == wanted);
         match found {
-            Some((name, Variable::Other(what))) => {
-                bail!("{name:?} is {what}, not an array of numbers")
+            Some((name, Variable::Other(kind))) => {
+                bail!("{name:?} is {kind}, not an array of numbers")
             }
             Some((name, variable)) => Ok((name, Self::of(variable)?)),
-            None if names.is_empty() => bail!("there is no array {wanted:?}, and no other one"),
-            None => bail!("there is no array {wanted:?}, only {}", names.join(", ")),
+            None if names.is_empty() => {
+                bail!("the file has no array {wanted:?}, and no other array")
+            }
+            None => bail!(
+                "the file has no array {wanted:?}, only {}",
+                names.join(", ")
+            ),
         }
     }
 
@@ -57,12 +63,12 @@ impl Stack {
         match variable {
             Variable::Numbers(array) => Self::of_array(array),
             Variable::Cells(cells) => Self::of_cells(cells),
-            Variable::Other(what) => bail!("expected an array of numbers, got {what}"),
+            Variable::Other(kind) => bail!("expected an array of numbers, got {kind}"),
         }
     }
 
     fn of_array(array: Array) -> Result<Self> {
-        // MATLAB leaves out last dimensions of 1, so two of them are one matrix.
+        // MATLAB omits trailing dimensions of 1, so an array with two dimensions is one matrix.
         let dims: [usize; 3] = match array.dims[..] {
             [a, b] => [a, b, 1],
             [a, b, c] => [a, b, c],
@@ -77,19 +83,19 @@ impl Stack {
         let single = array.dims.len() == 2;
         match (a == b, b == c && !single) {
             (true, true) if a > 1 => bail!(
-                "{} may be p x p x n or n x p x p, which its shape does not tell: save the matrices as a cell array, \
-                 for instance D = num2cell(C, [1 2]) for p x p x n, and choose it by --key D",
+                "the shape {} is ambiguous: it may be p x p x n or n x p x p; save the matrices as a cell array, for example \
+                 D = num2cell(C, [1 2]) for p x p x n, and use --key D",
                 times(&dims)
             ),
             (true, _) => Ok(Self {
                 p: a,
                 n: c,
-                pages: Pages::Last(array),
+                layout: Layout::IndexLast(array),
             }),
             (false, true) => Ok(Self {
                 p: b,
                 n: a,
-                pages: Pages::First(array),
+                layout: Layout::IndexFirst(array),
             }),
             (false, false) => {
                 bail!(
@@ -101,7 +107,7 @@ impl Stack {
     }
 
     fn of_cells(cells: Vec<Variable>) -> Result<Self> {
-        let mut pages = Vec::new();
+        let mut layout = Vec::new();
         let mut p = None;
         for (i, cell) in cells.into_iter().enumerate() {
             let Variable::Numbers(array) = cell else {
@@ -121,27 +127,27 @@ impl Stack {
                     format!("the first is {p} x {p}")
                 }
             );
-            pages.push(array);
+            layout.push(array);
         }
         let Some(p) = p else {
-            bail!("there is no matrix in the cell array");
+            bail!("the cell array is empty");
         };
         Ok(Self {
             p,
-            n: pages.len(),
-            pages: Pages::Each(pages),
+            n: layout.len(),
+            layout: Layout::Separate(layout),
         })
     }
 
-    /// Whether any of them is complex.
+    /// Whether any matrix is complex.
     pub fn is_complex(&self) -> bool {
-        match &self.pages {
-            Pages::Last(array) | Pages::First(array) => array.imaginary.is_some(),
-            Pages::Each(arrays) => arrays.iter().any(|array| array.imaginary.is_some()),
+        match &self.layout {
+            Layout::IndexLast(array) | Layout::IndexFirst(array) => array.imaginary.is_some(),
+            Layout::Separate(arrays) => arrays.iter().any(|array| array.imaginary.is_some()),
         }
     }
 
-    /// Matrix i, row after row.
+    /// Returns matrix i in C order.
     pub fn matrix<T: Scalar>(&self, i: usize) -> Vec<T> {
         let entry = |k: usize| self.entry(i, k / self.p, k % self.p);
         let entries = (0..self.p * self.p).map(entry);
@@ -150,24 +156,25 @@ impl Stack {
             .collect()
     }
 
-    /// Entry (a, b) of matrix i: its real and its imaginary part.
+    /// Returns the real and imaginary part of entry (a, b) of matrix i.
     pub(super) fn entry(&self, i: usize, a: usize, b: usize) -> (f64, f64) {
         let (n, p) = (self.n, self.p);
-        let (array, at) = match &self.pages {
-            Pages::Last(array) => (array, a + p * (b + p * i)),
-            Pages::First(array) => (array, i + n * (a + p * b)),
-            Pages::Each(arrays) => (&arrays[i], a + p * b),
+        let (array, index) = match &self.layout {
+            Layout::IndexLast(array) => (array, a + p * (b + p * i)),
+            Layout::IndexFirst(array) => (array, i + n * (a + p * b)),
+            Layout::Separate(arrays) => (&arrays[i], a + p * b),
         };
         (
-            array.real[at],
+            array.real[index],
             array
                 .imaginary
                 .as_ref()
-                .map_or(0.0, |imaginary| imaginary[at]),
+                .map_or(0.0, |imaginary| imaginary[index]),
         )
     }
 }
 
+/// Formats a shape: 2 x 3 x 4.
 fn times(dims: &[usize]) -> String {
     let sizes: Vec<String> = dims.iter().map(ToString::to_string).collect();
     sizes.join(" x ")

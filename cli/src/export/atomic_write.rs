@@ -1,13 +1,13 @@
 //! Output files that are written completely or not at all.
 //!
-//! A regular file is written to a hidden temporary file in the same folder, flushed to the disk, and
-//! renamed over its target. Symbolic links are followed, and the mode and the owner of an existing file
-//! are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to and never
-//! replaced.
+//! A regular file is written to a hidden temporary file in the same folder, flushed to the disk,
+//! and renamed over its target. Symbolic links are followed, and the mode and the owner of an
+//! existing file are kept. Anything else that exists (a device, a FIFO, /dev/stdout) is written to
+//! and never replaced.
 //!
-//! A process that is killed leaves its temporary file behind. Temporary files are locked while they are
-//! being written, and a lock ends with its process. So the next run can distinguish files that were
-//! left behind from those that another process is writing, and removes only the former.
+//! A process that is killed leaves its temporary file behind. Temporary files are locked while they
+//! are being written, and a lock ends with its process. So the next run can distinguish files that
+//! were left behind from those that another process is writing, and removes only the former.
 
 use std::fs::{File, FileType, Metadata, TryLockError};
 use std::io::{self, Seek, Write};
@@ -27,46 +27,46 @@ const MAX_LINKS: usize = 40;
 /// ```
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("b.npy");
-/// codiag_cli::write_whole(&path, |out| out.write_all(b"all of it"))?;
+/// codiag_cli::write_atomically(&path, |out| out.write_all(b"all of it"))?;
 /// assert_eq!(std::fs::read(&path)?, b"all of it");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
 /// Errors of the system, and errors of `write`. An existing file is unchanged then.
-pub fn write_whole(
+pub fn write_atomically(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     stage(target, write)?.persist()
 }
 
-/// Copies a file to `target`, as [`write_whole`] would write it.
+/// Copies a file to `target` completely or not at all, like [`write_atomically`].
 ///
 /// # Errors
 /// Errors of the system. An existing file is unchanged then.
-pub fn copy_whole(source: &Path, target: &Path) -> io::Result<()> {
+pub fn copy_atomically(source: &Path, target: &Path) -> io::Result<()> {
     let mut source = File::open(source)?;
-    write_whole(target, |out| io::copy(&mut source, out).map(drop))
+    write_atomically(target, |out| io::copy(&mut source, out).map(drop))
 }
 
-/// Checks that a file can be written there. Removes the temporary files that killed processes left in
-/// that folder.
+/// Checks that a file can be written there. Removes the temporary files that killed processes left
+/// in that folder.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
-/// assert!(codiag_cli::try_place(&folder.path().join("b.npy")).is_ok());
-/// assert!(codiag_cli::try_place(&folder.path().join("nowhere/b.npy")).is_err());
+/// assert!(codiag_cli::check_writable(&folder.path().join("b.npy")).is_ok());
+/// assert!(codiag_cli::check_writable(&folder.path().join("nowhere/b.npy")).is_err());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # Errors
-/// The error of the system that writing would meet; also if the target is a folder.
-pub fn try_place(target: &Path) -> io::Result<()> {
+/// The error of the system with which writing would fail; also if the target is a folder.
+pub fn check_writable(target: &Path) -> io::Result<()> {
     if target.is_dir() {
         // The system's own error, with its number.
-        let refusal = File::options().write(true).open(target).err();
-        return Err(refusal.unwrap_or_else(|| io::ErrorKind::IsADirectory.into()));
+        let error = File::options().write(true).open(target).err();
+        return Err(error.unwrap_or_else(|| io::ErrorKind::IsADirectory.into()));
     }
     match Destination::resolve(target)? {
         // Opening a FIFO would wait for its reader.
@@ -77,16 +77,16 @@ pub fn try_place(target: &Path) -> io::Result<()> {
             if existing.is_some() {
                 File::options().write(true).open(&path)?;
             }
-            try_folder(folder_of(&path))
+            check_folder_writable(parent_folder(&path))
         }
     }
 }
 
-/// Checks that files can be written in a folder. Removes the temporary files that killed processes left
-/// there.
-pub(super) fn try_folder(folder: &Path) -> io::Result<()> {
+/// Checks that files can be written in a folder. Removes the temporary files that killed processes
+/// left there.
+pub(super) fn check_folder_writable(folder: &Path) -> io::Result<()> {
     // The temporary file is removed when it is dropped.
-    hidden_in(folder, false).map(drop)?;
+    create_temporary(folder, false).map(drop)?;
     remove_leftovers(folder);
     Ok(())
 }
@@ -98,7 +98,7 @@ pub(super) enum Destination {
         path: PathBuf,
         existing: Option<Metadata>,
     },
-    /// Something that is no regular file: it is opened and written to.
+    /// A device or a FIFO: it is opened and written to.
     Special(PathBuf),
     /// A file that this process has open, such as /dev/stdout: its path in /proc.
     OpenFile(PathBuf),
@@ -123,13 +123,13 @@ impl Destination {
             if !found.is_symlink() {
                 return Ok(Self::Special(path));
             }
-            let folder = std::fs::canonicalize(folder_of(&path))?;
+            let folder = std::fs::canonicalize(parent_folder(&path))?;
             if folder.starts_with("/proc") {
                 // The link stands for an open file, whose path may have been removed.
                 let name = path.file_name().unwrap_or_default();
                 return Ok(Self::OpenFile(folder.join(name)));
             }
-            path = folder_of(&path).join(std::fs::read_link(&path)?);
+            path = parent_folder(&path).join(std::fs::read_link(&path)?);
         }
         Err(io::Error::other("too many levels of symbolic links"))
     }
@@ -154,9 +154,9 @@ fn open_special(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
 }
 
-/// The open file behind a path in /proc. It is shared where that is possible, so that later output of
-/// this process follows; otherwise the bytes are appended.
-fn open_again(path: &Path) -> io::Result<File> {
+/// The open file behind a path in /proc. It is shared where that is possible, so that later output
+/// of this process follows; otherwise the bytes are appended.
+fn reopen_proc_path(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;
@@ -171,16 +171,16 @@ fn open_again(path: &Path) -> io::Result<File> {
     File::options().append(true).open(path)
 }
 
-/// An output that has been prepared, and is not in its place yet.
+/// A complete output that has not been moved to its target yet.
 pub(super) enum Staged {
-    /// A temporary file beside its target.
-    Beside {
+    /// A temporary file in the folder of its target.
+    SameFolder {
         temporary: NamedTempFile,
         target: PathBuf,
         existing: Option<Metadata>,
     },
     /// A temporary file without a name, to be copied to a destination that cannot be replaced.
-    Apart {
+    Unnamed {
         temporary: File,
         destination: Destination,
     },
@@ -195,14 +195,14 @@ impl Staged {
                     // A file that is protected from writing is not replaced.
                     File::options().write(true).open(&path)?;
                 }
-                Ok(Self::Beside {
+                Ok(Self::SameFolder {
                     // On the same file system, so that renaming is one step.
-                    temporary: hidden_in(folder_of(&path), existing.is_some())?,
+                    temporary: create_temporary(parent_folder(&path), existing.is_some())?,
                     target: path,
                     existing,
                 })
             }
-            destination => Ok(Self::Apart {
+            destination => Ok(Self::Unnamed {
                 temporary: tempfile::tempfile()?,
                 destination,
             }),
@@ -212,15 +212,15 @@ impl Staged {
     /// The temporary file.
     pub fn file(&mut self) -> &mut File {
         match self {
-            Self::Beside { temporary, .. } => temporary.as_file_mut(),
-            Self::Apart { temporary, .. } => temporary,
+            Self::SameFolder { temporary, .. } => temporary.as_file_mut(),
+            Self::Unnamed { temporary, .. } => temporary,
         }
     }
 
-    /// Puts the output in its place.
+    /// Moves or copies the output to its target.
     pub fn persist(self) -> io::Result<()> {
         match self {
-            Self::Beside {
+            Self::SameFolder {
                 temporary,
                 target,
                 existing,
@@ -230,22 +230,22 @@ impl Staged {
                 }
                 temporary.as_file().sync_all()?;
                 temporary.persist(&target).map_err(|e| e.error)?;
-                sync_folder(folder_of(&target));
+                sync_folder(parent_folder(&target));
                 Ok(())
             }
-            Self::Apart {
+            Self::Unnamed {
                 mut temporary,
                 destination,
             } => {
                 temporary.rewind()?;
                 let mut out = match destination {
-                    Destination::OpenFile(path) => open_again(&path)?,
+                    Destination::OpenFile(path) => reopen_proc_path(&path)?,
                     Destination::Special(path) | Destination::File { path, .. } => {
                         open_special(&path)?
                     }
                 };
                 match io::copy(&mut temporary, &mut out) {
-                    // Only a closed pipe of standard output is no error.
+                    // A broken pipe is ignored only for standard output itself.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                         Err(io::Error::other("the reader closed the pipe"))
                     }
@@ -270,8 +270,8 @@ fn keep_attributes(file: &File, existing: &Metadata) -> io::Result<()> {
             let _ = fchown(file, Some(user), None);
         }
     }
-    // After the owner, a change of which may clear bits of the mode. Some file systems have one mode for
-    // all files, and refuse to change it.
+    // The owner is set first, because changing it may clear bits of the mode. File systems with one
+    // mode for all files do not allow to change it.
     let mode = existing.permissions();
     if file.metadata()?.permissions() == mode {
         return Ok(());
@@ -295,8 +295,8 @@ fn remove_leftovers(folder: &Path) {
         return;
     };
     for entry in entries.flatten() {
-        let is_ours = entry.file_name().to_str().is_some_and(is_hidden_name);
-        // A symbolic link was not made by codiag.
+        let is_ours = entry.file_name().to_str().is_some_and(is_temporary_name);
+        // codiag does not create symbolic links with such names.
         if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -305,13 +305,14 @@ fn remove_leftovers(folder: &Path) {
         if let Ok(file) = opened
             && file.try_lock().is_ok()
         {
-            // Locked until it is removed: a process that has just created it notices in `hidden_in`.
+            // Locked until it is removed: a process that has just created it notices in
+            // `create_temporary`.
             let _ = std::fs::remove_file(&path);
         }
     }
 }
 
-fn is_hidden_name(name: &str) -> bool {
+fn is_temporary_name(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(SUFFIX))
         .is_some_and(|letters| {
@@ -319,7 +320,7 @@ fn is_hidden_name(name: &str) -> bool {
         })
 }
 
-/// A temporary file for `target` with what `write` writes.
+/// Creates a temporary file for `target` and fills it by `write`.
 pub(super) fn stage(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -332,9 +333,9 @@ pub(super) fn stage(
     Ok(staged)
 }
 
-/// A temporary file, which is removed when it is dropped. A file that is not private gets the mode of
-/// the umask.
-fn hidden_in(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
+/// Creates a locked temporary file that is removed when it is dropped. A file that is not private
+/// gets the mode of the umask.
+fn create_temporary(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder
         .prefix(PREFIX)
@@ -351,17 +352,17 @@ fn hidden_in(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder)?;
         match file.as_file().try_lock() {
-            // Another process took it for a leftover before it was locked, and removes it.
+            // Another process considered it a leftover before it was locked, and removes it.
             Err(TryLockError::WouldBlock) => {}
             Ok(()) if !file.path().exists() => {}
-            // Where files cannot be locked, they are written without a lock, and are never taken for
-            // leftovers.
+            // File systems without locks: the file is written without one and never considered a
+            // leftover.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
     }
 }
 
-fn folder_of(target: &Path) -> &Path {
+fn parent_folder(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -382,44 +383,47 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_writes_any_more_is_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("b.npy");
-        let writing = hidden_in(place.path(), false).unwrap();
-        // As a process that is killed leaves it: unlocked, and not removed.
-        let (file, left) = hidden_in(place.path(), false).unwrap().keep().unwrap();
+    fn unlocked_temporary_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("b.npy");
+        let writing = create_temporary(folder.path(), false).unwrap();
+        // A killed process leaves its file unlocked and not removed.
+        let (file, left) = create_temporary(folder.path(), false)
+            .unwrap()
+            .keep()
+            .unwrap();
         drop(file);
         let others = [".codiag-notes.tmp", ".codiag-abcdef", "codiag-abcdef.tmp"];
         for name in others {
-            std::fs::write(place.path().join(name), "").unwrap();
+            std::fs::write(folder.path().join(name), "").unwrap();
         }
-        try_place(&target).unwrap();
+        check_writable(&target).unwrap();
         assert!(!left.exists() && writing.path().exists());
-        assert_eq!(names(place.path()).len(), others.len() + 1);
+        assert_eq!(names(folder.path()).len(), others.len() + 1);
         drop(writing);
-        write_whole(&target, |out| out.write_all(b"B")).unwrap();
-        assert_eq!(names(place.path()).len(), others.len() + 1);
+        write_atomically(&target, |out| out.write_all(b"B")).unwrap();
+        assert_eq!(names(folder.path()).len(), others.len() + 1);
         assert_eq!(std::fs::read(&target).unwrap(), b"B");
     }
 
     #[test]
-    fn nothing_is_written_where_writing_fails() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("b.npy");
-        let failed = write_whole(&target, |out| {
+    fn failed_write_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("b.npy");
+        let failed = write_atomically(&target, |out| {
             out.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
         });
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert!(names(place.path()).is_empty());
-        let kind = |path: &Path| try_place(path).unwrap_err().kind();
-        // Windows has another word for it.
+        assert!(names(folder.path()).is_empty());
+        let kind = |path: &Path| check_writable(path).unwrap_err().kind();
+        // Windows reports another error.
         #[cfg(unix)]
-        assert_eq!(kind(place.path()), io::ErrorKind::IsADirectory);
+        assert_eq!(kind(folder.path()), io::ErrorKind::IsADirectory);
         assert_eq!(
-            kind(&place.path().join("none/b.npy")),
+            kind(&folder.path().join("none/b.npy")),
             io::ErrorKind::NotFound
         );
-        assert!(names(place.path()).is_empty());
+        assert!(names(folder.path()).is_empty());
     }
 }

@@ -1,50 +1,50 @@
-//! The report of `codiag reproduce`.
+//! HTML report of `codiag reproduce`.
 
 use maud::{Markup, html};
 
-use super::{drawing, legend, page, section, table};
+use super::{document, drawing, legend, section, table};
+use crate::format;
 use crate::reproduction::claims::{self, Verdict};
-use crate::reproduction::experiments::{GOAL, Ratio};
+use crate::reproduction::experiments::{GRADIENT_GOAL, Ratio};
 use crate::reproduction::{HEADINGS, Results, cells, figure};
-use crate::words;
 
-/// The page.
+/// Renders the report.
 pub fn render(results: &Results) -> String {
     let body = html! {
         header {
             p.soft.small { "codiag reproduce" }
-            h1 { "“Beyond Pham’s algorithm for joint diagonalization”, measured again" }
+            h1 { "Reproduction of “Beyond Pham’s algorithm for joint diagonalization”" }
             p.lead {
                 "Ablin, Cardoso & Gramfort (ESANN 2019) propose a quasi-Newton method for Pham’s criterion and \
-                 compare it with Pham’s own algorithm on three data sets. These are their experiments, with all \
-                 methods compiled and on equal terms, and with the Newton method of this program beside them."
+                 compare it with Pham’s algorithm on three data sets. This report repeats their experiments. All methods are \
+                 compiled and share their numerical kernels. The Newton method of codiag is added for comparison."
             }
         }
         (headline(results))
-        (section("The figure", &panels(results)))
-        (section("What the paper claims, and what was measured", &claims_in_words(results)))
-        (section("The numbers", &numbers(results)))
-        (section("How it was measured", &method(results)))
+        (section("Figure", &panels(results)))
+        (section("Claims of the paper and measurements", &claims_section(results)))
+        (section("Results", &numbers(results)))
+        (section("Protocol", &method(results)))
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ", " (results.machine) ". P. Ablin, J.-F. Cardoso, A. Gramfort, \
              “Beyond Pham’s algorithm for joint diagonalization”, ESANN 2019. D.-T. Pham, “Joint approximate \
              diagonalization of positive definite Hermitian matrices”, SIAM J. Matrix Anal. Appl. 22 (2001)."
         }
     };
-    page("codiag: Beyond Pham’s algorithm, measured again", &body)
+    document("codiag: reproduction of Beyond Pham’s algorithm", &body)
 }
 
-/// How the program and the paper's method compare with Pham's algorithm, one card per experiment.
+/// Speed relative to Pham's algorithm, one card per experiment.
 fn headline(results: &Results) -> Markup {
     let speed = |experiment: &str, solver: &str| {
         let pham = results.runs_of(experiment, "pham");
-        Ratio::of(&results.runs_of(experiment, solver), &pham).in_words()
+        Ratio::of(&results.runs_of(experiment, solver), &pham).describe()
     };
     html! {
         dl.facts.three {
             @for experiment in &results.experiments {
                 div {
-                    dt { (experiment.title) ", against Pham’s algorithm" }
+                    dt { (experiment.title) ", compared with Pham’s algorithm" }
                     dd { "codiag: " (speed(experiment.key, "newton")) }
                     dd.second { "the paper’s method: " (speed(experiment.key, "quasi-newton")) }
                 }
@@ -64,16 +64,16 @@ fn panels(results: &Results) -> Markup {
                 }
             }
             figcaption {
-                "Logarithmic axes; lower and further left is better; each curve ends in a dot. A loss is drawn \
-                 above the minimum that its own curve tends to, because on (b) and (c) there are several and the \
-                 methods do not all end in the same one: the table has the losses themselves. What is nearer than \
-                 10⁻¹⁴ is rounding, and drawn at the bottom."
+                "Logarithmic axes; lower and further left is better; a dot marks the end of each curve. Each loss is drawn \
+                 relative to the local minimum that its run approaches, because (b) and (c) have several local minima and \
+                 the methods do not all reach the same one. The table has the final losses. Differences below 10⁻¹⁴ are \
+                 rounding errors and are drawn at the bottom."
             }
         }
     }
 }
 
-fn claims_in_words(results: &Results) -> Markup {
+fn claims_section(results: &Results) -> Markup {
     let good = |verdict| verdict == Verdict::Holds;
     let bad = |verdict| matches!(verdict, Verdict::DoesNotHold | Verdict::Partly);
     html! {
@@ -108,9 +108,9 @@ fn numbers(results: &Results) -> Markup {
     html! {
         (table(None, &headings, &bodies))
         p {
-            "Ratio to Pham: how many times faster than Pham's algorithm ĝ came down to 1e-6. “> 3×” means that \
-             Pham's algorithm had not reached it when its iterations ended; “< 1×” that the method had not. Where \
-             final losses differ, the methods ended in different local minima: the lower is the better one."
+            "Speedup over Pham: time of Pham’s algorithm to reach ĝ = 1e-6 divided by the time of the method. “> 3×” means that \
+             Pham’s algorithm did not reach it within its iterations; “< 1×” means that the method did not. Different \
+             final losses are different local minima; lower is better."
         }
     }
 }
@@ -125,21 +125,21 @@ fn method(results: &Results) -> Markup {
             p { strong { (experiment.title) } ": " (experiment.description) "." }
         }
         p {
-            "The first three solvers start from the whitener of the mean, as in the paper; the last one starts \
-             where this program does by default. Every solve ran on "
-            (words::count(results.threads, "thread", "threads"))
-            ", of up to ten repetitions the fastest of each step counts, and times include the start. ĝ is the \
-             norm of the relative gradient divided by √p, rows of B scaled to unit mean power; times are compared \
-             at ĝ = " (format!("{GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
+            "The first three solvers start from the whitener of the mean, as in the paper; the last one uses the default \
+             starting point of codiag (spectral). Every solve ran on "
+            (format::count(results.n_jobs, "thread", "threads"))
+            ". Each run was repeated up to ten times, and the fastest time of each step is used. Times include the \
+             computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
+             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
         }
         @if several {
             p {
-                "Numbers over several seeds are medians, with their range in brackets; the figure shows seed 0."
+                "Values over several seeds are medians with their range in brackets; the figure shows seed 0."
             }
         }
         p {
-            "To repeat it: " code { "codiag reproduce" } "; with other seeds, "
-            code { "codiag reproduce --seeds 5" } "; all numbers are in " code { "results.json" } " and "
+            "To repeat this: " code { "codiag reproduce" } "; with several seeds: "
+            code { "codiag reproduce --seeds 5" } ". All numbers are in " code { "results.json" } " and "
             code { "history.csv" } "."
         }
     }
