@@ -33,7 +33,7 @@ pub enum NpyError {
         name: String,
     },
     /// The data type of the numbers is not supported.
-    #[error("numbers of type {name} are not supported; save them as float64")]
+    #[error("numbers of type {name} cannot be read; save them as float64")]
     UnknownNumbers {
         /// NumPy's name of the data type.
         name: String,
