@@ -115,9 +115,9 @@ struct ThroughPython {
 }
 
 impl SendRequests for ThroughPython {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    fn send(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let asked = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
-            let answers = self.ask.call1(py, (PyBytes::new(py, question),))?;
+            let answers = self.ask.call1(py, (PyBytes::new(py, request),))?;
             let answers: Vec<PyBackedBytes> = answers.extract(py)?;
             Ok(answers.iter().map(|answer| answer.to_vec()).collect())
         });

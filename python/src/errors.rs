@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::option_names::Keywords;
 
 const SOLVE: Keywords = Keywords {
-    given_matrix: "the start",
+    given_matrix: "init",
 };
 const POINT: Keywords = Keywords { given_matrix: "B" };
 
@@ -44,9 +44,10 @@ fn exception(error: &Error, message: String) -> PyErr {
         ) => PyTypeError::new_err(message),
         Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
         // Nothing that a caller has given is wrong.
-        Error::Answer { .. } | Error::Question | Error::External(_) | Error::Interrupted => {
-            PyRuntimeError::new_err(message)
-        }
+        Error::InvalidResponse { .. }
+        | Error::InvalidRequest
+        | Error::External(_)
+        | Error::Interrupted => PyRuntimeError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

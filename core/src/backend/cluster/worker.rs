@@ -1,4 +1,4 @@
-//! One part of a set, held by one process.
+//! One part of a set, held by one process, which responds to requests.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,11 +9,10 @@ use crate::backend::{Backend, Chunk, InMemory, Request, Summary, Sums};
 use crate::data::{MatrixSet, SetOptions};
 use crate::linalg::{Matrix, Scalar, Triangle, reals};
 
-/// The kind of message that a description is.
+/// Kind of message of a description.
 pub(super) const DESCRIPTION: u8 = 255;
 
-/// Some matrices of a larger set, and where they stand: the answers to the questions of a
-/// [`ClusterSet`](super::ClusterSet).
+/// A part of a larger set, which responds to the requests of a [`ClusterSet`](super::ClusterSet).
 ///
 /// ```
 /// use codiag::{SetOptions, synthetic};
@@ -23,13 +22,13 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
 /// // Matrices 20 to 59 of the set.
 /// let chunk = Chunk::new(&made.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
-/// let part = Worker::of_chunks(vec![chunk], None, Some(1))?;
-/// assert_eq!((part.len(), part.dimension()), (40, 4));
-/// assert_eq!(part.answer(b"gibberish"), Err(codiag::Error::Question));
+/// let worker = Worker::of_chunks(vec![chunk], None, Some(1))?;
+/// assert_eq!((worker.len(), worker.dimension()), (40, 4));
+/// assert_eq!(worker.respond(b"not a request"), Err(codiag::Error::InvalidRequest));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub struct Worker<T: Scalar = f64> {
-    /// The first numbers and lengths of the chunks.
+    /// First number and length of each chunk.
     runs: Vec<(usize, usize)>,
     weight: f64,
     summary: Summary<T>,
@@ -38,14 +37,15 @@ pub struct Worker<T: Scalar = f64> {
 }
 
 impl<T: Scalar> Worker<T> {
-    /// The part that some chunks make, in the dimensions that the filters of the whole set's
-    /// [`Reduction`](crate::Reduction) find, if there is one; at most that many threads work.
+    /// Creates a worker for the matrices of some chunks. `filters` are those of the
+    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `threads`
+    /// threads are used; the number is chosen automatically if None.
     ///
     /// # Errors
-    /// If a matrix is not positive definite, which is named by its number in the whole set.
+    /// If the criterion does not accept a matrix. The error has its number in the whole set.
     ///
     /// # Panics
-    /// If there is no chunk, or their matrices differ in size.
+    /// If there is no chunk, or if their matrices differ in size.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
@@ -68,23 +68,24 @@ impl<T: Scalar> Worker<T> {
         })
     }
 
-    /// The number of matrices.
-    #[allow(clippy::len_without_is_empty)] // a part is never empty
+    /// Returns the number of matrices.
+    #[allow(clippy::len_without_is_empty)] // a worker is never empty
     pub fn len(&self) -> usize {
         self.summary.len
     }
 
-    /// The dimension of the matrices, after reduction.
+    /// Returns the dimension of the matrices, after reduction.
     pub fn dimension(&self) -> usize {
         self.summary.dimension()
     }
 
-    /// How many threads work at most, as it was said when the part was made.
+    /// Returns the maximum number of threads; chosen automatically if None.
     pub fn n_jobs(&self) -> Option<usize> {
         self.n_jobs
     }
 
-    /// What a [`ClusterSet`](super::ClusterSet) has to know of the part.
+    /// Returns the description of the worker that a [`ClusterSet`](super::ClusterSet) is created
+    /// from.
     pub fn describe(&self) -> Vec<u8> {
         let Summary {
             criterion,
@@ -111,20 +112,20 @@ impl<T: Scalar> Worker<T> {
             .finish()
     }
 
-    /// The answer to a question: weighted means over the part's matrices.
+    /// Returns the response to a request: weighted means over the matrices of the worker.
     ///
     /// # Errors
-    /// [`Error::Question`] if it is none of this version's, or not about matrices of this dimension and
-    /// these numbers.
+    /// [`Error::InvalidRequest`] if the request is of another version, of another dimension, or for
+    /// complex instead of real matrices or vice versa.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
         let p = self.dimension();
         let (message, step) = Message::<T>::from_bytes(request, p)?;
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = match (step, &message) {
-            (None, Message::Request(request)) => sets.answer(request)?,
-            (None, _) => return Err(Error::Question),
-            (Some(step), message) => sets.answer_sample(step, message, &self.runs)?,
+            (None, Message::Request(request)) => sets.respond(request)?,
+            (None, _) => return Err(Error::InvalidRequest),
+            (Some(step), message) => sets.respond_for_sample(step, message, &self.runs)?,
         };
         let header = Header {
             complex: T::PLANES == 2,
@@ -135,11 +136,11 @@ impl<T: Scalar> Worker<T> {
         Ok(Writer::new(header).numbers(&numbers).finish())
     }
 
-    /// Chunks that make the same part elsewhere, without filters. Where it stands is not carried
-    /// along: the next question says it.
+    /// Returns chunks from which the worker can be created in another process, without filters.
+    /// Data kept between requests are not included.
     ///
     /// # Errors
-    /// None are expected: the matrices have been checked before.
+    /// None are expected: the matrices have been validated before.
     pub fn chunks(&self) -> Result<Vec<Chunk<T>>, Error> {
         let p = self.dimension();
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,26 +162,26 @@ impl<T: Scalar> Worker<T> {
     }
 }
 
-/// All matrices, and the sample that was last asked for.
+/// All matrices, and the sample that was requested last.
 struct Sets<T: Scalar> {
     all: InMemory<T>,
     sample: Option<Sample<T>>,
     sums: Sums<T>,
 }
 
-/// Every `step`-th matrix of the whole set, as far as this part has them.
+/// Every `step`-th matrix of the whole set that this worker holds.
 struct Sample<T: Scalar> {
     step: usize,
-    /// The fraction of the part's weight that they hold, and the matrices; None if that is zero.
+    /// Fraction of the weight of the worker, and the matrices; None if the fraction is zero.
     matrices: Option<(f64, InMemory<T>)>,
 }
 
 impl<T: Scalar> Sets<T> {
-    fn answer(&mut self, request: &Request<T>) -> Result<Vec<f64>, Error> {
-        answer(&mut self.all, request, &mut self.sums)
+    fn respond(&mut self, request: &Request<T>) -> Result<Vec<f64>, Error> {
+        evaluate(&mut self.all, request, &mut self.sums)
     }
 
-    fn answer_sample(
+    fn respond_for_sample(
         &mut self,
         step: usize,
         message: &Message<T>,
@@ -196,7 +197,7 @@ impl<T: Scalar> Sets<T> {
                 Sample { step, matrices }
             }
         };
-        // A part without a matrix of the sample sends no numbers.
+        // A worker without a matrix of the sample sends no numbers.
         let Some((weight, set)) = &mut self.sample.insert(sample).matrices else {
             return Ok(Vec::new());
         };
@@ -209,16 +210,17 @@ impl<T: Scalar> Sets<T> {
             }
             Message::Matrices => {
                 let numbers = packed_matrices(*weight, set);
-                // The client solves on these matrices: it asks no more of this sample.
+                // The client solves with these matrices and sends no further requests for this
+                // sample.
                 self.sample = None;
                 Ok(numbers)
             }
-            Message::Request(request) => answer(set, request, &mut self.sums),
+            Message::Request(request) => evaluate(set, request, &mut self.sums),
         }
     }
 }
 
-/// The weight of a sample, the weights of its matrices, and their packed lower triangles.
+/// Returns the weight of a sample, the weights of its matrices, and their packed lower triangles.
 fn packed_matrices<T: Scalar>(weight: f64, set: &InMemory<T>) -> Vec<f64> {
     let p = set.summary().dimension();
     let (data, weights) = set.set().matrices();
@@ -232,8 +234,8 @@ fn packed_matrices<T: Scalar>(weight: f64, set: &InMemory<T>) -> Vec<f64> {
     numbers
 }
 
-/// The sums that answer a request, one after the other: numbers, moments, Hessian, tables.
-fn answer<T: Scalar>(
+/// Evaluates a request. Returns the sums one after the other: numbers, moments, Hessian, tables.
+fn evaluate<T: Scalar>(
     set: &mut InMemory<T>,
     request: &Request<T>,
     sums: &mut Sums<T>,

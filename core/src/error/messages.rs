@@ -1,149 +1,26 @@
-//! Error messages. There is one set of sentences; each binding supplies the names of its options.
+//! Error messages. All bindings share the sentences; each supplies the names of its options.
 
-use std::borrow::Cow;
 use std::io;
 
-use super::npy::tuple;
+use super::npy::{shape_advice, tuple};
 use super::{
-    Conflict, Error, Expected, InitProblem, MemoryRemedy, NpyError, Portion, Remedy, Setting,
+    Conflict, Error, Expected, InitProblem, MemoryRemedy, NpyError, OptionNames, Portion, Remedy,
+    Setting, nearest_name,
 };
 use crate::choices::{Criterion, Method, SortBy};
 use crate::memory::Memory;
 
-/// How a language or program writes the options that error messages name.
-///
-/// ```
-/// use std::borrow::Cow;
-/// use codiag::error::{OptionNames, Setting};
-/// use codiag::{Settings, diagonalize, synthetic};
-///
-/// struct Flags;
-///
-/// impl OptionNames for Flags {
-///     fn option(&self, setting: Setting) -> Cow<'static, str> {
-///         match setting {
-///             Setting::Tol => "--tol".into(),
-///             other => format!("--{other}").into(),
-///         }
-///     }
-///
-///     fn with_value(&self, setting: Setting, value: &str) -> String {
-///         format!("{} {value}", self.option(setting))
-///     }
-/// }
-///
-/// let set = synthetic::noisy(20, 3, 0.1, 0);
-/// let error = diagonalize(&set, &Settings::default().tol(-1.0)).unwrap_err();
-/// assert_eq!(error.render(&Flags), "--tol must be a positive number, got -1");
-/// ```
-pub trait OptionNames {
-    /// An option by itself: `--tol`, `tol`.
-    fn option(&self, setting: Setting) -> Cow<'static, str>;
-
-    /// An option with a value: `--shrinkage 1e-3`, `shrinkage=1e-3`.
-    fn with_value(&self, setting: Setting, value: &str) -> String;
-
-    /// One of the names that an option accepts: `auto`, `"auto"`, `CODIAG_RANK_AUTO`. None if it does
-    /// not exist here.
-    fn choice(&self, setting: Setting, name: &str) -> Option<String> {
-        let _ = setting;
-        Some(format!("{name:?}"))
-    }
-
-    /// An option with one of the names that it accepts: `--rank auto`, `rank="auto"`, `Rank::Auto`.
-    fn with_choice(&self, setting: Setting, name: &str) -> String {
-        let choice = self.choice(setting, name);
-        self.with_value(setting, choice.as_deref().unwrap_or(name))
-    }
-
-    /// An option that is switched on: `--orthogonal`, `orthogonal=True`.
-    fn switched_on(&self, setting: Setting) -> String {
-        self.with_value(setting, "true")
-    }
-
-    /// A matrix B that the caller passes.
-    fn given_matrix(&self) -> &'static str {
-        "the start"
-    }
-
-    /// The number of the first matrix, row, channel and so on: 0 or 1.
-    fn first_index(&self) -> usize {
-        0
-    }
-
-    /// What keeps all matrices in memory, as an instruction.
-    fn in_memory(&self) -> &'static str {
-        "load all matrices into memory"
-    }
-
-    /// What keeps the matrices in a file, as an instruction. None if that is not possible here.
-    fn on_disk(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether covariances can be estimated with shrinkage and for a number of components.
-    fn regularizes_covariances(&self) -> bool {
-        true
-    }
-}
-
-/// The names of Rust.
-pub(super) struct RustNames;
-
-impl OptionNames for RustNames {
-    fn option(&self, setting: Setting) -> Cow<'static, str> {
-        setting.to_string().into()
-    }
-
-    fn with_value(&self, setting: Setting, value: &str) -> String {
-        match setting {
-            Setting::Rank => format!("Rank::Exactly({value})"),
-            Setting::Shrinkage => format!("SetOptions::shrinkage({value})"),
-            Setting::Symmetrize => format!("SetOptions::symmetrize({value})"),
-            Setting::Orthogonal | Setting::NRestarts | Setting::NResamples => {
-                format!("Settings::{setting}({value})")
-            }
-            _ => format!("{setting} = {value}"),
-        }
-    }
-
-    fn choice(&self, setting: Setting, name: &str) -> Option<String> {
-        Some(match (setting, name) {
-            (Setting::Rank, "full") => "Rank::Full".to_owned(),
-            (Setting::Rank, "auto") => "Rank::Auto".to_owned(),
-            _ => format!("{name:?}"),
-        })
-    }
-
-    fn with_choice(&self, setting: Setting, name: &str) -> String {
-        let variant = match setting {
-            Setting::Criterion => name.parse().map(|c: Criterion| format!("Criterion::{c:?}")),
-            Setting::Method => name.parse().map(|m: Method| format!("Method::{m:?}")),
-            Setting::SortBy => name.parse().map(|o: SortBy| format!("SortBy::{o:?}")),
-            _ => Ok(self.choice(setting, name).unwrap_or_default()),
-        };
-        variant.unwrap_or_else(|_| self.with_value(setting, name))
-    }
-
-    fn given_matrix(&self) -> &'static str {
-        "B"
-    }
-
-    fn on_disk(&self) -> Option<&'static str> {
-        Some("keep them in a file with OnDisk")
-    }
-}
-
 impl Error {
-    /// The message, with the options as `names` writes them. It begins with a lower-case letter and has
-    /// no final period.
+    /// Returns the message, with options spelled by `names`. It begins with a lower-case letter and
+    /// has no final period.
     #[allow(clippy::too_many_lines)] // a list
     pub fn render(&self, names: &dyn OptionNames) -> String {
         let number = |index: usize| index + names.first_index();
         match self {
             Self::Shape { shape } => format!(
-                "expected n matrices of size p x p with n, p > 0, got shape {}",
-                tuple(shape)
+                "expected n matrices of size p x p with n, p > 0, got shape {}{}",
+                tuple(shape),
+                shape_advice(shape)
             ),
             Self::Length {
                 shape,
@@ -169,7 +46,8 @@ impl Error {
                 value,
                 imaginary,
             } => format!(
-                "matrix {}: {}entry ({}, {}) is {value}, not a finite number",
+                "matrix {}: {}entry ({}, {}) is {value}, not a finite number; correct it, or leave the \
+                 matrix out",
                 number(*matrix),
                 if *imaginary { "the imaginary part of " } else { "" },
                 number(*row),
@@ -180,7 +58,8 @@ impl Error {
                  it lies between 1e-250 and 1e250"
             ),
             Self::Energy { norm } => format!(
-                "the matrices have a norm of {norm:.3e}; rescale them so that it lies between 1e-70 and 1e70"
+                "the root mean square norm of the matrices is {norm:.3e}; rescale the matrices so that it \
+                 lies between 1e-70 and 1e70"
             ),
             Self::Asymmetric {
                 matrix,
@@ -209,14 +88,19 @@ impl Error {
                     definite_advice(*remedy, names)
                 )
             }
-            Self::WeightsLength { expected, actual } => {
-                format!("expected {expected} weights, one per matrix, got {actual}")
-            }
-            Self::Weight { index, value } => format!(
-                "weight {} is {value}; weights must be finite and nonnegative",
-                number(*index)
+            Self::WeightsLength { expected, actual } => format!(
+                "expected {expected} weights, one per matrix, but the length of {} is {actual}",
+                names.option(Setting::Weights)
             ),
-            Self::WeightsZero => "all weights are zero; at least one must be positive".to_owned(),
+            Self::Weight { index, value } => format!(
+                "weight {} is {value}; all entries of {} must be finite and nonnegative",
+                number(*index),
+                names.option(Setting::Weights)
+            ),
+            Self::WeightsZero => format!(
+                "all weights are zero; at least one entry of {} must be positive",
+                names.option(Setting::Weights)
+            ),
             Self::InitShape {
                 expected,
                 rows,
@@ -229,17 +113,15 @@ impl Error {
             ),
             Self::Init { problem } => init(*problem, names),
             Self::NoEigenvalues => {
-                "the eigenvalues of the mean of the matrices cannot be computed".to_owned()
+                "the eigenvalues of the mean of the matrices cannot be computed; check the matrices for \
+                 very large or very small entries"
+                    .to_owned()
             }
             Self::Setting {
                 setting,
                 expected,
                 value,
-            } => format!(
-                "{} must be {}, got {value}",
-                names.option(*setting),
-                expected_value(*setting, *expected, names)
-            ),
+            } => invalid_setting(*setting, *expected, value, names),
             Self::Conflict(conflict) => conflicting(*conflict, names),
             Self::Method { criterion, method } => {
                 let supported = criterion.methods().iter();
@@ -256,17 +138,19 @@ impl Error {
                 if *epochs { "epochs x " } else { "" },
                 tuple(shape)
             ),
-            Self::Constant => "the recording has zero variance".to_owned(),
-            Self::Channels { expected, actual } => {
-                format!("expected {expected} channels, got {actual}")
+            Self::Constant => {
+                "the recording has zero variance: every channel is constant".to_owned()
             }
+            Self::Channels { expected, actual } => format!(
+                "expected {expected} channels, got {actual}; pass the channels of the recording that was \
+                 fitted"
+            ),
             Self::SampleNotFinite {
                 channel,
                 sample,
                 value,
             } => format!(
-                "channel {}, sample {} is {value}, not a finite number; correct the recording, or leave \
-                 that part out",
+                "channel {}, sample {} is {value}, not a finite number; correct or exclude these samples",
                 number(*channel),
                 number(*sample)
             ),
@@ -302,28 +186,30 @@ impl Error {
                 number(*matrix)
             ),
             Self::File { path, error } => format!("{}: {}", path.display(), error.render(names)),
-            Self::Answer { expected, actual } => format!(
+            Self::InvalidResponse { expected, actual } => format!(
                 "a worker returned {actual} numbers instead of {expected}; client and workers may run \
                  different versions of codiag"
             ),
-            Self::Question => {
-                "malformed request from the client; client and workers may run different versions of codiag"
+            Self::InvalidRequest => {
+                "a worker received an invalid request; client and workers may run different versions of \
+                 codiag"
                     .to_owned()
             }
             Self::External(error) => error.to_string(),
-            Self::Interrupted => "interrupted".to_owned(),
+            Self::Interrupted => "interrupted before there was a result".to_owned(),
         }
     }
 }
 
-/// The criteria that accept indefinite matrices, for a sentence.
+/// Lists the criteria that accept indefinite matrices: "a or b".
 pub fn criteria_for_indefinite(names: &dyn OptionNames) -> String {
     let criteria = Criterion::for_any_symmetric();
     let named = criteria.map(|c| names.with_choice(Setting::Criterion, c.name()));
     list(named.collect(), "or")
 }
 
-/// The message of the system, without its error number and with a lower-case first letter.
+/// Returns the message of the operating system without its error number, and with a lower-case
+/// first letter.
 pub fn system_reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -333,7 +219,7 @@ pub fn system_reason(error: &io::Error) -> String {
     })
 }
 
-/// "a, b or c".
+/// Joins items: "a, b or c".
 fn list(mut items: Vec<String>, conjunction: &str) -> String {
     match items.pop() {
         Some(last) if items.is_empty() => last,
@@ -366,7 +252,7 @@ fn asymmetric(
     )
 }
 
-/// What to do about a set that is not positive definite.
+/// Returns a remedy for a set that is not positive definite, as an instruction.
 fn definite_advice(remedy: Remedy, names: &dyn OptionNames) -> String {
     match remedy {
         Remedy::Reduce { rank } => format!(
@@ -375,7 +261,7 @@ fn definite_advice(remedy: Remedy, names: &dyn OptionNames) -> String {
             names.with_value(Setting::Rank, &rank.to_string())
         ),
         Remedy::Shrink { shrinkage } => format!(
-            "regularize the set with {}, or leave this matrix out",
+            "regularize the set with {}, or leave this matrix out (was it computed from too few samples?)",
             names.with_value(Setting::Shrinkage, &format!("{shrinkage:e}"))
         ),
         Remedy::None => format!(
@@ -405,8 +291,32 @@ fn init(problem: InitProblem, names: &dyn OptionNames) -> String {
     }
 }
 
-/// What a setting may be, as a phrase that follows "must be".
-fn expected_value(setting: Setting, expected: Expected, names: &dyn OptionNames) -> String {
+/// Returns the message about a value that a setting does not accept.
+fn invalid_setting(
+    setting: Setting,
+    expected: Expected,
+    value: &str,
+    names: &dyn OptionNames,
+) -> String {
+    let option = names.option(setting);
+    let accepted = accepted_values(setting, expected, names);
+    let unquoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+    let (Some(name), Expected::OneOf(choices) | Expected::OneOfOr(choices, _)) =
+        (unquoted, expected)
+    else {
+        return format!("{option} must be {accepted}, got {value}");
+    };
+    let nearest = nearest_name(name, choices.iter().copied());
+    match nearest.and_then(|nearest| names.choice(setting, nearest)) {
+        Some(nearest) => {
+            format!("unknown {option} {value}; did you mean {nearest}? Valid: {accepted}")
+        }
+        None => format!("unknown {option} {value}; valid: {accepted}"),
+    }
+}
+
+/// Describes the values that a setting accepts, by a phrase that can follow "must be".
+fn accepted_values(setting: Setting, expected: Expected, names: &dyn OptionNames) -> String {
     let choices = |accepted: &[&str]| -> Vec<String> {
         let choices = accepted
             .iter()
@@ -447,7 +357,8 @@ fn conflicting(conflict: Conflict, names: &dyn OptionNames) -> String {
             )
         }
         Conflict::OrthogonalReduced => format!(
-            "{orthogonal} cannot be combined with {}: the axes of a set of reduced rank are not the channels",
+            "{orthogonal} cannot be combined with {}, because the axes of a reduced set are not the \
+             channels; use one of the two",
             names.option(Setting::Rank)
         ),
         Conflict::OrthogonalLeastSquares => format!(
@@ -463,8 +374,8 @@ fn conflicting(conflict: Conflict, names: &dyn OptionNames) -> String {
             method(Method::Jacobi),
             names.in_memory()
         ),
-        Conflict::OrderUntried => format!(
-            "{} requires resamples or restarts; use {} or {}",
+        Conflict::StabilityNotEstimated => format!(
+            "{} requires resamples or restarts, from which the stability is estimated; use {} or {}",
             names.with_choice(Setting::SortBy, SortBy::Stability.name()),
             names.with_value(Setting::NResamples, "20"),
             names.with_value(Setting::NRestarts, "20")
@@ -478,6 +389,7 @@ fn conflicting(conflict: Conflict, names: &dyn OptionNames) -> String {
     }
 }
 
+/// Returns the message about a covariance that would be singular.
 fn too_few_samples(
     portion: Portion,
     samples: usize,
@@ -487,14 +399,17 @@ fn too_few_samples(
 ) -> String {
     let number = |index: usize| index + names.first_index();
     let option = |setting| names.option(setting);
+    let mut segment_options = vec![
+        option(Setting::NSegments).into_owned(),
+        option(Setting::SegmentLength).into_owned(),
+    ];
+    // One argument in C.
+    segment_options.dedup();
     let (which, unit, advice) = match portion {
         Portion::Segment(i) => (
             format!("segment {}", number(i)),
             "samples",
-            format!(
-                "fewer or longer segments ({})",
-                option(Setting::SegmentLength)
-            ),
+            format!("fewer or longer segments ({})", list(segment_options, "or")),
         ),
         Portion::Epoch(i) => (
             format!("epoch {}", number(i)),
@@ -513,22 +428,40 @@ fn too_few_samples(
         ),
     };
     let most = dimension.saturating_sub(needed.saturating_sub(samples));
-    let alternatives = if names.regularizes_covariances() {
+    let alternatives = if !names.regularizes_covariances() {
+        ", or a longer recording".to_owned()
+    } else if most == 0 {
+        format!(", or {}", option(Setting::Shrinkage))
+    } else {
         format!(
             ", at most {most} components ({}), or {}",
             option(Setting::Components),
             option(Setting::Shrinkage)
         )
-    } else {
-        ", or a longer recording".to_owned()
     };
+    let question = axes_question(portion, samples, dimension);
     format!(
-        "{which} has {samples} {unit}, but a {dimension} x {dimension} matrix needs at least {needed}; use \
-         {advice}{alternatives}"
+        "{which} has {samples} {unit}, but a {dimension} x {dimension} matrix needs at least \
+         {needed}; {question}use {advice}{alternatives}"
     )
 }
 
-/// How much memory something needs, and how much is available.
+/// Returns a question about the shape of an array of epochs with very few samples.
+fn axes_question(portion: Portion, samples: usize, dimension: usize) -> String {
+    match portion {
+        Portion::Epoch(_) if samples == dimension => {
+            "are the epochs covariance matrices already? Then pass them to diagonalize; otherwise "
+                .to_owned()
+        }
+        Portion::Epoch(_) | Portion::Class(_) if samples < dimension => format!(
+            "{dimension} channels and {samples} samples: are the axes in another order than epochs x \
+             channels x samples? Otherwise "
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Compares the memory that a computation needs with what is available.
 fn memory_shortage(what: &str, needed: Memory, available: Option<Memory>) -> String {
     let amount = match needed {
         Memory::UNCOUNTABLE => "more than 18 EB".to_owned(),
@@ -542,7 +475,7 @@ fn memory_shortage(what: &str, needed: Memory, available: Option<Memory>) -> Str
     }
 }
 
-/// What needs less memory.
+/// Returns a change that needs less memory, as the end of a sentence.
 fn memory_advice(remedy: MemoryRemedy, names: &dyn OptionNames) -> String {
     match remedy {
         MemoryRemedy::Setting {
