@@ -139,7 +139,7 @@ WEIGHTED = {
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(39), "expected 40 weights.*got 39"),
+        (np.ones(39), "expected 40 weights.*39"),
         (np.ones((40, 1)), r"\(40, 1\)"),
         (np.r_[-1.0, np.ones(39)], "weight 0 is -1"),
         (np.r_[np.ones(39), np.nan], "weight 39 is NaN"),
@@ -226,7 +226,7 @@ def test_energy_fractions_are_not_negative():
         ),
         ({"init": None}, '"spectral", "whitener", "identity" or a matrix'),
         ({"init": "random"}, '"spectral", "whitener", "identity" or a matrix'),
-        ({"n_components": "half"}, 'n_components must be .*"auto"'),
+        ({"n_components": "half"}, 'n_components .*"auto"'),
         ({"n_components": 0}, 'n_components must be .*"auto"'),
         ({"n_components": 7}, "n_components must be"),
         ({"shrinkage": 1.5}, "shrinkage must be between 0 and 1"),
@@ -285,7 +285,7 @@ def test_compat_options(C, solve, name):
             {"orthogonal": True, "n_components": 3},
             "^orthogonal=True cannot be combined with n_components",
         ),
-        ({"n_components": 7}, "^n_components must be .* from 1 to p, got 7"),
+        ({"n_components": 7}, "^n_components must be .*got 7"),
         ({"tol": -1.0}, "^tol must be a positive number, got -1"),
     ],
     ids=str,
