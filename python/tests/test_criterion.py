@@ -57,7 +57,7 @@ def test_unsupported_methods_raise():
     ):
         codiag.diagonalize(C, criterion="frobenius", method="pham")
     with pytest.raises(
-        ValueError, match='criterion .*"likelihood", "frobenius" or "least-squares"'
+        ValueError, match=r'criterion .*"likelihood", "frobenius" or "least-squares"'
     ):
         codiag.diagonalize(C, criterion="varimax")
     with pytest.raises(ValueError, match=r'not positive definite.*criterion="frobenius"'):

@@ -51,7 +51,7 @@ def test_sort_by_stability(ambiguous):
     np.testing.assert_array_equal(result.matches, by_contrast.matches[:, order])
     with pytest.raises(ValueError, match=r'sort_by="stability" requires.*n_resamples=20'):
         codiag.diagonalize(C, sort_by="stability")
-    with pytest.raises(ValueError, match='sort_by .*"contrast" or "stability"'):
+    with pytest.raises(ValueError, match=r'sort_by .*"contrast" or "stability"'):
         codiag.diagonalize(C, sort_by="size")
     with pytest.raises(ValueError, match="n_resamples must not be negative"):
         codiag.diagonalize(C, n_resamples=-1)
