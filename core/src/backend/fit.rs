@@ -163,7 +163,7 @@ impl<T: Scalar> Change<T> {
 /// The inverse of a positive semidefinite matrix on its range, or its factors F and Fᵀ if it is ill-conditioned.
 fn inverse_of(k: &Matrix) -> (Matrix, Option<Matrix>) {
     let (log_det, inverse) = linalg::log_det_and_inverse(k);
-    let condition = linalg::largest(k.as_slice()) * linalg::largest(inverse.as_slice());
+    let condition = linalg::max_abs(k.as_slice()) * linalg::max_abs(inverse.as_slice());
     if log_det.is_finite() && condition < ILL_CONDITIONED {
         return (inverse, None);
     }

@@ -65,7 +65,7 @@ impl Stability {
 
     /// The components, the most stable first; those that tie stay in their order.
     pub fn order(&self) -> Vec<usize> {
-        linalg::descending(&self.values)
+        linalg::argsort_descending(&self.values)
     }
 }
 

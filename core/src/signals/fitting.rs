@@ -223,7 +223,7 @@ impl Separation {
             _ => Vec::new(),
         };
         if solver.canonical && !ranks.is_empty() {
-            let order = linalg::descending(&ranks);
+            let order = linalg::argsort_descending(&ranks);
             result.rearrange(&order, &vec![1.0; order.len()]);
             kurtosis.sort_by(f64::total_cmp);
             kurtosis.reverse();

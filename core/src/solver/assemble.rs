@@ -59,7 +59,7 @@ pub(super) fn assemble<T: Scalar>(
         normalizing
     };
     let order = if settings.canonical {
-        linalg::descending(&variations)
+        linalg::argsort_descending(&variations)
     } else {
         (0..p).collect()
     };
