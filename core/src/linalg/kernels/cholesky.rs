@@ -68,7 +68,7 @@ impl WithSimd for Factorize<'_> {
         let mut factor = AlignedBuffer::of_len(planes * triangle.len() * S::F64_LANES);
         let factor = vectors_mut::<S>(&mut factor);
         for at in 0..stride {
-            let mut share = simd.splat_f64s(f64::INFINITY);
+            let mut ratio = simd.splat_f64s(f64::INFINITY);
             for b in 0..p {
                 let mut pivot = block[triangle.diagonal(b) * stride + at];
                 let entry = simd.max_f64s(pivot, tiny);
@@ -80,7 +80,7 @@ impl WithSimd for Factorize<'_> {
                         pivot = simd.negate_mul_add_e_f64s(l, l, pivot);
                     }
                 }
-                share = simd.min_f64s(share, simd.div_f64s(pivot, entry));
+                ratio = simd.min_f64s(ratio, simd.div_f64s(pivot, entry));
                 pivot = simd.max_f64s(pivot, simd.mul_f64s(floor, entry));
                 pivots[b * stride + at] = pivot;
                 let root = simd.sqrt_f64s(pivot);
@@ -103,7 +103,7 @@ impl WithSimd for Factorize<'_> {
                     column_rows::<S, 4>(simd, triangle, input, (a, b), inverse, factor);
                 }
             }
-            smallest[at] = share;
+            smallest[at] = ratio;
         }
     }
 }

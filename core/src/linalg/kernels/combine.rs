@@ -210,7 +210,7 @@ fn correlate_slice<S: Simd, const W: usize>(
 }
 
 /// out[row, g, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block, all groups g of LANES
-/// columns of u, and the first `depth` matrices i; `out` is overwritten if `begins`.
+/// columns of u, and the first `depth` matrices i; `out` is overwritten if `overwrite`.
 #[inline(always)]
 pub(super) fn add_products<R: Real, S: Simd>(
     simd: S,
@@ -219,52 +219,52 @@ pub(super) fn add_products<R: Real, S: Simd>(
     depth: usize,
     u: &[R::Vector<S>],
     out: &mut [R::Vector<S>],
-    begins: bool,
+    overwrite: bool,
 ) {
-    let halves = vectors_per_group::<R, S>();
-    let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
+    let per_group = vectors_per_group::<R, S>();
+    let (rows, groups) = (block.len() / lanes, u.len() / (lanes * per_group));
     assert_eq!(block.len(), rows * lanes);
-    assert_eq!(u.len(), groups * lanes * halves);
-    assert_eq!(out.len(), groups * rows * halves);
+    assert_eq!(u.len(), groups * lanes * per_group);
+    assert_eq!(out.len(), groups * rows * per_group);
     assert!(depth <= lanes);
     let mut row = 0;
     while row < rows {
         let tile = match rows - row {
             left @ 1..=6 => left,
             // Where a group is one vector, more rows provide the accumulators.
-            12.. if halves == 1 => 12,
+            12.. if per_group == 1 => 12,
             7 | 8 => 4,
             9 => 5,
             _ => 6,
         };
         for g in 0..groups {
-            macro_rules! outer {
+            macro_rules! tile {
                 ($r:literal) => {
                     // SAFETY: row + $r ≤ rows, so these rows exist in `block`, and in `out`, where
-                    // each has `groups` groups; group g of `u` has `lanes` times `halves` vectors,
+                    // each has `groups` groups; group g of `u` has `lanes` times `per_group` vectors,
                     // and depth ≤ lanes. The lengths of all three are asserted above.
                     unsafe {
-                        outer::<R, S, $r>(
+                        product_tile::<R, S, $r>(
                             simd,
                             block.as_ptr().add(row * lanes),
                             lanes,
                             depth,
-                            u.as_ptr().add(g * lanes * halves),
-                            out.as_mut_ptr().add((row * groups + g) * halves),
-                            groups * halves,
-                            begins,
+                            u.as_ptr().add(g * lanes * per_group),
+                            out.as_mut_ptr().add((row * groups + g) * per_group),
+                            groups * per_group,
+                            overwrite,
                         )
                     }
                 };
             }
             match tile {
-                1 => outer!(1),
-                2 => outer!(2),
-                3 => outer!(3),
-                4 => outer!(4),
-                5 => outer!(5),
-                12 => outer!(12),
-                _ => outer!(6),
+                1 => tile!(1),
+                2 => tile!(2),
+                3 => tile!(3),
+                4 => tile!(4),
+                5 => tile!(5),
+                12 => tile!(12),
+                _ => tile!(6),
             }
         }
         row += tile;
@@ -278,7 +278,7 @@ pub(super) fn add_products<R: Real, S: Simd>(
 /// groups that are `stride` vectors apart.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
+unsafe fn product_tile<R: Real, S: Simd, const ROWS: usize>(
     simd: S,
     rows: *const R,
     lanes: usize,
@@ -286,39 +286,39 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     u: *const R::Vector<S>,
     out: *mut R::Vector<S>,
     stride: usize,
-    begins: bool,
+    overwrite: bool,
 ) {
-    let halves = vectors_per_group::<R, S>();
+    let per_group = vectors_per_group::<R, S>();
     // Two vectors at a time, or one where a group is a single vector.
     let mut half = 0;
-    while half < halves {
-        let second = (half + 1).min(halves - 1);
+    while half < per_group {
+        let second = (half + 1).min(per_group - 1);
         let mut sums = [[R::splat(simd, R::zeroed()); 2]; ROWS];
         for i in 0..depth {
-            // SAFETY: i < depth and half ≤ second < halves: within the promised groups of `u`.
-            let (left, right) = unsafe { (*u.add(i * halves + half), *u.add(i * halves + second)) };
+            // SAFETY: i < depth and half ≤ second < per_group: within the promised groups of `u`.
+            let (left, right) = unsafe { (*u.add(i * per_group + half), *u.add(i * per_group + second)) };
             for r in 0..ROWS {
                 // SAFETY: r < ROWS and i < depth: within the promised rows.
                 let entry = R::splat(simd, unsafe { *rows.add(r * lanes + i) });
                 sums[r][0] = R::mul_add(simd, entry, left, sums[r][0]);
-                if halves > 1 {
+                if per_group > 1 {
                     sums[r][1] = R::mul_add(simd, entry, right, sums[r][1]);
                 }
             }
         }
         for r in 0..ROWS {
-            // SAFETY: r < ROWS, and both places are below `halves`: within the promised groups of
+            // SAFETY: r < ROWS, and both places are below `per_group`: within the promised groups of
             // `out`.
             unsafe {
                 let out = out.add(r * stride);
                 for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {
-                    let old = if begins {
+                    let old = if overwrite {
                         R::splat(simd, R::zeroed())
                     } else {
                         *out.add(place)
                     };
                     *out.add(place) = R::plus(simd, old, sum);
-                    if halves == 1 {
+                    if per_group == 1 {
                         break;
                     }
                 }

@@ -38,24 +38,24 @@ pub fn hessian_len_in<R: Real>(p: usize, planes: usize) -> usize {
     p.next_multiple_of(R::LANES) * Triangle::new(planes * p).len()
 }
 
-/// Adds one block's contribution to `hessian`, or overwrites it if `begins`.
+/// Adds one block's contribution to `hessian`, or overwrites it if `overwrite`.
 pub fn accumulate_hessian<R: Real>(
     function: DiagonalFunction,
     p: usize,
     block: &[R],
     weights: &[f64],
     hessian: &mut [R],
-    begins: bool,
+    overwrite: bool,
 ) {
     assert_eq!(
         hessian.len(),
         hessian_len_in::<R>(p, planes(block, p, weights.len()))
     );
-    accumulate_groups(function, p, block, weights, 0, hessian, begins);
+    accumulate_groups(function, p, block, weights, 0, hessian, overwrite);
 }
 
 /// Adds one block's contribution to the groups of row blocks that `hessian` holds, from group
-/// `first` on, or overwrites them if `begins`.
+/// `first` on, or overwrites them if `overwrite`.
 pub fn accumulate_groups<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -63,7 +63,7 @@ pub fn accumulate_groups<R: Real>(
     weights: &[f64],
     first: usize,
     hessian: &mut [R],
-    begins: bool,
+    overwrite: bool,
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(R::LANES));
     assert_eq!(lanes % R::LANES, 0);
@@ -90,7 +90,7 @@ pub fn accumulate_groups<R: Real>(
         weights,
         first,
         hessian,
-        begins,
+        overwrite,
         scale,
         first_transposed,
         root_weights,
@@ -113,7 +113,7 @@ struct Accumulate<'a, R> {
     /// The number of the first group of row blocks.
     first: usize,
     hessian: &'a mut [R],
-    begins: bool,
+    overwrite: bool,
     /// √(−w_i 4φ''(D_aa)), row a; rows beyond p are zero.
     scale: &'a mut [R],
     /// u = w_i 2φ'(D_aa), number (g, i, l) for a = g·LANES + l.
@@ -137,9 +137,9 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = R::rounded((2.0 * w).sqrt());
         }
-        let halves = vectors_per_group::<R, S>();
+        let per_group = vectors_per_group::<R, S>();
         let hessian = R::vectors_mut::<S>(self.hessian);
-        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * halves);
+        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * per_group);
         let components = self.first * R::LANES..(self.first + groups.len()) * R::LANES;
         let rows = self.scale.chunks_exact_mut(lanes).enumerate();
         for (a, row) in rows.take(components.end).skip(components.start) {
@@ -174,11 +174,11 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 scale_rows::<R, S>(self.p, self.block, self.scale, (lanes, depth), v, z);
             }
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-            let u = &u[g * lanes * halves..][..lanes * halves];
+            let u = &u[g * lanes * per_group..][..lanes * per_group];
             if planes == 2 {
                 let sum = R::vectors_mut::<S>(self.first_sum);
                 add_products::<R, S>(simd, self.block, lanes, depth, u, sum, true);
-                add_planes::<R, S>(simd, self.p, sum, group, self.begins);
+                add_planes::<R, S>(simd, self.p, sum, group, self.overwrite);
             }
             let whole = Triangle::new(size);
             let panel = if size < MIN_PANELED_SIZE {
@@ -191,8 +191,8 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 if planes == 1 {
                     let entries = whole.row(from).start..whole.row(rows.end - 1).end;
                     let block = &self.block[entries.start * lanes..entries.end * lanes];
-                    let sums = &mut group[entries.start * halves..entries.end * halves];
-                    add_products::<R, S>(simd, block, lanes, depth, u, sums, self.begins);
+                    let sums = &mut group[entries.start * per_group..entries.end * per_group];
+                    add_products::<R, S>(simd, block, lanes, depth, u, sums, self.overwrite);
                 }
                 for (k, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
                     let (z, at) = (R::vectors::<S>(z), k * side_by_side);
@@ -204,27 +204,27 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
 }
 
 /// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or overwrites the
-/// group with them if `begins`.
+/// group with them if `overwrite`.
 #[inline(always)]
 pub(super) fn add_planes<R: Real, S: Simd>(
     simd: S,
     p: usize,
     sum: &[R::Vector<S>],
     hessian: &mut [R::Vector<S>],
-    begins: bool,
+    overwrite: bool,
 ) {
-    let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
+    let (per_group, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let whole = Triangle::new(2 * p);
-    let (real, imaginary) = sum.split_at(triangle.len() * halves);
+    let (real, imaginary) = sum.split_at(triangle.len() * per_group);
     let mut add = |entry: usize, half: usize, x: R::Vector<S>| {
-        let place = &mut hessian[entry * halves + half];
-        *place = if begins { x } else { R::plus(simd, *place, x) };
+        let place = &mut hessian[entry * per_group + half];
+        *place = if overwrite { x } else { R::plus(simd, *place, x) };
     };
     for (entry, (b, c)) in triangle.pairs().enumerate() {
-        for half in 0..halves {
+        for half in 0..per_group {
             let (re, im) = (
-                real[entry * halves + half],
-                imaginary[entry * halves + half],
+                real[entry * per_group + half],
+                imaginary[entry * per_group + half],
             );
             add(whole.index(b, c), half, re);
             add(whole.index(p + b, p + c), half, re);
@@ -346,26 +346,26 @@ fn scale_rows_by<
     }
 }
 
-/// The second sum, for one vector of components a, which begins at place `at` of the group, and
+/// The second sum, for one vector of components a, which overwrite at place `at` of the group, and
 /// some rows b: hessian[bc] −= Σ_i z[b, i] z[c, i] over the first `depth` matrices i.
 #[inline(always)]
 fn subtract_squares<R: Real, S: Simd>(
     simd: S,
     p: usize,
-    wanted: Range<usize>,
+    rows_range: Range<usize>,
     (z, depth): (&[R::Vector<S>], usize),
     hessian: &mut [R::Vector<S>],
     at: usize,
 ) {
-    let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
+    let (per_group, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let (stride, depth) = (z.len() / p, depth.div_ceil(matrices_per_vector::<R, S>()));
     assert!(z.len() == p * stride && depth <= stride);
-    assert_eq!(hessian.len(), triangle.len() * halves);
-    assert!(at + components_per_vector::<R, S>() <= R::LANES && wanted.end <= p);
+    assert_eq!(hessian.len(), triangle.len() * per_group);
+    assert!(at + components_per_vector::<R, S>() <= R::LANES && rows_range.end <= p);
     let hessian: *mut R = hessian.as_mut_ptr().cast();
-    let mut b = wanted.start;
-    while b < wanted.end {
-        let rows = (wanted.end - b).min(4);
+    let mut b = rows_range.start;
+    while b < rows_range.end {
+        let rows = (rows_range.end - b).min(4);
         let mut c = 0;
         while c < b + rows {
             // A last column alone would have too few accumulators to hide the latency.
@@ -373,13 +373,13 @@ fn subtract_squares<R: Real, S: Simd>(
                 4 => 2,
                 left => left.min(3),
             };
-            macro_rules! inner {
+            macro_rules! tile {
                 ($r:literal, $c:literal) => {
                     // SAFETY: b + $r ≤ p and c + $c ≤ b + $r, so these rows exist in `z`, and the
                     // pairs below the diagonal in `hessian`; a vector's components fit from `at`
                     // on.
                     unsafe {
-                        inner::<R, S, $r, $c>(
+                        subtract_tile::<R, S, $r, $c>(
                             simd,
                             z.as_ptr(),
                             (stride, depth),
@@ -391,18 +391,18 @@ fn subtract_squares<R: Real, S: Simd>(
                 };
             }
             match (rows, columns) {
-                (4, 3) => inner!(4, 3),
-                (4, 2) => inner!(4, 2),
-                (4, _) => inner!(4, 1),
-                (3, 3) => inner!(3, 3),
-                (3, 2) => inner!(3, 2),
-                (3, _) => inner!(3, 1),
-                (2, 3) => inner!(2, 3),
-                (2, 2) => inner!(2, 2),
-                (2, _) => inner!(2, 1),
-                (_, 3) => inner!(1, 3),
-                (_, 2) => inner!(1, 2),
-                _ => inner!(1, 1),
+                (4, 3) => tile!(4, 3),
+                (4, 2) => tile!(4, 2),
+                (4, _) => tile!(4, 1),
+                (3, 3) => tile!(3, 3),
+                (3, 2) => tile!(3, 2),
+                (3, _) => tile!(3, 1),
+                (2, 3) => tile!(2, 3),
+                (2, 2) => tile!(2, 2),
+                (2, _) => tile!(2, 1),
+                (_, 3) => tile!(1, 3),
+                (_, 2) => tile!(1, 2),
+                _ => tile!(1, 1),
             }
             c += columns;
         }
@@ -417,7 +417,7 @@ fn subtract_squares<R: Real, S: Simd>(
 /// have, for each of these pairs in the triangle, as many numbers as a vector has components, the
 /// first of them at LANES times the pair's index.
 #[inline(always)]
-unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
+unsafe fn subtract_tile<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     simd: S,
     z: *const R::Vector<S>,
     (stride, depth): (usize, usize),

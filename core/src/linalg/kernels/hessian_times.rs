@@ -40,15 +40,15 @@ impl<N: Real> WithSimd for Times<'_, N> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let p = self.size;
-        let (halves, triangle) = (vectors_per_group::<N, S>(), Triangle::new(p));
+        let (per_group, triangle) = (vectors_per_group::<N, S>(), Triangle::new(p));
         let e = N::vectors::<S>(self.e);
         let rows = N::vectors::<S>(self.hessian);
         let out = N::vectors_mut::<S>(self.out);
         out.fill(N::splat(simd, N::zeroed()));
         let groups = rows
-            .chunks_exact(triangle.len() * halves)
-            .zip(e.chunks_exact(p * halves))
-            .zip(out.chunks_exact_mut(p * halves));
+            .chunks_exact(triangle.len() * per_group)
+            .zip(e.chunks_exact(p * per_group))
+            .zip(out.chunks_exact_mut(p * per_group));
         for ((rows, e), out) in groups {
             let group = Group {
                 triangle,
@@ -62,11 +62,11 @@ impl<N: Real> WithSimd for Times<'_, N> {
                 // vector width, and so neither do the sums.
                 let mut b = 0;
                 while b + 4 <= p {
-                    (0..halves).for_each(|half| times_rows::<S, N, 4>(simd, &group, b, half));
+                    (0..per_group).for_each(|half| times_rows::<S, N, 4>(simd, &group, b, half));
                     b += 4;
                 }
                 while b < p {
-                    (0..halves).for_each(|half| times_rows::<S, N, 1>(simd, &group, b, half));
+                    (0..per_group).for_each(|half| times_rows::<S, N, 1>(simd, &group, b, half));
                     b += 1;
                 }
             }
@@ -99,20 +99,20 @@ unsafe fn times_rows<S: Simd, N: Real, const R: usize>(
     let Group {
         triangle, e, out, ..
     } = *group;
-    let halves = vectors_per_group::<N, S>();
+    let per_group = vectors_per_group::<N, S>();
     let zero = N::splat(simd, N::zeroed());
     let mut own = [[zero; 2]; R];
     let mut e_own = [zero; R];
     let mut rows = [group.rows; R];
     for r in 0..R {
-        // SAFETY: the caller promises row b + r of the triangle, and of `e`, of `halves` vectors.
+        // SAFETY: the caller promises row b + r of the triangle, and of `e`, of `per_group` vectors.
         unsafe {
-            rows[r] = group.rows.add(triangle.index(b + r, 0) * halves);
-            e_own[r] = *e.add((b + r) * halves + half);
+            rows[r] = group.rows.add(triangle.index(b + r, 0) * per_group);
+            e_own[r] = *e.add((b + r) * per_group + half);
         }
     }
     let mut step = |c: usize, u: usize| {
-        let at = c * halves + half;
+        let at = c * per_group + half;
         // SAFETY: c < b: in rows before b of `e` and `out`, and in the entries before the diagonal
         // of rows b to b + R of the triangle.
         unsafe {
@@ -134,17 +134,17 @@ unsafe fn times_rows<S: Simd, N: Real, const R: usize>(
         step(b - 1, 0);
     }
     for r in 0..R {
-        // SAFETY: r < R and half < halves: within row b + r of `out`.
-        let place = unsafe { &mut *out.add((b + r) * halves + half) };
+        // SAFETY: r < R and half < per_group: within row b + r of `out`.
+        let place = unsafe { &mut *out.add((b + r) * per_group + half) };
         let products = N::plus(simd, own[r][0], own[r][1]);
         let mut sum = N::plus(simd, *place, products);
         // The entries between the R rows.
         for c in 0..R {
             let (row, column) = (r.max(c), r.min(c));
-            let entry = (b + column) * halves + half;
+            let entry = (b + column) * per_group + half;
             // SAFETY: column ≤ row < R: entry (b + row, b + column) of the triangle, and row b + c
             // of `e`.
-            let (m, x) = unsafe { (*rows[row].add(entry), *e.add((b + c) * halves + half)) };
+            let (m, x) = unsafe { (*rows[row].add(entry), *e.add((b + c) * per_group + half)) };
             sum = N::mul_add(simd, m, x, sum);
         }
         *place = sum;

@@ -30,7 +30,7 @@ fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
         weights: &weights,
         first: 0,
         hessian: &mut hessian,
-        begins: true,
+        overwrite: true,
         scale: &mut table(width * lanes),
         first_transposed: &mut table(width * lanes),
         root_weights: &mut table(lanes),
