@@ -301,7 +301,10 @@ fn map_pairs<T: Scalar>(
 #[inline(always)]
 fn groups(row: &[f64]) -> &[[f64; LANES]] {
     let (groups, rest) = row.as_chunks();
-    assert!(rest.is_empty(), "the length of a row must be a multiple of the number of lanes");
+    assert!(
+        rest.is_empty(),
+        "the length of a row must be a multiple of the number of lanes"
+    );
     groups
 }
 
@@ -309,6 +312,9 @@ fn groups(row: &[f64]) -> &[[f64; LANES]] {
 #[inline(always)]
 fn groups_mut(row: &mut [f64]) -> &mut [[f64; LANES]] {
     let (groups, rest) = row.as_chunks_mut();
-    assert!(rest.is_empty(), "the length of a row must be a multiple of the number of lanes");
+    assert!(
+        rest.is_empty(),
+        "the length of a row must be a multiple of the number of lanes"
+    );
     groups
 }

@@ -61,14 +61,20 @@ macro_rules! operations {
         #[inline(always)]
         fn vectors<S: Simd>(numbers: &[Self]) -> &[S::$vectors] {
             let (vectors, rest) = S::$as_simd(numbers);
-            assert!(rest.is_empty(), "the length must be a multiple of the SIMD width");
+            assert!(
+                rest.is_empty(),
+                "the length must be a multiple of the SIMD width"
+            );
             vectors
         }
 
         #[inline(always)]
         fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [S::$vectors] {
             let (vectors, rest) = S::$as_mut_simd(numbers);
-            assert!(rest.is_empty(), "the length must be a multiple of the SIMD width");
+            assert!(
+                rest.is_empty(),
+                "the length must be a multiple of the SIMD width"
+            );
             vectors
         }
 
