@@ -85,7 +85,7 @@ fn recording(args: &Generate, session: &mut Session<'_>) -> Result<Outcome> {
             args.output.display(),
             made.channels,
             made.samples,
-            made.rate,
+            made.sfreq,
             args.seed
         ))?;
     }

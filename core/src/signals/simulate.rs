@@ -21,18 +21,18 @@ pub struct Simulation {
     /// s: sources x samples.
     pub sources: Matrix,
     /// Samples per second.
-    pub rate: f64,
+    pub sfreq: f64,
 }
 
 impl Simulation {
-    fn mix(sources: Matrix, mixing: Matrix, rate: f64) -> Self {
+    fn mix(sources: Matrix, mixing: Matrix, sfreq: f64) -> Self {
         Self {
             data: linalg::product(&mixing, &sources).into_vec(),
             channels: mixing.rows(),
             samples: sources.columns(),
             mixing,
             sources,
-            rate,
+            sfreq,
         }
     }
 
@@ -70,8 +70,8 @@ fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
 /// `length` samples and change at random by factors of about e.
 ///
 /// ```
-/// let made = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
-/// assert_eq!((made.channels, made.samples), (3, 2000));
+/// let simulated = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
+/// assert_eq!((simulated.channels, simulated.samples), (3, 2000));
 /// ```
 pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Simulation {
     let mut rng = StdRng::seed_from_u64(seed);
@@ -90,25 +90,25 @@ pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Si
 /// four syllables per second, voiced at a pitch of their own or unvoiced, with pauses.
 ///
 /// ```
-/// let made = codiag::signals::simulate::voices(3, 2.0, 0);
-/// assert_eq!((made.channels, made.samples, made.rate), (3, 16_000, 8000.0));
+/// let simulated = codiag::signals::simulate::voices(3, 2.0, 0);
+/// assert_eq!((simulated.channels, simulated.samples, simulated.sfreq), (3, 16_000, 8000.0));
 /// ```
 pub fn voices(count: usize, seconds: f64, seed: u64) -> Simulation {
-    let rate = 8000.0;
+    let sfreq = 8000.0;
     let mut rng = StdRng::seed_from_u64(seed);
     let mixing = random_mixing(count, count, &mut rng);
-    let mut sources = Matrix::zeros(count, (seconds * rate) as usize);
+    let mut sources = Matrix::zeros(count, (seconds * sfreq) as usize);
     for k in 0..count {
-        speak(sources.row_mut(k), rate, &mut rng);
+        speak(sources.row_mut(k), sfreq, &mut rng);
     }
-    Simulation::mix(sources, mixing, rate)
+    Simulation::mix(sources, mixing, sfreq)
 }
 
-fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
+fn speak(out: &mut [f64], sfreq: f64, rng: &mut StdRng) {
     let pitch = 90.0 + 150.0 * rng.random::<f64>();
     let mut at = 0;
     while at < out.len() {
-        let length = ((0.12 + 0.2 * rng.random::<f64>()) * rate) as usize;
+        let length = ((0.12 + 0.2 * rng.random::<f64>()) * sfreq) as usize;
         let end = out.len().min(at + length);
         let kind: f64 = rng.random();
         let loudness = (0.6 * normal(rng)).exp();
@@ -118,7 +118,7 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
         for (t, x) in out[at..end].iter_mut().enumerate() {
             let place = t as f64 / length as f64;
             let envelope = loudness * (std::f64::consts::PI * place).sin().powi(2);
-            phase += std::f64::consts::TAU * pitch * (1.0 + drift * place) / rate;
+            phase += std::f64::consts::TAU * pitch * (1.0 + drift * place) / sfreq;
             hiss = [normal(rng), hiss[0]];
             *x = envelope
                 * match kind {
@@ -145,9 +145,9 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
 /// changing amplitude. Each channel has independent noise.
 ///
 /// ```
-/// let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);
-/// assert_eq!((made.channels, made.samples, made.sources.rows()), (8, 2500, 4));
-/// assert!(made.mixing[(0, 0)] > 10.0 * made.mixing[(7, 0)]); // blinks are strong in front
+/// let simulated = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);
+/// assert_eq!((simulated.channels, simulated.samples, simulated.sources.rows()), (8, 2500, 4));
+/// assert!(simulated.mixing[(0, 0)] > 10.0 * simulated.mixing[(7, 0)]); // blinks are strong in front
 /// ```
 ///
 /// # Panics
@@ -157,32 +157,32 @@ pub fn eeg_with_blinks(channels: usize, sources: usize, seconds: f64, seed: u64)
         0 < sources && sources <= channels,
         "as many channels as sources, or more"
     );
-    let rate = 250.0;
-    let samples = (seconds * rate) as usize;
+    let sfreq = 250.0;
+    let samples = (seconds * sfreq) as usize;
     let mut rng = StdRng::seed_from_u64(seed);
     let mut mixing = random_mixing(channels, sources, &mut rng);
     for c in 0..channels {
         mixing[(c, 0)] = 150.0 * (-4.0 * c as f64 / channels as f64).exp();
     }
-    let mut made = Matrix::zeros(sources, samples);
-    blink(made.row_mut(0), rate, &mut rng);
+    let mut simulated = Matrix::zeros(sources, samples);
+    blink(simulated.row_mut(0), sfreq, &mut rng);
     for k in 1..sources {
         let frequency = 4.0 + 26.0 * k as f64 / sources as f64;
-        rhythm(made.row_mut(k), frequency, rate, &mut rng);
+        rhythm(simulated.row_mut(k), frequency, sfreq, &mut rng);
     }
-    let mut simulation = Simulation::mix(made, mixing, rate);
+    let mut simulation = Simulation::mix(simulated, mixing, sfreq);
     let samples = simulation.data.iter_mut();
     samples.for_each(|x| *x += 0.5 * normal(&mut rng));
     simulation
 }
 
 /// Bumps of a third of a second, about one every three seconds.
-fn blink(out: &mut [f64], rate: f64, rng: &mut StdRng) {
+fn blink(out: &mut [f64], sfreq: f64, rng: &mut StdRng) {
     let mut next = 1.0;
-    while ((next + 0.4) * rate) < out.len() as f64 {
+    while ((next + 0.4) * sfreq) < out.len() as f64 {
         let height = 1.0 + 0.2 * normal(rng);
-        let first = (next * rate) as usize;
-        let width = (0.35 * rate) as usize;
+        let first = (next * sfreq) as usize;
+        let width = (0.35 * sfreq) as usize;
         for (t, x) in out[first..first + width].iter_mut().enumerate() {
             let place = t as f64 / width as f64;
             *x += height * (std::f64::consts::PI * place).sin().powi(2);
@@ -192,8 +192,8 @@ fn blink(out: &mut [f64], rate: f64, rng: &mut StdRng) {
 }
 
 /// Narrow-band noise of a few microvolts with a changing amplitude.
-fn rhythm(out: &mut [f64], frequency: f64, rate: f64, rng: &mut StdRng) {
-    let angle = std::f64::consts::TAU * frequency / rate;
+fn rhythm(out: &mut [f64], frequency: f64, sfreq: f64, rng: &mut StdRng) {
+    let angle = std::f64::consts::TAU * frequency / sfreq;
     let radius = 0.97_f64;
     let (mut before, mut last, mut level) = (0.0, 0.0, 0.0);
     for x in out {

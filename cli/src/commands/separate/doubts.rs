@@ -1,6 +1,6 @@
 //! What speaks against some sources.
 
-use codiag::signals::{Contrast, SeparationResult, drift_share};
+use codiag::signals::{Contrast, SeparationResult, drift_fraction};
 
 use super::super::answer::{ill_conditioned, warnings};
 use super::NAMES;
@@ -30,7 +30,7 @@ pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
         return Ok(None);
     };
     let bad: Vec<_> = input.info.bad.iter().map(|[from, to]| *from..*to).collect();
-    let share = drift_share(&input.picked(), rate, &bad)?;
+    let share = drift_fraction(&input.picked(), rate, &bad)?;
     Ok((share > DRIFT).then(|| {
         format!(
             "drifts over several seconds are {:.0} % of the variance of the channels, and hide what tells sources \

@@ -161,7 +161,7 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         let bands = bands.window_length(args.window_length).segment_length(cut);
         Contrast::Bands(bands.overlap(overlap).bad_spans(exclude))
     } else if args.jade {
-        Contrast::Cumulants { exclude }
+        Contrast::Cumulants { bad_spans: exclude }
     } else if args.sobi || args.amuse {
         let lags = lags(args, input.stored.samples())?;
         let whole = SegmentLength::Count(1);

@@ -57,9 +57,9 @@ pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> (f64, String) {
     )
 }
 
-pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> (f64, String) {
+pub(super) fn heartbeat(source: &[f64], sfreq: f64, moments: &Moments) -> (f64, String) {
     let kurtosis = moments.kurtosis;
-    let Some((regularity, period)) = energy_period(source, rate) else {
+    let Some((regularity, period)) = energy_period(source, sfreq) else {
         return (
             0.0,
             "its energy does not repeat itself as a heart's does".to_owned(),
@@ -77,8 +77,8 @@ pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> (f64, S
 
 /// The highest peak of the autocorrelation of the energy of a signal's changes, relative to the
 /// trough before it, and its lag in seconds, within the range of heart rates.
-fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
-    let bin = ((P.energy_bin_s * rate) as usize).max(1);
+fn energy_period(signal: &[f64], sfreq: f64) -> Option<(f64, f64)> {
+    let bin = ((P.energy_bin_s * sfreq) as usize).max(1);
     let changes: Vec<f64> = signal.windows(2).map(|x| (x[1] - x[0]).powi(2)).collect();
     let fine: Vec<f64> = changes.chunks_exact(bin).map(linalg::sum).collect();
     // Over three bins, to tolerate slightly irregular beats.
@@ -88,7 +88,7 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
         .collect();
     let mean = linalg::sum(&energy) / energy.len() as f64;
     energy.iter_mut().for_each(|e| *e -= mean);
-    let bins = |seconds: f64| (seconds * rate / bin as f64) as usize;
+    let bins = |seconds: f64| (seconds * sfreq / bin as f64) as usize;
     let first = bins(60.0 / P.max_heart_rate_bpm).max(1);
     let last = bins(60.0 / P.min_heart_rate_bpm);
     if energy.len() < 3 * last {
@@ -121,7 +121,7 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
         shorter.map(|peak| peak.1)
     });
     let period = refined(&correlations, period.unwrap_or(best) - first / 3) + (first / 3) as f64;
-    Some((highest, period * bin as f64 / rate))
+    Some((highest, period * bin as f64 / sfreq))
 }
 
 /// The position of a peak, by the parabola through it and its neighbors.
@@ -182,13 +182,13 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     )
 }
 
-pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> (f64, String) {
+pub(super) fn muscle(source: &[f64], sfreq: f64, spectrum: &Spectrum) -> (f64, String) {
     let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
     if nyquist < P.min_muscle_bandwidth * P.min_muscle_hz {
         return (0.0, "there is nothing as fast as muscles in it".to_owned());
     }
     let fast = band_power(spectrum, P.min_muscle_hz, f64::INFINITY);
-    let variation = fast_variation(source, rate);
+    let variation = fast_variation(source, sfreq);
     (
         fast * fraction(variation, P.full_muscle_variation),
         format!(
@@ -202,10 +202,10 @@ pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> (f64, St
 }
 
 /// The standard deviation of high-frequency power over windows of a second, divided by its mean.
-fn fast_variation(source: &[f64], rate: f64) -> f64 {
-    let welch = Welch::new((rate as usize).max(2), Window::Hann, 0.5, true);
+fn fast_variation(source: &[f64], sfreq: f64) -> f64 {
+    let welch = Welch::new((sfreq as usize).max(2), Window::Hann, 0.5, true);
     let mut scratch = welch.scratch();
-    let first = (P.min_muscle_hz / rate * welch.length as f64).ceil() as usize;
+    let first = (P.min_muscle_hz / sfreq * welch.length as f64).ceil() as usize;
     let powers: Vec<f64> = welch
         .starts(&(0..source.len()))
         .map(|start| {

@@ -108,49 +108,49 @@ impl<'a> ReferenceChannel<'a> {
 ///
 /// ```
 /// use codiag::signals::{ArtifactKind, ArtifactDetector, ReferenceChannel, simulate};
-/// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let eye = ReferenceChannel::new("EOG", ArtifactKind::Blink, made.sources.row(0));
-/// let detector = ArtifactDetector::new(made.rate, &[eye]);
+/// let simulated = simulate::eeg_with_blinks(4, 4, 60.0, 0);
+/// let eye = ReferenceChannel::new("EOG", ArtifactKind::Blink, simulated.sources.row(0));
+/// let detector = ArtifactDetector::new(simulated.sfreq, &[eye]);
 /// for k in 0..4 {
-///     let scores = detector.scores(made.sources.row(k)); // four by form, one by the reference
+///     let scores = detector.scores(simulated.sources.row(k)); // four by form, one by the reference
 ///     assert_eq!(scores.len(), 5);
 ///     assert_eq!(scores[4].score > 0.9, k == 0);
 /// }
 /// ```
 pub struct ArtifactDetector {
-    rate: f64,
+    sfreq: f64,
     references: Vec<Prepared>,
 }
 
 impl ArtifactDetector {
-    /// A detector for sources of `rate` samples per second. References without signal are ignored.
-    pub fn new(rate: f64, references: &[ReferenceChannel<'_>]) -> Self {
-        let usable = rate.is_finite() && rate > 0.0;
+    /// A detector for sources of `sfreq` samples per second. References without signal are ignored.
+    pub fn new(sfreq: f64, references: &[ReferenceChannel<'_>]) -> Self {
+        let usable = sfreq.is_finite() && sfreq > 0.0;
         let prepared = references.iter().filter(|_| usable);
         Self {
-            rate,
-            references: prepared.filter_map(|r| Prepared::new(r, rate)).collect(),
+            sfreq,
+            references: prepared.filter_map(|r| Prepared::new(r, sfreq)).collect(),
         }
     }
 
     /// One score per kind by form, in the order of [`ArtifactKind::ALL`], then those of each
     /// reference channel. None for a source that is zero, not finite, or shorter than two seconds.
     pub fn scores(&self, source: &[f64]) -> Vec<Artifact> {
-        let rate = self.rate;
-        let long_enough = source.len() as f64 >= DETECTION.min_duration_s * rate;
-        let usable = rate.is_finite() && rate > 0.0 && long_enough;
+        let sfreq = self.sfreq;
+        let long_enough = source.len() as f64 >= DETECTION.min_duration_s * sfreq;
+        let usable = sfreq.is_finite() && sfreq > 0.0 && long_enough;
         let power = linalg::dot(source, source);
         if !(usable && power.is_finite() && power > 0.0) {
             return Vec::new();
         }
-        let window = (DETECTION.spectrum_window_s * rate) as usize;
-        let spectrum = spectrum(source, rate, window);
+        let window = (DETECTION.spectrum_window_s * sfreq) as usize;
+        let spectrum = spectrum(source, sfreq, window);
         let moments = Moments::of(source);
         let by_form = [
             blink(&moments, &spectrum),
-            heartbeat(source, rate, &moments),
+            heartbeat(source, sfreq, &moments),
             line_noise(&spectrum),
-            muscle(source, rate, &spectrum),
+            muscle(source, sfreq, &spectrum),
         ];
         let by_form = ArtifactKind::ALL.into_iter().zip(by_form);
         let scores = by_form.map(|(kind, (score, reason))| Artifact {
@@ -177,8 +177,8 @@ impl ArtifactDetector {
 /// ```
 pub fn find_artifacts(
     source: &[f64],
-    rate: f64,
+    sfreq: f64,
     references: &[ReferenceChannel<'_>],
 ) -> Vec<Artifact> {
-    Thresholds::default().flagged(&ArtifactDetector::new(rate, references).scores(source))
+    Thresholds::default().flagged(&ArtifactDetector::new(sfreq, references).scores(source))
 }

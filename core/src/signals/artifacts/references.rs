@@ -12,28 +12,28 @@ pub(super) struct Prepared {
     /// In the band in which sources are compared with it.
     filtered: Vec<f64>,
     peaks: Vec<usize>,
-    rate: f64,
+    sfreq: f64,
 }
 
 impl Prepared {
     /// None if the channel has no signal.
-    pub fn new(reference: &ReferenceChannel<'_>, rate: f64) -> Option<Self> {
+    pub fn new(reference: &ReferenceChannel<'_>, sfreq: f64) -> Option<Self> {
         let power = linalg::dot(reference.signal, reference.signal);
         if !power.is_finite() || power == 0.0 {
             return None;
         }
-        let (low, high) = band(reference.kind, rate);
-        let filtered = Filtered::new(reference.signal, rate, low, high).signal;
+        let (low, high) = band(reference.kind, sfreq);
+        let filtered = Filtered::new(reference.signal, sfreq, low, high).signal;
         (linalg::dot(&filtered, &filtered) > P.min_reference_power * power).then(|| Self {
             name: reference.name.to_owned(),
             kind: reference.kind,
             peaks: match reference.kind {
-                ArtifactKind::Blink => blinks(&filtered, rate),
-                ArtifactKind::Heartbeat => beats(&filtered, rate),
+                ArtifactKind::Blink => blinks(&filtered, sfreq),
+                ArtifactKind::Heartbeat => beats(&filtered, sfreq),
                 _ => Vec::new(),
             },
             filtered,
-            rate,
+            sfreq,
         })
     }
 
@@ -49,9 +49,9 @@ impl Prepared {
 
     /// The correlation around the peaks, or of all samples without peaks.
     fn correlation(&self, source: &[f64]) -> Artifact {
-        let (low, high) = band(self.kind, self.rate);
-        let other = Filtered::new(source, self.rate, low, high).signal;
-        let reach = (P.peak_surroundings_s * self.rate) as usize;
+        let (low, high) = band(self.kind, self.sfreq);
+        let other = Filtered::new(source, self.sfreq, low, high).signal;
+        let reach = (P.peak_surroundings_s * self.sfreq) as usize;
         let mut chosen = vec![self.peaks.is_empty(); source.len()];
         for peak in &self.peaks {
             let end = (peak + reach + 1).min(source.len());
@@ -86,19 +86,19 @@ impl Prepared {
     /// The largest Kuiper statistic at all times around the beats, relative to chance.
     fn phase(&self, source: &[f64]) -> Option<Artifact> {
         let (low, high) = P.phase_band_hz;
-        if self.kind != ArtifactKind::Heartbeat || self.rate < 2.0 * high {
+        if self.kind != ArtifactKind::Heartbeat || self.sfreq < 2.0 * high {
             return None;
         }
         // At most half a beat, to exclude the next one.
-        let half_beat = 0.5 * median_interval(&self.peaks)? / self.rate;
-        let reach = (P.peak_surroundings_s.min(half_beat) * self.rate) as usize;
+        let half_beat = 0.5 * median_interval(&self.peaks)? / self.sfreq;
+        let reach = (P.peak_surroundings_s.min(half_beat) * self.sfreq) as usize;
         let inside = |peak: &&usize| **peak >= reach && **peak + reach < source.len();
         let peaks: Vec<usize> = self.peaks.iter().filter(inside).copied().collect();
         if peaks.len() < P.min_beats {
             return None;
         }
-        let filtered = Filtered::new(source, self.rate, low, high);
-        let step = ((self.rate / (P.phase_tests_per_period * high)) as usize).max(1);
+        let filtered = Filtered::new(source, self.sfreq, low, high);
+        let step = ((self.sfreq / (P.phase_tests_per_period * high)) as usize).max(1);
         let mut phases = vec![0.0; peaks.len()];
         let mut highest = 0.0_f64;
         for place in (0..=2 * reach).step_by(step) {
@@ -110,7 +110,7 @@ impl Prepared {
             highest = highest.max(kuiper::statistic(&mut phases));
         }
         // The number of independent times in a signal of this bandwidth.
-        let times = (2.0 * (high - low) * 2.0 * reach as f64 / self.rate).max(1.0);
+        let times = (2.0 * (high - low) * 2.0 * reach as f64 / self.sfreq).max(1.0);
         let chance = kuiper::critical_value(P.phase_significance / times, peaks.len());
         Some(Artifact {
             kind: self.kind,
@@ -126,11 +126,11 @@ impl Prepared {
     }
 }
 
-fn band(kind: ArtifactKind, rate: f64) -> (f64, f64) {
+fn band(kind: ArtifactKind, sfreq: f64) -> (f64, f64) {
     match kind {
         ArtifactKind::Blink => P.eye_band_hz,
         ArtifactKind::Heartbeat => P.heart_band_hz,
-        _ => (P.min_other_hz, 0.5 * rate),
+        _ => (P.min_other_hz, 0.5 * sfreq),
     }
 }
 
@@ -142,19 +142,19 @@ fn median_interval(peaks: &[usize]) -> Option<f64> {
 }
 
 /// Blinks: high peaks of the sign of the largest one.
-fn blinks(filtered: &[f64], rate: f64) -> Vec<usize> {
+fn blinks(filtered: &[f64], sfreq: f64) -> Vec<usize> {
     let high = filtered.iter().fold(0.0_f64, |m, x| m.max(*x));
     let low = filtered.iter().fold(0.0_f64, |m, x| m.min(*x));
     let sign = if high >= -low { 1.0 } else { -1.0 };
     let upward: Vec<f64> = filtered.iter().map(|x| sign * x).collect();
     let level = P.min_blink_height * (high - low);
-    peaks_above(&upward, level, (P.min_blink_interval_s * rate) as usize)
+    peaks_above(&upward, level, (P.min_blink_interval_s * sfreq) as usize)
 }
 
 /// Beats: peaks of either sign that are high compared with the median maximum of short windows.
-fn beats(filtered: &[f64], rate: f64) -> Vec<usize> {
+fn beats(filtered: &[f64], sfreq: f64) -> Vec<usize> {
     let size: Vec<f64> = filtered.iter().map(|x| x.abs()).collect();
-    let window = ((P.beat_window_s * rate) as usize).max(1);
+    let window = ((P.beat_window_s * sfreq) as usize).max(1);
     let mut largest: Vec<f64> = size
         .chunks(window)
         .map(|part| part.iter().fold(0.0_f64, |m, x| m.max(*x)))
@@ -162,7 +162,7 @@ fn beats(filtered: &[f64], rate: f64) -> Vec<usize> {
     largest.sort_by(f64::total_cmp);
     let usual = largest[largest.len() / 2];
     let level = P.min_beat_height * usual;
-    peaks_above(&size, level, (P.min_beat_interval_s * rate) as usize)
+    peaks_above(&size, level, (P.min_beat_interval_s * sfreq) as usize)
 }
 
 /// Local maxima above a level; of those closer together than `apart`, the highest.

@@ -7,8 +7,8 @@ use crate::setters::setters;
 ///
 /// ```
 /// use codiag::signals::{ArtifactDetector, Thresholds, simulate};
-/// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let scores = ArtifactDetector::new(made.rate, &[]).scores(made.sources.row(0));
+/// let simulated = simulate::eeg_with_blinks(4, 4, 60.0, 0);
+/// let scores = ArtifactDetector::new(simulated.sfreq, &[]).scores(simulated.sources.row(0));
 /// assert_eq!(Thresholds::default().flagged(&scores).len(), 1);
 /// assert_eq!(Thresholds::default().blink(1.0).flagged(&scores).len(), 0);
 /// ```
@@ -123,9 +123,9 @@ parameters! {
     /// Skewness from which on a blink has its full score.
     full_blink_skewness: f64 = 1.0,
 
-    /// Slowest heart rate in beats per minute.
+    /// Lowest heart rate in beats per minute.
     min_heart_rate_bpm: f64 = 40.0,
-    /// Fastest heart rate in beats per minute.
+    /// Highest heart rate in beats per minute.
     max_heart_rate_bpm: f64 = 200.0,
     /// Excess kurtosis from which on a heartbeat has its full score.
     full_beat_kurtosis: f64 = 2.0,

@@ -140,7 +140,7 @@ fn cumulants_of_too_many_components_suggest_a_number() {
     let view = RecordingView::new(&data, 700, 720).unwrap();
     let found = cumulants(&view, Components::All, &[], &CovarianceOptions::default());
     let jade = Contrast::Cumulants {
-        exclude: Vec::new(),
+        bad_spans: Vec::new(),
     };
     let separated = Separation::default().contrast(jade).fit(&view);
     for (what, error) in [
