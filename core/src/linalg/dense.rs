@@ -1,4 +1,5 @@
-//! Products and decompositions of single p×p matrices, by faer and, for small sizes, by plain loops.
+//! Products and decompositions of single p×p matrices, by faer and, for small sizes, by plain
+//! loops.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -195,8 +196,8 @@ pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)
 /// does not decide which is the largest.
 const TIE_TOLERANCE: f64 = 1e-6;
 
-/// The sign (if complex, the phase) of the first entry of largest absolute value, up to a tolerance.
-/// None if it is 1, or if all entries are zero.
+/// The sign (if complex, the phase) of the first entry of largest absolute value, up to a
+/// tolerance. None if it is 1, or if all entries are zero.
 pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> Option<T> {
     let largest = entries.clone().map(Scalar::abs).fold(0.0, f64::max);
     let entry = entries

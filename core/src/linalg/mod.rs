@@ -1,6 +1,7 @@
 //! Linear algebra: dense p×p matrices, and SIMD kernels over blocks of many matrices.
 //!
-//! The dependencies faer and pulp, and all `unsafe` code of the library, are confined to this module.
+//! The dependencies faer and pulp, and all `unsafe` code of the library, are confined to this
+//! module.
 
 mod aligned;
 mod batch;

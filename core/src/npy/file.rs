@@ -89,8 +89,9 @@ impl ArrayFile {
         Ok(bytes.saturating_sub(self.offset) / self.numbers.width() as u64)
     }
 
-    /// Reads numbers from index `first` on into `out`, and returns their count, which is smaller than
-    /// the length of `out` at the end of the file. `bytes` is a reusable buffer for conversions.
+    /// Reads numbers from index `first` on into `out`, and returns their count, which is smaller
+    /// than the length of `out` at the end of the file. `bytes` is a reusable buffer for
+    /// conversions.
     ///
     /// # Errors
     /// If the file cannot be read, or the numbers are complex and T is real.

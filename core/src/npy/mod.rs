@@ -1,7 +1,7 @@
 //! Reads .npy files: integers or floats, little or big endian, in C or Fortran order.
 //!
-//! A file may be truncated, or its header may state a wrong shape. Memory is therefore allocated only
-//! for bytes that have been read.
+//! A file may be truncated, or its header may state a wrong shape. Memory is therefore allocated
+//! only for bytes that have been read.
 
 mod file;
 mod numbers;
@@ -77,7 +77,8 @@ impl Header {
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// Parses a header such as `{'descr': '<f8', 'fortran_order': False, 'shape': (100, 40, 40), }`.
+    /// Parses a header such as `{'descr': '<f8', 'fortran_order': False, 'shape': (100, 40, 40),
+    /// }`.
     fn parse(text: &str) -> Result<Self> {
         let damaged = || Error::Npy(NpyError::HeaderDamaged);
         let after = |key: &str| -> Result<&str> {

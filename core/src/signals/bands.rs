@@ -26,8 +26,8 @@ use crate::{Error, linalg};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bands {
-    /// Pairs of frequencies in hertz, the lower included, the upper excluded. One matrix is estimated
-    /// per band.
+    /// Pairs of frequencies in hertz, the lower included, the upper excluded. One matrix is
+    /// estimated per band.
     pub bands: Vec<(f64, f64)>,
     /// Sampling frequency in hertz.
     pub sfreq: f64,
@@ -55,7 +55,8 @@ setters!(Bands {
 } optional { window_length: usize, segment_length: SegmentLength });
 
 impl Bands {
-    /// Bands of a recording with sampling frequency `sfreq`, with Hann windows that overlap by half.
+    /// Bands of a recording with sampling frequency `sfreq`, with Hann windows that overlap by
+    /// half.
     pub fn new(bands: Vec<(f64, f64)>, sfreq: f64) -> Self {
         Self {
             bands,
@@ -221,8 +222,8 @@ pub(super) struct Welch {
     pub length: usize,
     pub step: usize,
     taper: Vec<f64>,
-    /// √(2 / (N Σ w²)), such that the squared coefficients sum to the power. It is divided by √2 for
-    /// the frequencies without a negative counterpart.
+    /// √(2 / (N Σ w²)), such that the squared coefficients sum to the power. It is divided by √2
+    /// for the frequencies without a negative counterpart.
     factor: f64,
     fft: Arc<dyn RealToComplex<f64>>,
     center: bool,
@@ -301,8 +302,8 @@ pub struct Spectrum {
 }
 
 /// Estimates the power spectral density of a signal by Welch's method, with Hann windows of
-/// `window_length` samples (at most the length of the signal) that overlap by half. The mean of each
-/// window is subtracted.
+/// `window_length` samples (at most the length of the signal) that overlap by half. The mean of
+/// each window is subtracted.
 ///
 /// ```
 /// // A sine of 10 Hz at 100 samples per second.

@@ -46,8 +46,8 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Computes the coordinates for a recording with mean covariance `mean`. If `whitened`, they are
-    /// white, for a separation by rotations.
+    /// Computes the coordinates for a recording with mean covariance `mean`. If `whitened`, they
+    /// are white, for a separation by rotations.
     pub fn new(
         mean: Matrix,
         scale: &Scale,
@@ -101,9 +101,9 @@ impl Basis {
         self.scale.clone().unwrap_or_else(ones)
     }
 
-    /// The filters whose rotation of the whitened components is nearest to that of the given filters,
-    /// which may come from another recording. Invalid filters are returned unchanged; the solver
-    /// rejects them.
+    /// The filters whose rotation of the whitened components is nearest to that of the given
+    /// filters, which may come from another recording. Invalid filters are returned unchanged; the
+    /// solver rejects them.
     pub fn nearest_rotation(&self, filters: &Matrix) -> Result<Matrix, Error> {
         let Some(whitening) = &self.reduction else {
             return Ok(filters.clone());
@@ -133,8 +133,8 @@ impl Basis {
     }
 }
 
-/// Computes the coordinates in which a recording is separated (None: the channels, unless `whitened`)
-/// and the fraction of the variance in them.
+/// Computes the coordinates in which a recording is separated (None: the channels, unless
+/// `whitened`) and the fraction of the variance in them.
 fn reduce(
     covariance: &Matrix,
     scale: Option<&[f64]>,

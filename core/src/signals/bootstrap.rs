@@ -1,5 +1,5 @@
-//! Bayesian bootstrap over blocks of time (Rubin 1981). It estimates the stability of sources if all
-//! matrices are estimated from the whole recording.
+//! Bayesian bootstrap over blocks of time (Rubin 1981). It estimates the stability of sources if
+//! all matrices are estimated from the whole recording.
 //!
 //! Lagged covariances, cumulants and cospectra are means over time. Their sums are stored for each
 //! block of time, and a resample weights the blocks by independent exponential random numbers. No

@@ -14,8 +14,8 @@ use crate::{Error, Memory};
 /// Estimates the cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies,
 /// averaged over all windows and scaled such that the diagonal is the power of each channel in the
 /// band. The cospectra of bands that cover all frequencies sum to the covariance of the tapered
-/// windows. With [segments](Bands#structfield.segment_length) there is one matrix for each segment and
-/// band, sorted by segment, then by band.
+/// windows. With [segments](Bands#structfield.segment_length) there is one matrix for each segment
+/// and band, sorted by segment, then by band.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, RecordingView, cospectra, simulate};
@@ -29,8 +29,8 @@ use crate::{Error, Memory};
 /// ```
 ///
 /// # Errors
-/// If a band contains too few frequencies, no window fits into the recording, a sample is not finite,
-/// or an option is out of range.
+/// If a band contains too few frequencies, no window fits into the recording, a sample is not
+/// finite, or an option is out of range.
 pub fn cospectra(
     recording: &dyn Recording,
     bands: &Bands,
@@ -41,8 +41,8 @@ pub fn cospectra(
 
 /// Estimates the cross-spectrum of each band: the Hermitian matrix Σ_f x̂_f x̂_fᴴ over its
 /// frequencies, averaged over all windows and scaled such that the diagonal is the power of each
-/// channel in the band. Its real part is the [cospectrum](cospectra). Its imaginary part shows delays
-/// between channels: a delay by τ is a phase of −2πfτ.
+/// channel in the band. Its real part is the [cospectrum](cospectra). Its imaginary part shows
+/// delays between channels: a delay by τ is a phase of −2πfτ.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, RecordingView, cross_spectra};
@@ -168,9 +168,9 @@ impl<'a> SpectraEstimator<'a> {
         let of_matrix = self.windows().flat_map(of_segment);
         let matrices = data.chunks_exact_mut(p * p).zip(of_matrix.zip(fourths));
         let shrinkages = matrices.map(|(matrix, ((windows, bins), fourth))| {
-            // A spectrum is the mean of m x̂ x̂ᴴ over all windows and the m columns x̂ of each, so that
-            // its samples are √m x̂. A cross-spectrum has one column per frequency; a cospectrum has
-            // two, the real and the imaginary part.
+            // A spectrum is the mean of m x̂ x̂ᴴ over all windows and the m columns x̂ of each, so
+            // that its samples are √m x̂. A cross-spectrum has one column per frequency; a
+            // cospectrum has two, the real and the imaginary part.
             let width = 2 * bins.len() / T::PLANES;
             let samples = windows * width;
             shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
@@ -183,8 +183,8 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// Replaces the segments by groups of consecutive windows. Returns the number of windows of each
-    /// group.
+    /// Replaces the segments by groups of consecutive windows. Returns the number of windows of
+    /// each group.
     pub fn regroup(&mut self, groups: usize) -> Vec<usize> {
         let spans = self.segments.iter().flatten().enumerate();
         let all: Vec<(usize, usize)> = spans
@@ -208,8 +208,8 @@ impl<'a> SpectraEstimator<'a> {
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The spectra of all segments and bands, or their mean if `merged`. Also returns Σ ‖x̂‖⁴ of each
-    /// spectrum if `fourth`.
+    /// The spectra of all segments and bands, or their mean if `merged`. Also returns Σ ‖x̂‖⁴ of
+    /// each spectrum if `fourth`.
     fn sum<T: Scalar>(&self, merged: bool, fourth: bool) -> Result<(Vec<T>, Vec<f64>), Error> {
         let p = self.reader.dimension();
         // A coefficient is one complex column or two real columns.
@@ -322,8 +322,8 @@ impl<'a> SpectraEstimator<'a> {
     }
 }
 
-/// Fails if a window does not fit into a span of every segment, or if its transform does not fit into
-/// memory.
+/// Fails if a window does not fit into a span of every segment, or if its transform does not fit
+/// into memory.
 fn check_length(length: usize, pieces: &[Spans]) -> Result<(), Error> {
     // For the taper, a window, its transform, and scratch memory.
     const NUMBERS_PER_SAMPLE: usize = 16;

@@ -8,8 +8,8 @@ use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
-/// Matrices estimated from signals, to be converted to a [`MatrixSet`]. They are complex if they come
-/// from [`cross_spectra`](super::cross_spectra), otherwise real.
+/// Matrices estimated from signals, to be converted to a [`MatrixSet`]. They are complex if they
+/// come from [`cross_spectra`](super::cross_spectra), otherwise real.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Covariances<T = f64> {
@@ -60,8 +60,8 @@ impl<T: Scalar> Covariances<T> {
 /// ```
 ///
 /// # Errors
-/// If a segment has too few samples ([`Error::TooFewSamples`]), a sample is not finite, or an option
-/// is out of range.
+/// If a segment has too few samples ([`Error::TooFewSamples`]), a sample is not finite, or an
+/// option is out of range.
 pub fn segment_covariances(
     recording: &dyn Recording,
     segments: &Segments,
@@ -76,9 +76,9 @@ pub fn segment_covariances(
     )
 }
 
-/// Estimates the covariance of each epoch or, if labels are given, of all epochs of each class. Every
-/// epoch is centered by its own mean. Labels are class numbers from 0 on; matrix k is the covariance
-/// of class k.
+/// Estimates the covariance of each epoch or, if labels are given, of all epochs of each class.
+/// Every epoch is centered by its own mean. Labels are class numbers from 0 on; matrix k is the
+/// covariance of class k.
 ///
 /// ```
 /// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances, simulate};
@@ -302,8 +302,8 @@ impl<'a> CovarianceEstimator<'a> {
         }
     }
 
-    /// Writes the covariances of `matrices` in the coordinates of the reader, and returns the amounts
-    /// of shrinkage.
+    /// Writes the covariances of `matrices` in the coordinates of the reader, and returns the
+    /// amounts of shrinkage.
     fn estimate(&self, matrices: &[Vec<Spans>], out: &mut [f64]) -> Result<Vec<f64>, Error> {
         let size = self.reader.dimension().pow(2);
         let mut jobs: Vec<_> = matrices

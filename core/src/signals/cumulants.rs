@@ -36,19 +36,21 @@ use crate::{Error, MatrixSet, Memory, SetOptions};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cumulants {
-    /// The r(r+1)/2 matrices Q_ij, j ≤ i, in row-major order of the lower triangle. For the whitened
-    /// recording z, Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, multiplied by √2 if
-    /// i ≠ j, so that they have the weight of all r² matrices.
+    /// The r(r+1)/2 matrices Q_ij, j ≤ i, in row-major order of the lower triangle. For the
+    /// whitened recording z, Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, multiplied by
+    /// √2 if i ≠ j, so that they have the weight of all r² matrices.
     pub matrices: Covariances,
-    /// The whitener W, r x channels, with z = W x: filters of principal components of unit variance.
+    /// The whitener W, r x channels, with z = W x: filters of principal components of unit
+    /// variance.
     pub whitener: Matrix,
 }
 
-/// Estimates the fourth-order cumulants of a whitened recording. Samples in `bad_spans` are not used.
+/// Estimates the fourth-order cumulants of a whitened recording. Samples in `bad_spans` are not
+/// used.
 ///
 /// # Errors
-/// If the rank of the recording is less than the number of components, a sample is not finite, or an
-/// option is out of range. Shrinkage is not supported.
+/// If the rank of the recording is less than the number of components, a sample is not finite, or
+/// an option is out of range. Shrinkage is not supported.
 pub fn cumulants(
     recording: &dyn Recording,
     n_components: Components,
@@ -96,8 +98,8 @@ fn of_sets(
     })
 }
 
-/// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a copy
-/// of the matrices.
+/// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a
+/// copy of the matrices.
 pub(super) fn set_of_white(
     centered: &Centered<'_>,
     threads: Option<usize>,
@@ -205,8 +207,8 @@ pub(super) fn factor(i: usize, j: usize) -> f64 {
 /// The moments E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l, or their sums.
 ///
 /// For a few k at a time they are computed as one matrix product, of the products z_j z_i, j ≤ k,
-/// with the products z_k z_l, l ≥ k. Most moments are then computed once; a product of all pairs with
-/// all pairs would compute them up to six times.
+/// with the products z_k z_l, l ≥ k. Most moments are then computed once; a product of all pairs
+/// with all pairs would compute them up to six times.
 #[derive(Clone)]
 pub(super) struct FourthMoments {
     triangle: Triangle,

@@ -31,9 +31,9 @@ enum ResampledUnits {
 }
 
 impl Separation {
-    /// Separates sources by covariances of segments. If the segment length is automatic, it is doubled
-    /// as long as a covariance is not positive definite, which happens if a source is silent in a
-    /// segment.
+    /// Separates sources by covariances of segments. If the segment length is automatic, it is
+    /// doubled as long as a covariance is not positive definite, which happens if a source is
+    /// silent in a segment.
     pub(super) fn fit_segments(
         &self,
         recording: &dyn Recording,

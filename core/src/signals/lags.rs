@@ -26,8 +26,8 @@ use crate::{Error, Memory};
 pub struct Lags {
     /// Lags in samples. One matrix is estimated per segment and lag.
     pub lags: Vec<usize>,
-    /// Segments and bad spans (default: the whole recording). Products of samples do not cross their
-    /// boundaries.
+    /// Segments and bad spans (default: the whole recording). Products of samples do not cross
+    /// their boundaries.
     pub segments: Segments,
     /// Whether a [`Separation`](super::Separation) is a rotation of the whitened recording, so that
     /// sources are uncorrelated (default true). Otherwise, sources are found by a least-squares fit
@@ -53,8 +53,8 @@ impl Lags {
 }
 
 /// Estimates the lagged covariances of each segment: (R_τ + R_τᵀ) / 2 with R_τ = Σ_t x_{t+τ} x_tᵀ,
-/// divided by the number of products. Products do not cross the boundaries of segments and bad spans.
-/// The matrices are sorted by segment, then in the order of the lags.
+/// divided by the number of products. Products do not cross the boundaries of segments and bad
+/// spans. The matrices are sorted by segment, then in the order of the lags.
 ///
 /// They need not be positive definite. Diagonalize them by the criterion
 /// [`Frobenius`](crate::Criterion::Frobenius). Shrinkage is not supported.
@@ -89,11 +89,12 @@ pub fn lagged_covariances(
 }
 
 /// Estimates the lagged covariances of all epochs together or, if labels (class numbers from 0 on)
-/// are given, of each class. Products do not cross the boundaries of epochs. Every epoch is centered
-/// by its own mean.
+/// are given, of each class. Products do not cross the boundaries of epochs. Every epoch is
+/// centered by its own mean.
 ///
 /// # Errors
-/// The errors of [`lagged_covariances`], or if the number of labels differs from the number of epochs.
+/// The errors of [`lagged_covariances`], or if the number of labels differs from the number of
+/// epochs.
 pub fn epoch_lagged_covariances(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
@@ -162,8 +163,8 @@ fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<
     )
 }
 
-/// Number of samples per read. It is at least four times the largest lag, since the samples up to that
-/// lag after the end are read twice.
+/// Number of samples per read. It is at least four times the largest lag, since the samples up to
+/// that lag after the end are read twice.
 fn samples_per_read(centered: &Centered<'_>, largest: usize) -> usize {
     centered.samples_per_span().max(largest.saturating_mul(4))
 }

@@ -1,18 +1,18 @@
 //! Blind source separation of recordings.
 //!
-//! Sensors record mixtures of sources: a recording of channels × samples is x_t = A s_t. The sources
-//! are s = B x with B = A⁻¹. If the powers of the sources vary over time, differently for each
-//! source, B is the joint diagonalizer of the covariances of segments. If the spectra of the sources
-//! differ, B is the joint diagonalizer of cospectra in frequency bands and of lagged covariances. If
-//! the sources are not Gaussian, it is that of fourth-order cumulants. [`Separation`] performs all
-//! steps. Each step is also available as a function:
+//! Sensors record mixtures of sources: a recording of channels × samples is x_t = A s_t. The
+//! sources are s = B x with B = A⁻¹. If the powers of the sources vary over time, differently for
+//! each source, B is the joint diagonalizer of the covariances of segments. If the spectra of the
+//! sources differ, B is the joint diagonalizer of cospectra in frequency bands and of lagged
+//! covariances. If the sources are not Gaussian, it is that of fourth-order cumulants.
+//! [`Separation`] performs all steps. Each step is also available as a function:
 //!
 //! - [`Recording`] is the trait of recordings. [`RecordingView`] and [`Epochs`] are recordings in
 //!   memory.
 //! - [`segment_covariances`], [`epoch_covariances`], [`cospectra`], [`cross_spectra`] (complex),
 //!   [`lagged_covariances`] and [`cumulants`] estimate matrices.
-//! - [`find_artifacts`] lists which sources look like blinks, heartbeats, line noise or muscles, and
-//!   why. [`ArtifactDetector`] computes all scores.
+//! - [`find_artifacts`] lists which sources look like blinks, heartbeats, line noise or muscles,
+//!   and why. [`ArtifactDetector`] computes all scores.
 //! - [`SeparationResult::sources`] and [`SeparationResult::remove`] apply the result to any
 //!   recording.
 //!

@@ -120,7 +120,8 @@ fn inverse_root(power: f64) -> f64 {
 pub enum Shrinkage {
     /// (1 − s) C + s tr(C)/p I with a given amount s in \[0, 1\].
     Fixed(f64),
-    /// The amount is estimated from the samples of each matrix by the method of Ledoit & Wolf (2004).
+    /// The amount is estimated from the samples of each matrix by the method of Ledoit & Wolf
+    /// (2004).
     LedoitWolf,
     /// The amount of the oracle approximating shrinkage for Gaussian samples (Chen et al. 2010).
     Oas,
@@ -182,8 +183,8 @@ impl Shrinkage {
         self == Self::Fixed(0.0)
     }
 
-    /// Shrinks a covariance and returns the amount. `fourth` is Σ_t ‖x_t‖⁴ over the samples, which is
-    /// used by [`Shrinkage::LedoitWolf`] only.
+    /// Shrinks a covariance and returns the amount. `fourth` is Σ_t ‖x_t‖⁴ over the samples, which
+    /// is used by [`Shrinkage::LedoitWolf`] only.
     pub(super) fn apply<T: Scalar>(
         self,
         covariance: &mut [T],

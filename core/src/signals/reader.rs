@@ -67,7 +67,8 @@ impl<'a> Reader<'a> {
         let (samples, transformed) = (&mut buffers.samples, &mut buffers.transformed);
         let channels = self.recording.channels();
         let spans = spans_of(piece, channels);
-        // A single span is read once, and its mean computed in memory. Several spans are read twice.
+        // A single span is read once, and its mean computed in memory. Several spans are read
+        // twice.
         let mut means = vec![0.0; channels];
         let single = spans.len() == 1;
         if self.center && !single {

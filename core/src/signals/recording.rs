@@ -325,8 +325,8 @@ const MAX_DRIFT_WINDOWS: usize = 500;
 const MIN_DRIFT_WINDOWS: usize = 4;
 
 /// Fraction of the variance that is due to slow drifts: the variance of the means of two-second
-/// windows divided by the total variance, as the median over the channels. If it is large, high-pass
-/// filter the recording before you separate it. 0 if the recording is too short.
+/// windows divided by the total variance, as the median over the channels. If it is large,
+/// high-pass filter the recording before you separate it. 0 if the recording is too short.
 ///
 /// ```
 /// use codiag::signals::{RecordingView, drift_fraction};

@@ -31,8 +31,9 @@ pub type Spans = Vec<Range<usize>>;
 #[non_exhaustive]
 pub enum SegmentLength {
     /// The length is chosen by [`Segments::automatic_length`]: as short as the matrices allow, but
-    /// at least a quarter of a second, since sources such as the heart are active for short times. A
-    /// [`Separation`](super::Separation) uses longer segments if a source is silent in one of them.
+    /// at least a quarter of a second, since sources such as the heart are active for short times.
+    /// A [`Separation`](super::Separation) uses longer segments if a source is silent in one of
+    /// them.
     #[default]
     Auto,
     /// The given number of segments of equal length, evenly spread over the recording.
@@ -192,7 +193,8 @@ impl Segments {
         Ok((length, starts))
     }
 
-    /// The length of consecutive segments, and their first samples. Errors show the length as `shown`.
+    /// The length of consecutive segments, and their first samples. Errors show the length as
+    /// `shown`.
     fn consecutive(
         &self,
         length: usize,

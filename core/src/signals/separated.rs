@@ -13,18 +13,18 @@ use crate::{Diagonalization, Error};
 pub struct SeparabilityMargin {
     /// Index of the other source.
     pub partner: usize,
-    /// Identifiability margin, which is zero if the two sources cannot be separated. For segments and
-    /// bands it is Γ_ab Γ_ba − 1, which is zero if their powers are proportional. For lags and
-    /// cumulants it is Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if their autocorrelations are equal, or if
-    /// both sources are Gaussian.
+    /// Identifiability margin, which is zero if the two sources cannot be separated. For segments
+    /// and bands it is Γ_ab Γ_ba − 1, which is zero if their powers are proportional. For lags and
+    /// cumulants it is Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if their autocorrelations are equal, or
+    /// if both sources are Gaussian.
     pub margin: f64,
 }
 
 /// The result of a separation: filters B, patterns A, and diagnostics of the sources.
 ///
-/// Sources are sorted in descending order of the variation of their powers (segments, bands), of the
-/// sum of their squared autocorrelations or of the single autocorrelation (lags), or of their kurtosis
-/// (cumulants).
+/// Sources are sorted in descending order of the variation of their powers (segments, bands), of
+/// the sum of their squared autocorrelations or of the single autocorrelation (lags), or of their
+/// kurtosis (cumulants).
 ///
 /// ```
 /// use codiag::signals::{Separation, RecordingView, simulate};
@@ -50,8 +50,8 @@ pub struct SeparabilityMargin {
 #[non_exhaustive]
 pub struct SeparationResult {
     /// The result of the solver. `b` and `a` are the filters and patterns in the units of the
-    /// recording. `powers` are the powers of each source in each segment or band (sorted by segment,
-    /// then by band), or its autocorrelations (sorted by segment, then by lag).
+    /// recording. `powers` are the powers of each source in each segment or band (sorted by
+    /// segment, then by band), or its autocorrelations (sorted by segment, then by lag).
     pub diagonalization: Diagonalization,
     /// Fraction of the variance of the recording that is explained by each source, in the units of
     /// [`Scale`](super::Scale). The fractions need not sum to 1, since patterns need not be
@@ -61,8 +61,8 @@ pub struct SeparationResult {
     /// by mean. For segments of L independent Gaussian samples of constant variance it is about
     /// √(2/L). Empty for lags and cumulants.
     pub nonstationarity: Vec<f64>,
-    /// Excess kurtosis E\[s⁴\] − 3 of each source at unit variance, which is 0 for a Gaussian source.
-    /// Only computed for cumulants, otherwise empty.
+    /// Excess kurtosis E\[s⁴\] − 3 of each source at unit variance, which is 0 for a Gaussian
+    /// source. Only computed for cumulants, otherwise empty.
     pub kurtosis: Vec<f64>,
     /// The least separable partner of each source; None if there is only one source.
     pub least_separable: Vec<Option<SeparabilityMargin>>,
@@ -109,8 +109,8 @@ impl SeparationResult {
         })
     }
 
-    /// Like [`SeparationResult::sources`], span by span and in order. The sink receives the index of
-    /// the first sample of a span, and its sources as components x samples.
+    /// Like [`SeparationResult::sources`], span by span and in order. The sink receives the index
+    /// of the first sample of a span, and its sources as components x samples.
     ///
     /// # Errors
     /// The errors of [`SeparationResult::sources`] and of the sink.
@@ -186,8 +186,8 @@ pub fn apply(
     stream(matrix.columns(), work, recording, n_jobs, sink, compute)
 }
 
-/// Removes the excluded sources of filters B and patterns A from a recording x. Passes x − A_e B_e x
-/// to the sink span by span and in order.
+/// Removes the excluded sources of filters B and patterns A from a recording x. Passes x − A_e B_e
+/// x to the sink span by span and in order.
 ///
 /// # Errors
 /// If a source does not exist, the number of channels differs from the number of columns of B, the

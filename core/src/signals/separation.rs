@@ -24,7 +24,8 @@ use crate::{Criterion, Error, Settings};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Contrast {
-    /// Powers that vary over time, differently for each source. Diagonalizes covariances of segments.
+    /// Powers that vary over time, differently for each source. Diagonalizes covariances of
+    /// segments.
     Segments(Segments),
     /// Different spectra. Diagonalizes cospectra in frequency bands of the recording, or of its
     /// [segments](Bands#structfield.segment_length).
@@ -66,8 +67,8 @@ impl Default for Contrast {
 /// components.
 ///
 /// Joint diagonalization of covariances of segments, cospectra, lagged covariances or cumulants
-/// separates sources that differ in the property given by the [`Contrast`] (default: the variation of
-/// their powers over time).
+/// separates sources that differ in the property given by the [`Contrast`] (default: the variation
+/// of their powers over time).
 ///
 /// ```
 /// use codiag::signals::{Separation, RecordingView, simulate};
@@ -106,11 +107,11 @@ pub struct Separation {
     pub shrinkage: Shrinkage,
     /// Number of threads (default: chosen by the amount of work).
     pub n_jobs: Option<usize>,
-    /// Settings of the joint diagonalization. A given starting point, such as the filters of another
-    /// recording, is components x channels, in the units of the recording. The bootstrap of
+    /// Settings of the joint diagonalization. A given starting point, such as the filters of
+    /// another recording, is components x channels, in the units of the recording. The bootstrap of
     /// [`n_resamples`](Settings#structfield.n_resamples) resamples segments, epochs or classes. If
-    /// all matrices are estimated from the whole recording (lags, cumulants, bands without segments),
-    /// it resamples blocks of time.
+    /// all matrices are estimated from the whole recording (lags, cumulants, bands without
+    /// segments), it resamples blocks of time.
     pub solver: Settings,
 }
 
@@ -185,8 +186,8 @@ impl Separation {
     /// class. Lagged covariances are estimated from all epochs together, or per class. [`Segments`]
     /// are not used. Windows of cospectra and products of lagged covariances do not cross the
     /// boundaries of epochs. Labels have no effect on cumulants. They affect cospectra only if
-    /// [`segment_length`](Bands#structfield.segment_length) is set; the segments are then the epochs
-    /// or classes.
+    /// [`segment_length`](Bands#structfield.segment_length) is set; the segments are then the
+    /// epochs or classes.
     ///
     /// ```
     /// use std::ops::ControlFlow;

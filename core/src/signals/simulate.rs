@@ -36,8 +36,8 @@ impl Simulation {
         }
     }
 
-    /// The signal-to-interference ratio in decibels of each source in B x: the ratio of its power to
-    /// the power of all other sources, in the row of B A where this ratio is largest.
+    /// The signal-to-interference ratio in decibels of each source in B x: the ratio of its power
+    /// to the power of all other sources, in the row of B A where this ratio is largest.
     pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
         let gain = linalg::product(b, &self.mixing);
         let k = self.sources.rows();
@@ -66,8 +66,9 @@ fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
     Matrix::from_fn(rows, columns, |_, _| normal(rng))
 }
 
-/// Simulates a random mixture of p Gaussian sources, recorded by p channels. The powers of the sources
-/// are constant within segments of `length` samples, and vary between segments by factors of about e.
+/// Simulates a random mixture of p Gaussian sources, recorded by p channels. The powers of the
+/// sources are constant within segments of `length` samples, and vary between segments by factors
+/// of about e.
 ///
 /// ```
 /// let simulated = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
@@ -86,9 +87,9 @@ pub fn nonstationary(p: usize, segments: usize, length: usize, seed: u64) -> Sim
     Simulation::mix(sources, mixing, 100.0)
 }
 
-/// Simulates mixtures of `count` speech-like signals, recorded by `count` microphones at 8000 samples
-/// per second. Each speaker has a pitch, and utters about four syllables per second, voiced or
-/// unvoiced, with pauses.
+/// Simulates mixtures of `count` speech-like signals, recorded by `count` microphones at 8000
+/// samples per second. Each speaker has a pitch, and utters about four syllables per second, voiced
+/// or unvoiced, with pauses.
 ///
 /// ```
 /// let simulated = codiag::signals::simulate::voices(3, 2.0, 0);
@@ -142,9 +143,9 @@ fn speak(out: &mut [f64], sfreq: f64, rng: &mut StdRng) {
     }
 }
 
-/// Simulates an electroencephalogram with blinks, in microvolts at 250 samples per second. The first
-/// source consists of blinks, which are strong in the first channels and weak in the last ones. The
-/// other sources are rhythms of varying amplitude. Each channel has independent noise.
+/// Simulates an electroencephalogram with blinks, in microvolts at 250 samples per second. The
+/// first source consists of blinks, which are strong in the first channels and weak in the last
+/// ones. The other sources are rhythms of varying amplitude. Each channel has independent noise.
 ///
 /// ```
 /// let simulated = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);

@@ -30,8 +30,8 @@ impl InverseFactors<'_> {
         square(self.outer) && self.inner.is_none_or(square)
     }
 
-    /// The operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`, if there is
-    /// one. `scratch` holds the product.
+    /// The operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`, if there
+    /// is one. `scratch` holds the product.
     #[inline(always)]
     pub(super) fn apply_inner<'n, S: Simd, const W: usize>(
         &self,
@@ -59,8 +59,8 @@ pub struct FitTask<'a, T = f64> {
     pub block: &'a [f64],
     /// The weights of the matrices.
     pub weights: &'a [f64],
-    /// Receives the diagonals λⁱ = K⁻¹cⁱ of the optimal Λⁱ, with cⁱ = diag(Aᴴ Cⁱ A): p rows with one
-    /// number per lane.
+    /// Receives the diagonals λⁱ = K⁻¹cⁱ of the optimal Λⁱ, with cⁱ = diag(Aᴴ Cⁱ A): p rows with
+    /// one number per lane.
     pub fitted: &'a mut [f64],
 }
 
@@ -125,8 +125,8 @@ struct Accumulate<'a> {
     gamma: &'a mut Matrix,
     /// (a_aᴴ Cⁱ)_c for two vectors of matrices.
     half: &'a mut [f64],
-    /// Partial sums of the gradient, [`LANES`] per number. A row consists of its real parts, followed
-    /// by the imaginary parts.
+    /// Partial sums of the gradient, [`LANES`] per number. A row consists of its real parts,
+    /// followed by the imaginary parts.
     products: &'a mut [f64],
     /// cⁱ for two vectors of matrices.
     diagonals: &'a mut [f64],
@@ -244,8 +244,8 @@ impl Accumulate<'_> {
     }
 }
 
-/// Adds the contribution of one block to the p matrices Σ_i w_i λⁱ_a Cⁱ, stored as the row blocks of
-/// a Hessian, for the λⁱ computed by [`accumulate_fit`].
+/// Adds the contribution of one block to the p matrices Σ_i w_i λⁱ_a Cⁱ, stored as the row blocks
+/// of a Hessian, for the λⁱ computed by [`accumulate_fit`].
 pub fn accumulate_weighted(
     p: usize,
     block: &[f64],

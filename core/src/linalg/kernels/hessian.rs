@@ -10,9 +10,10 @@
 //! once for several a. The products are computed for a few rows of one group at a time, which stay
 //! in the caches.
 //!
-//! For complex matrices M^a is real-linear, but not complex-linear. It acts on (Re e_a, Im e_a) as a
-//! real symmetric 2p×2p matrix, and is stored as one. The first sum Σ_i u_ia D = R + iI contributes
-//! [[R, I], [−I, R]]. The second sum is that of the vectors of real and imaginary parts of row a.
+//! For complex matrices M^a is real-linear, but not complex-linear. It acts on (Re e_a, Im e_a) as
+//! a real symmetric 2p×2p matrix, and is stored as one. The first sum Σ_i u_ia D = R + iI
+//! contributes [[R, I], [−I, R]]. The second sum is that of the vectors of real and imaginary parts
+//! of row a.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -54,8 +55,8 @@ pub fn accumulate_hessian<R: Real>(
     accumulate_groups(function, p, block, weights, 0, hessian, overwrite);
 }
 
-/// Adds the contribution of one block to some groups of row blocks, or replaces them if `overwrite`.
-/// `hessian` holds the groups from group `first` on.
+/// Adds the contribution of one block to some groups of row blocks, or replaces them if
+/// `overwrite`. `hessian` holds the groups from group `first` on.
 pub fn accumulate_groups<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -204,8 +205,8 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
     }
 }
 
-/// Adds the planes R and I of the first sum of one group as [[R, I], [−I, R]], or replaces the group
-/// by them if `overwrite`.
+/// Adds the planes R and I of the first sum of one group as [[R, I], [−I, R]], or replaces the
+/// group by them if `overwrite`.
 #[inline(always)]
 pub(super) fn add_planes<R: Real, S: Simd>(
     simd: S,
@@ -288,9 +289,9 @@ fn scale_rows<R: Real, S: Simd>(
     }
 }
 
-/// Computes Z for one plane of D. In the imaginary plane, entry (a, b) with a < b is the negative of
-/// the stored entry (b, a). The loops transpose tiles of U×U groups of K numbers, a form that the
-/// compiler vectorizes.
+/// Computes Z for one plane of D. In the imaginary plane, entry (a, b) with a < b is the negative
+/// of the stored entry (b, a). The loops transpose tiles of U×U groups of K numbers, a form that
+/// the compiler vectorizes.
 #[inline(always)]
 fn scale_rows_by<
     'a,

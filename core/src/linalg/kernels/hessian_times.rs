@@ -59,8 +59,8 @@ impl<N: Real> WithSimd for Times<'_, N> {
             };
             // SAFETY: `rows` holds the complete triangle, `e` and `out` p rows, and b + R ≤ p.
             unsafe {
-                // Four rows at a time share loads and stores. The number does not depend on the SIMD
-                // width, and so neither does the rounding of the sums.
+                // Four rows at a time share loads and stores. The number does not depend on the
+                // SIMD width, and so neither does the rounding of the sums.
                 let mut b = 0;
                 while b + 4 <= p {
                     (0..per_group).for_each(|v| times_rows::<S, N, 4>(simd, &group, b, v));
@@ -83,8 +83,8 @@ struct Group<V> {
     out: *mut V,
 }
 
-/// Adds the contribution of rows b..b+R of the lower triangles of a group to the product, for vector
-/// `v` of the group. Each row has two independent sums.
+/// Adds the contribution of rows b..b+R of the lower triangles of a group to the product, for
+/// vector `v` of the group. Each row has two independent sums.
 ///
 /// # Safety
 /// `group.rows` must hold the rows of the triangle before b+R, and `e` and `out` b+R rows, with

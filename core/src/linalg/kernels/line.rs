@@ -4,8 +4,8 @@ use super::DiagonalFunction;
 use super::{LANES, Real, dispatch, planes};
 use crate::linalg::Triangle;
 
-/// The weighted sum of f(D_aa(α)) over the components and the matrices of a block, and its first two
-/// derivatives, for D(α) = D + α·cross + α²·square. The function f is log d or d².
+/// The weighted sum of f(D_aa(α)) over the components and the matrices of a block, and its first
+/// two derivatives, for D(α) = D + α·cross + α²·square. The function f is log d or d².
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinePoint {
     /// Σ_i w_i Σ_a f(Dⁱ_aa(α)).
@@ -29,8 +29,8 @@ const BITS_OF_ONE: u64 = 1023 << 52;
 /// Number of mantissas in [1, 2) that can be multiplied without overflow.
 const MAX_MANTISSA_FACTORS: usize = 512;
 
-/// Running sums Σ log x in [`LANES`] lanes. The product of the mantissas and the sum of the exponents
-/// are accumulated separately, so that one logarithm is computed for hundreds of numbers.
+/// Running sums Σ log x in [`LANES`] lanes. The product of the mantissas and the sum of the
+/// exponents are accumulated separately, so that one logarithm is computed for hundreds of numbers.
 struct LogSums {
     mantissas: [f64; LANES],
     exponents: [u64; LANES],
@@ -238,8 +238,8 @@ pub fn line_point_of_diagonals(
     }
 }
 
-/// Sums of the squares of quadratics in α. `rows(a, at)` returns their three coefficients for a group
-/// of matrices.
+/// Sums of the squares of quadratics in α. `rows(a, at)` returns their three coefficients for a
+/// group of matrices.
 #[inline(always)]
 fn squares_along<'a, R: Real>(
     p: usize,

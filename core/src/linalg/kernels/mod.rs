@@ -8,9 +8,9 @@
 //! precision, [`Real`].
 //!
 //! A block of complex (Hermitian) matrices has two planes of such rows: the real parts, followed by
-//! the imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). Products of
-//! complex matrices are computed as products of real matrices of twice the size, with the register
-//! tiles of the real case.
+//! the imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). Products
+//! of complex matrices are computed as products of real matrices of twice the size, with the
+//! register tiles of the real case.
 //!
 //! Kernels are generic over the SIMD width and dispatched at run time by pulp. Accesses in the
 //! innermost loops are unchecked; the safe functions assert the required lengths, in release builds

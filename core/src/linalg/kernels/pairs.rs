@@ -254,8 +254,8 @@ fn apply<T: Scalar>(
     }
 }
 
-/// Applies `m` to `len` pairs of numbers, which begin at offsets `second` and `first` of both planes.
-/// Each offset may refer to entries that are stored as their conjugates.
+/// Applies `m` to `len` pairs of numbers, which begin at offsets `second` and `first` of both
+/// planes. Each offset may refer to entries that are stored as their conjugates.
 #[inline(always)]
 fn map_pairs<T: Scalar>(
     [real, imaginary]: [&mut [f64]; 2],

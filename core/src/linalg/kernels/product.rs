@@ -9,9 +9,9 @@ use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
-/// Adds the contribution of a block to the product of the Hessian with `e`, except for the term that
-/// transposes `e`: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the
-/// criterion. This takes 2p³ flops per matrix, 8p³ if they are complex.
+/// Adds the contribution of a block to the product of the Hessian with `e`, except for the term
+/// that transposes `e`: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v
+/// of the criterion. This takes 2p³ flops per matrix, 8p³ if they are complex.
 pub fn accumulate_product<T: Scalar>(
     function: DiagonalFunction,
     e: &Matrix<T>,
@@ -59,8 +59,8 @@ struct Product<'a> {
     first: &'a mut [f64],
     /// −v, one row of `lanes` numbers per component.
     second: &'a mut [f64],
-    /// Partial sums of the product, [`LANES`] per number. A row consists of its real parts, followed
-    /// by the imaginary parts.
+    /// Partial sums of the product, [`LANES`] per number. A row consists of its real parts,
+    /// followed by the imaginary parts.
     totals: &'a mut [f64],
     half: &'a mut [f64],
 }

@@ -10,8 +10,8 @@ use pulp::Simd;
 pub trait Real:
     Pod + Add<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + Send + Sync
 {
-    /// The number of matrices of a block is padded to a multiple of this number, which is a multiple
-    /// of every SIMD width.
+    /// The number of matrices of a block is padded to a multiple of this number, which is a
+    /// multiple of every SIMD width.
     const LANES: usize;
     /// A SIMD vector of this type.
     type Vector<S: Simd>: Pod;
@@ -44,8 +44,8 @@ pub trait Real:
     /// The sum of [`LANES`](Self::LANES) numbers, given as vectors, by repeatedly adding the upper
     /// half to the lower half.
     fn sum_of_lanes<V: Pod>(lanes: V) -> f64;
-    /// Subtracts x[2k] + x[2k + 1] from `place[k]` for each pair of lanes of `x`. If `x` has a single
-    /// lane, subtracts it from `place[0]`.
+    /// Subtracts x[2k] + x[2k + 1] from `place[k]` for each pair of lanes of `x`. If `x` has a
+    /// single lane, subtracts it from `place[0]`.
     ///
     /// # Safety
     /// `place` must be valid for reads and writes of one number per pair of lanes, or of one number

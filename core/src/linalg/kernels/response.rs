@@ -134,8 +134,8 @@ struct Response<'a> {
     /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut Matrix,
-    /// Partial sums of the gradient, [`LANES`] per number. A row consists of its real parts, followed
-    /// by the imaginary parts.
+    /// Partial sums of the gradient, [`LANES`] per number. A row consists of its real parts,
+    /// followed by the imaginary parts.
     totals: &'a mut [f64],
     /// λⁱ for two vectors of matrices.
     diagonals: &'a mut [f64],

@@ -1,7 +1,7 @@
 //! Rounds of the parallel Jacobi method: simultaneous rotations of disjoint pairs of components.
 //!
-//! Every entry is read and written once per round, although both its row and its column are rotated.
-//! Numbers are in single precision, in blocks of sixteen matrices.
+//! Every entry is read and written once per round, although both its row and its column are
+//! rotated. Numbers are in single precision, in blocks of sixteen matrices.
 #![allow(unsafe_code)]
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Tests of kernels against plain loops, with real and complex matrices, for sizes that exercise all
-//! tiles.
+//! Tests of kernels against plain loops, with real and complex matrices, for sizes that exercise
+//! all tiles.
 
 mod hessian;
 mod line;

@@ -83,8 +83,9 @@ struct CongruenceTask<'a, R: Real> {
 impl<R: Real> WithSimd for CongruenceTask<'_, R> {
     type Output = ();
 
-    /// Processes the block in slices that are two vectors wide. A tile of 6×2 accumulators hides the
-    /// latency of the multiply-adds within 16 registers, and a slice of D fits into the L1 cache.
+    /// Processes the block in slices that are two vectors wide. A tile of 6×2 accumulators hides
+    /// the latency of the multiply-adds within 16 registers, and a slice of D fits into the L1
+    /// cache.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let vectors = self.matrices.div_ceil(width::<R, S>());
@@ -226,7 +227,8 @@ impl<R: Real> CongruenceTask<'_, R> {
             let out = half[c * W..].as_mut_ptr();
             let store = |a: usize, tile: [R::Vector<S>; W]| {
                 for w in 0..W {
-                    // SAFETY: a < rows and c < p ≤ row_stride: the W vectors end within those of `half`.
+                    // SAFETY: a < rows and c < p ≤ row_stride: the W vectors end within those of
+                    // `half`.
                     unsafe { *out.add(a * row_stride * W + w) = tile[w] };
                 }
             };
@@ -276,8 +278,8 @@ impl<R: Real> CongruenceTask<'_, R> {
     }
 }
 
-/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. For complex matrices, row a consists of the
-/// p real parts followed by the p imaginary parts.
+/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. For complex matrices, row a consists of
+/// the p real parts followed by the p imaginary parts.
 #[inline(always)]
 pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     simd: S,
@@ -309,8 +311,8 @@ pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     }
 }
 
-/// Computes Σ_k coefficients[row, k] · source[offsets[k]..][..W] for each of the first `rows` rows of
-/// `coefficients`, which have a stride of `spacing`, and passes the results to `store`.
+/// Computes Σ_k coefficients[row, k] · source[offsets[k]..][..W] for each of the first `rows` rows
+/// of `coefficients`, which have a stride of `spacing`, and passes the results to `store`.
 ///
 /// # Safety
 /// For each offset, `offset + W` must be at most the length of `source`.

@@ -11,9 +11,9 @@ const MAX_SHOWN_IN_FULL: usize = 10;
 const SHOWN_AT_EACH_END: usize = 4;
 
 /// Formats one line per row, in aligned columns. Matrices with more than ten rows or columns are
-/// abbreviated to the first and last four; `{:#}` shows all. The precision is the number of decimals
-/// (default 4). Scientific notation is used if the largest entry is below 0.001, or is 100,000 or
-/// more.
+/// abbreviated to the first and last four; `{:#}` shows all. The precision is the number of
+/// decimals (default 4). Scientific notation is used if the largest entry is below 0.001, or is
+/// 100,000 or more.
 ///
 /// ```
 /// let m = codiag::Matrix::from_rows(2, 2, vec![1.0, -2.5, 30.0, 0.0]);

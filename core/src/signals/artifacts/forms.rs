@@ -72,9 +72,9 @@ pub(super) fn heartbeat(source: &[f64], sfreq: f64, moments: &Moments) -> (f64, 
     )
 }
 
-/// Finds the highest peak, relative to the minimum before it, of the autocorrelation of the energy of
-/// the signal's differences, at lags in the range of heart rates. Returns its height and its lag in
-/// seconds.
+/// Finds the highest peak, relative to the minimum before it, of the autocorrelation of the energy
+/// of the signal's differences, at lags in the range of heart rates. Returns its height and its lag
+/// in seconds.
 fn energy_period(signal: &[f64], sfreq: f64) -> Option<(f64, f64)> {
     let bin = ((P.energy_bin_s * sfreq) as usize).max(1);
     let changes: Vec<f64> = signal.windows(2).map(|x| (x[1] - x[0]).powi(2)).collect();
@@ -97,8 +97,8 @@ fn energy_period(signal: &[f64], sfreq: f64) -> Option<(f64, f64)> {
         let pairs = energy.len() - lag;
         linalg::dot(&energy[..pairs], &energy[lag..]) / total * energy.len() as f64 / pairs as f64
     };
-    // Slowly varying energy is correlated at all lags, so that peaks are measured from the minimum at
-    // shorter lags.
+    // Slowly varying energy is correlated at all lags, so that peaks are measured from the minimum
+    // at shorter lags.
     let correlations: Vec<f64> = (first / 3..=last + 1).map(at).collect();
     let mut minimum = f64::INFINITY;
     let mut peaks: Vec<(f64, usize)> = Vec::new();

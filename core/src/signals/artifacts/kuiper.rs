@@ -1,9 +1,9 @@
 //! Kuiper's test for a uniform distribution of phases.
 //!
 //! At the heartbeats of a reference channel, a source of the heart always has the same phase, and
-//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic
-//! V = D⁺ + D⁻ is the sum of the largest deviations of the distribution function above and below that
-//! of the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on the
+//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic V = D⁺
+//! + D⁻ is the sum of the largest deviations of the distribution function above and below that of
+//! the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on the
 //! origin of the circle.
 
 /// The statistic V of phases in [0, 1), in units of a full circle. Sorts the phases.

@@ -137,8 +137,8 @@ impl ArtifactDetector {
         }
     }
 
-    /// Scores by form for every kind, in the order of [`ArtifactKind::ALL`], followed by the scores of
-    /// each reference channel. Empty for a source that is zero, not finite, or shorter than two
+    /// Scores by form for every kind, in the order of [`ArtifactKind::ALL`], followed by the scores
+    /// of each reference channel. Empty for a source that is zero, not finite, or shorter than two
     /// seconds.
     pub fn scores(&self, source: &[f64]) -> Vec<Artifact> {
         let sfreq = self.sfreq;

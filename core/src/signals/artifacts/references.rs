@@ -85,8 +85,8 @@ impl Reference {
         }
     }
 
-    /// Scores by the largest Kuiper statistic at times around the heartbeats, relative to its critical
-    /// value. None if there are too few heartbeats.
+    /// Scores by the largest Kuiper statistic at times around the heartbeats, relative to its
+    /// critical value. None if there are too few heartbeats.
     fn phase(&self, source: &[f64]) -> Option<Artifact> {
         let (low, high) = P.phase_band_hz;
         if self.kind != ArtifactKind::Heartbeat || self.sfreq < 2.0 * high {
