@@ -309,7 +309,8 @@ pub struct Spectrum {
 /// // A sine of 10 Hz at 100 samples per second.
 /// let tone: Vec<f64> = (0..1000).map(|t| (0.6283185307179586 * t as f64).sin()).collect();
 /// let spectrum = codiag::signals::spectrum(&tone, 100.0, 200);
-/// let peak = (0..101).max_by(|a, b| spectrum.density[*a].total_cmp(&spectrum.density[*b])).unwrap();
+/// let density = &spectrum.density;
+/// let peak = (0..101).max_by(|a, b| density[*a].total_cmp(&density[*b])).unwrap();
 /// assert_eq!(spectrum.frequencies[peak], 10.0);
 /// ```
 ///

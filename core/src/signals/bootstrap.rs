@@ -57,7 +57,7 @@ pub(super) struct LagSums {
 
 impl Blocks {
     /// Blocks of lagged covariances in the coordinates of the reader.
-    pub fn of_lags(
+    pub fn from_lags(
         centered: &Centered<'_>,
         lags: &[usize],
         threads: Option<usize>,
@@ -96,7 +96,7 @@ impl Blocks {
     }
 
     /// Blocks of fourth-order cumulants in the coordinates of the reader.
-    pub fn of_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    pub fn from_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
         let p = centered.dimension();
         let count = number_of_blocks((p * p).saturating_mul(p * p) / 16);
         cumulants::check_memory("the stability of JADE", p, |p| {
@@ -116,7 +116,7 @@ impl Blocks {
 
     /// Blocks of cospectra of the whole recording in the coordinates of the reader, with the given
     /// amounts of shrinkage. Regroups the windows of the estimator.
-    pub fn of_spectra(
+    pub fn from_spectra(
         estimator: &mut SpectraEstimator<'_>,
         amounts: &[f64],
     ) -> Result<Self, Error> {
@@ -265,20 +265,24 @@ impl Resampled {
 
     /// A resample of the fourth-order cumulants.
     fn fourth_order(blocks: &[MomentSums], weights: &[f64]) -> Result<Self, Error> {
-        let samples: f64 = blocks.iter().zip(weights).map(|(own, w)| own.2 * w).sum();
+        let samples: f64 = blocks
+            .iter()
+            .zip(weights)
+            .map(|(block, w)| block.2 * w)
+            .sum();
         let mut fourth = blocks[0].0.clone();
         fourth.scale(weights[0] / samples);
         let p = blocks[0].1.rows();
         let mut second = vec![0.0; p * p];
-        for (k, (own, weight)) in blocks.iter().zip(weights).enumerate() {
+        for (k, (block, weight)) in blocks.iter().zip(weights).enumerate() {
             if k > 0 {
-                fourth.add(weight / samples, &own.0);
+                fourth.add(weight / samples, &block.0);
             }
-            linalg::add_multiple(&mut second, weight / samples, own.1.as_slice());
+            linalg::add_multiple(&mut second, weight / samples, block.1.as_slice());
         }
         let second = Matrix::from_rows(p, p, second);
         let whitener = Whitener::new(&second)?;
-        let cumulants = cumulants::of_moments(&fourth, &second);
+        let cumulants = cumulants::from_moments(&fourth, &second);
         let matrices = cumulants::transformed(cumulants, &whitener.w);
         Ok(Self::whitened(matrices, whitener))
     }

@@ -258,16 +258,16 @@ impl<'a> SpectraEstimator<'a> {
             let outputs = sums.chunks_exact_mut(p * p).zip(&mut fourths);
             let outputs = outputs.skip(first_matrix).take(bands);
             for (matrix, (sum, fourths)) in outputs.enumerate() {
-                let own = if merged { width } else { widths[matrix] } * count;
-                jobs.push((at..at + own, sum, fourths));
-                at += own;
+                let len = if merged { width } else { widths[matrix] } * count;
+                jobs.push((at..at + len, sum, fourths));
+                at += len;
             }
             let stride = width * count;
-            self.workers.each(&mut jobs, |(own, sum, fourths)| {
-                linalg::add_gram(sum, p, factor, &columns[own.start..], stride, own.len());
+            self.workers.each(&mut jobs, |(range, sum, fourths)| {
+                linalg::add_gram(sum, p, factor, &columns[range.start..], stride, range.len());
                 if fourth {
-                    let rows = columns.chunks_exact(stride).map(|row| &row[own.clone()]);
-                    **fourths += fourth_powers(rows, own.len());
+                    let rows = columns.chunks_exact(stride).map(|row| &row[range.clone()]);
+                    **fourths += fourth_powers(rows, range.len());
                 }
             });
         }
@@ -311,9 +311,9 @@ impl<'a> SpectraEstimator<'a> {
             let mut at = 0;
             for bins in &self.bins {
                 let width = 2 * bins.len();
-                let own = &mut out[at + w * width..][..width];
+                let out_window = &mut out[at + w * width..][..width];
                 let frequencies = &scratch.frequency[bins.clone()];
-                for (out, x) in own.chunks_exact_mut(2).zip(frequencies) {
+                for (out, x) in out_window.chunks_exact_mut(2).zip(frequencies) {
                     (out[0], out[1]) = (x.re, x.im);
                 }
                 at += width * starts.len();

@@ -48,7 +48,9 @@ impl<T: Scalar> Covariances<T> {
 ///
 /// ```
 /// use codiag::SetOptions;
-/// use codiag::signals::{CovarianceOptions, SegmentLength, Segments, RecordingView, segment_covariances, simulate};
+/// use codiag::signals::{
+///     CovarianceOptions, RecordingView, SegmentLength, Segments, segment_covariances, simulate,
+/// };
 ///
 /// let simulated = simulate::nonstationary(4, 50, 200, 0); // 4 channels, 50 × 200 samples
 /// let recording = RecordingView::new(&simulated.data, 4, 50 * 200)?;
@@ -309,12 +311,12 @@ impl<'a> CovarianceEstimator<'a> {
         let mut jobs: Vec<_> = matrices
             .chunks(MATRICES_PER_JOB)
             .zip(out.chunks_mut(MATRICES_PER_JOB * size))
-            .map(|(own, out)| (own, out, Ok(Vec::new())))
+            .map(|(batch, out)| (batch, out, Ok(Vec::new())))
             .collect();
-        self.workers.each(&mut jobs, |(own, out, done)| {
+        self.workers.each(&mut jobs, |(batch, out, done)| {
             // Reused buffers stay in the caches.
             let (mut buffers, mut gram) = (Buffers::default(), vec![0.0; size]);
-            let places = own.iter().zip(out.chunks_exact_mut(size));
+            let places = batch.iter().zip(out.chunks_exact_mut(size));
             *done = places
                 .map(|(pieces, out)| self.estimate_one(pieces, &mut buffers, &mut gram, out))
                 .collect();

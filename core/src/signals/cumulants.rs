@@ -58,7 +58,7 @@ pub fn cumulants(
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
     let piece = usable_spans(recording.samples(), bad_spans)?;
-    of_sets(recording, &[vec![piece]], n_components, options)
+    estimate(recording, &[vec![piece]], n_components, options)
 }
 
 /// Estimates the fourth-order cumulants of all epochs together. Every epoch is centered by its own
@@ -71,10 +71,10 @@ pub fn epoch_cumulants(
     n_components: Components,
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
-    of_sets(epochs, &epoch_sets(epochs, None)?, n_components, options)
+    estimate(epochs, &epoch_sets(epochs, None)?, n_components, options)
 }
 
-fn of_sets(
+fn estimate(
     recording: &dyn Recording,
     sets: &[Vec<Spans>],
     components: Components,
@@ -93,14 +93,14 @@ fn of_sets(
     check_memory("a set of cumulant matrices", r, memory_of_matrices)?;
     let moments = FourthMoments::means(&centered, options.n_jobs)?;
     Ok(Cumulants {
-        matrices: of_moments(&moments, &Matrix::identity(r)),
+        matrices: from_moments(&moments, &Matrix::identity(r)),
         whitener,
     })
 }
 
 /// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a
 /// copy of the matrices.
-pub(super) fn set_of_white(
+pub(super) fn white_cumulant_set(
     centered: &Centered<'_>,
     threads: Option<usize>,
     options: &SetOptions,
@@ -168,7 +168,7 @@ fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<It
 }
 
 /// The cumulant matrices of samples with given fourth moments and covariance.
-pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
+pub(super) fn from_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
     let p = covariance.rows();
     let mut data = Vec::with_capacity(Triangle::new(p).len() * p * p);
     matrices_of(moments, covariance).for_each(|matrix| data.extend(matrix));
@@ -294,8 +294,8 @@ impl FourthMoments {
 
     /// Adds a multiple of other moments.
     pub fn add(&mut self, factor: f64, others: &Self) {
-        for (own, other) in self.tables.iter_mut().zip(&others.tables) {
-            linalg::add_multiple(&mut own.sums, factor, &other.sums);
+        for (table, other) in self.tables.iter_mut().zip(&others.tables) {
+            linalg::add_multiple(&mut table.sums, factor, &other.sums);
         }
     }
 
@@ -318,11 +318,11 @@ impl FourthMoments {
         let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
         let mut ascending = [i, j, k, l];
         ascending.sort_unstable();
-        self.of(ascending) - gaussian
+        self.moment(ascending) - gaussian
     }
 
     /// E[z_i z_j z_k z_l] for indices in ascending order.
-    fn of(&self, [i, j, k, l]: [usize; 4]) -> f64 {
+    fn moment(&self, [i, j, k, l]: [usize; 4]) -> f64 {
         let table = &self.tables[k / Self::K_PER_TABLE];
         let p = self.triangle.size();
         let first = k - k % Self::K_PER_TABLE;

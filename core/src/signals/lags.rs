@@ -80,7 +80,7 @@ pub fn lagged_covariances(
 ) -> Result<Covariances, Error> {
     let segments = &lags.segments;
     let pieces = segments.pieces(recording.samples(), recording.channels())?;
-    of_sets(
+    estimate(
         recording,
         &one_matrix_per_piece(pieces),
         &lags.lags,
@@ -101,10 +101,10 @@ pub fn epoch_lagged_covariances(
     lags: &[usize],
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    of_sets(epochs, &epoch_sets(epochs, labels)?, lags, options)
+    estimate(epochs, &epoch_sets(epochs, labels)?, lags, options)
 }
 
-fn of_sets(
+fn estimate(
     recording: &dyn Recording,
     sets: &[Vec<Spans>],
     lags: &[usize],

@@ -43,13 +43,13 @@ mod bootstrap;
 mod cospectra;
 mod covariance;
 mod cumulants;
-mod fitting;
+mod fit;
 mod lags;
 mod options;
 mod reader;
 mod recording;
+mod result;
 mod segments;
-mod separated;
 mod separation;
 #[cfg(feature = "synthetic")]
 pub mod simulate;
@@ -69,8 +69,8 @@ pub use cumulants::{Cumulants, cumulants, epoch_cumulants};
 pub use lags::{Lags, epoch_lagged_covariances, lagged_covariances};
 pub use options::{CovarianceOptions, Scale, Shrinkage};
 pub use recording::{Epochs, Recording, RecordingView, drift_fraction};
+pub use result::{SampleSink, SeparabilityMargin, SeparationResult, apply, remove};
 pub use segments::{SegmentLength, Segments, Spans};
-pub use separated::{SampleSink, SeparabilityMargin, SeparationResult, apply, remove};
 pub use separation::{Contrast, Separation};
 
 /// The error of a setting that is not as expected.

@@ -39,7 +39,9 @@ setters!(CovarianceOptions { center: bool, scale: Scale, shrinkage: Shrinkage } 
 /// explained variance.
 ///
 /// ```
-/// use codiag::signals::{CovarianceOptions, SegmentLength, Scale, Segments, RecordingView, segment_covariances};
+/// use codiag::signals::{
+///     CovarianceOptions, RecordingView, Scale, SegmentLength, Segments, segment_covariances,
+/// };
 ///
 /// let data = [1.0, -1.0, 1.0, -1.0, 2.0, 2.0, -2.0, -2.0]; // two channels of four samples
 /// let recording = RecordingView::new(&data, 2, 4)?;

@@ -13,7 +13,9 @@ use crate::{Error, linalg};
 /// ```
 /// use std::ops::Range;
 /// use codiag::Error;
-/// use codiag::signals::{CovarianceOptions, SegmentLength, Recording, Segments, segment_covariances};
+/// use codiag::signals::{
+///     CovarianceOptions, Recording, SegmentLength, Segments, segment_covariances,
+/// };
 ///
 /// /// A sine and a cosine of a thousand samples.
 /// struct Tone;
@@ -72,9 +74,10 @@ impl<R: Recording + ?Sized> Recording for &R {
 ///
 /// let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // two channels of three samples
 /// let recording = RecordingView::new(&data, 2, 3)?;
-/// let by_columns = RecordingView::with_strides(&data, 3, 2, (1, 3))?; // the transpose, without a copy
+/// // The transpose, without a copy.
+/// let transposed = RecordingView::with_strides(&data, 3, 2, (1, 3))?;
 /// let mut span = [0.0; 3];
-/// by_columns.read(1..2, &mut span)?;
+/// transposed.read(1..2, &mut span)?;
 /// assert_eq!(span, [4.0, 5.0, 6.0]);
 /// # Ok::<(), codiag::Error>(())
 /// ```

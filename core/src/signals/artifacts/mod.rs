@@ -113,7 +113,8 @@ impl<'a> ReferenceChannel<'a> {
 /// let eye = ReferenceChannel::new("EOG", ArtifactKind::Blink, simulated.sources.row(0));
 /// let detector = ArtifactDetector::new(simulated.sfreq, &[eye]);
 /// for k in 0..4 {
-///     let scores = detector.scores(simulated.sources.row(k)); // four by form, one by the reference
+///     // Four scores by form and one by the reference channel.
+///     let scores = detector.scores(simulated.sources.row(k));
 ///     assert_eq!(scores.len(), 5);
 ///     assert_eq!(scores[4].score > 0.9, k == 0);
 /// }

@@ -118,7 +118,7 @@ impl Separation {
             let matrices_per_unit = bands.bands.len();
             (pieces, ResampledUnits::Matrices { matrices_per_unit })
         } else {
-            let blocks = self.blocks(|| Blocks::of_spectra(&mut estimator, &amounts))?;
+            let blocks = self.blocks(|| Blocks::from_spectra(&mut estimator, &amounts))?;
             (Vec::new(), blocks)
         };
         self.solve(
@@ -148,11 +148,11 @@ impl Separation {
             Contrast::Lags(lags) => {
                 lags::lagged(&centered, &lags.lags, self.n_jobs)?.set(&options)?
             }
-            _ => cumulants::set_of_white(&centered, self.n_jobs, &options)?,
+            _ => cumulants::white_cumulant_set(&centered, self.n_jobs, &options)?,
         };
         let units = self.blocks(|| match &self.contrast {
-            Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.n_jobs),
-            _ => Blocks::of_cumulants(&centered, self.n_jobs),
+            Contrast::Lags(lags) => Blocks::from_lags(&centered, &lags.lags, self.n_jobs),
+            _ => Blocks::from_cumulants(&centered, self.n_jobs),
         })?;
         self.solve(set, &basis, Vec::new(), sets, &units, observer)
     }
