@@ -144,7 +144,7 @@ impl Header {
     /// The size of the array in bytes.
     ///
     /// # Errors
-    /// Those of [`count`](Self::count).
+    /// The errors of [`count`](Self::count).
     pub fn bytes(&self) -> Result<u64> {
         Ok(self.count()? as u64 * self.numbers.width() as u64)
     }
