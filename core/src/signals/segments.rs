@@ -159,7 +159,7 @@ impl Segments {
             SegmentLength::Seconds(seconds) => {
                 let Some(sfreq) = self.sfreq.filter(|sfreq| sfreq.is_finite() && *sfreq > 0.0)
                 else {
-                    let expected = "a number of samples if the sampling frequency is not given";
+                    let expected = "a number of samples if sfreq is not given";
                     let value = format!("{seconds} s");
                     return Err(invalid(Setting::SegmentLength, expected, value));
                 };

@@ -111,7 +111,7 @@ const COMPLAINTS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --segment-length 0.25s",
-        "--segment-length must be a number of samples if the sampling frequency",
+        "--segment-length must be a number of samples if sfreq is not given",
     ),
     (
         "recording.npy --picks Cz",
