@@ -8,8 +8,8 @@ use crate::linalg::{Matrix, Scalar, Triangle, reals};
 /// The left factor M, an r×p matrix, as coefficients of real linear combinations.
 ///
 /// Column c of M D is a combination of the entries (k, c) of D over k. For complex matrices, its
-/// real and imaginary parts are 2r combinations of 2p real rows. For k < c the stored entry is (c,
-/// k), the conjugate, so that the imaginary rows enter with a negative sign. The k are therefore
+/// real and imaginary parts are 2r combinations of 2p real rows. For k < c the conjugate entry
+/// (c, k) is stored, so that the imaginary rows enter with a negative sign. The k are therefore
 /// taken in the order c … p−1, 0 … c−1, and every row of coefficients is stored twice, with the
 /// positive and then with the negative sign. The coefficients of column c are then the 2p numbers
 /// from index 2c on.
