@@ -97,7 +97,7 @@ def test_lengths_of_segments(X):
     for components in (4, None):
         with pytest.raises(ValueError, match=r"segment 0 has 1 samples, but .* longer segments"):
             codiag.SourceSeparation(components, segment_length=1).fit(X)
-    with pytest.raises(ValueError, match="rate"):
+    with pytest.raises(ValueError, match="sfreq"):
         codiag.SourceSeparation(segment_length="0.25s").fit(X)
     with pytest.raises(ValueError, match="one of them"):
         codiag.SourceSeparation(segments=10, segment_length=100).fit(X)

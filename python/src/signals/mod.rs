@@ -173,7 +173,7 @@ pub fn drift_share(
 ) -> PyResult<f64> {
     let recording = channels(&x)?;
     let spans: Vec<Range<usize>> = exclude.into_iter().map(|(from, to)| from..to).collect();
-    let share = py.detach(|| signals::drift_share(&recording, rate, &spans));
+    let share = py.detach(|| signals::drift_fraction(&recording, rate, &spans));
     share.map_err(bad_input)
 }
 
