@@ -1,11 +1,10 @@
-"""Compares two builds of the program in turns: times, data passes and losses.
+"""Compare times, data passes and losses of two builds of the program.
 
-    python benchmarks/turns.py OLD NEW [--seeds 8] [--rows 0,1,2]
+    python benchmarks/compare_builds.py OLD NEW [--seeds 8] [--rows 0,1,2]
 
-OLD and NEW are programs ``codiag``. Copy both into one folder: where a file lies on the disk
-changes how long its first instructions take. Each set is solved by both, one after the other, three
-times on one thread, and the shortest times are compared. Prints the median of the ratios of the
-seeds with their range.
+OLD and NEW are ``codiag`` executables. Copy both into one folder, because the location of a file on
+the disk affects its startup time. Both solve each set alternately, three times on one thread, and
+the shortest times are compared. Prints the median and range of the ratios over the seeds.
 """
 
 import argparse
@@ -44,7 +43,7 @@ ROWS = [
 
 
 def write_set(program, folder, row, seed):
-    """A set of that row; of the MEG sets, 85 matrices with their channels in another order."""
+    """Write a set; for MEG, 85 of the matrices with permuted channels."""
     n, p, kind = row
     path = folder / "set.npy"
     generate = [program, "generate", "-q", "-o", path]
@@ -60,7 +59,7 @@ def write_set(program, folder, row, seed):
 
 
 def solve(program, folder, path):
-    command = [program, "diagonalize", path, "-o", folder / "result", "-q", "--threads", "1"]
+    command = [program, "diagonalize", path, "-o", folder / "result", "-q", "--n-jobs", "1"]
     subprocess.run(command, check=True, capture_output=True)
     report = json.loads((folder / "result" / "report.json").read_text())
     return report["seconds"], report["history"][-1]["passes"], report["loss"]
@@ -70,8 +69,8 @@ def compare(old, new, folder, row, seeds):
     times, passes, losses = [], [], []
     for seed in range(seeds):
         path = write_set(new, folder, row, seed)
-        turns = [(solve(old, folder, path), solve(new, folder, path)) for _ in range(3)]
-        before, after = (min(run) for run in zip(*turns, strict=True))
+        runs = [(solve(old, folder, path), solve(new, folder, path)) for _ in range(3)]
+        before, after = (min(run) for run in zip(*runs, strict=True))
         times.append(after[0] / before[0])
         passes.append(after[1] / max(before[1], 1))
         losses.append(after[2] - before[2])
@@ -79,7 +78,7 @@ def compare(old, new, folder, row, seeds):
     n, p, kind = row
     print(
         f"n = {n}, p = {p}, {kind}: time {median(times):.2f} ({min(times):.2f}-{max(times):.2f}), "
-        f"passes {median(passes):.2f}, mean difference of the loss {statistics.mean(losses):.1g}",
+        f"data passes {median(passes):.2f}, mean loss difference {statistics.mean(losses):.1g}",
         flush=True,
     )
 

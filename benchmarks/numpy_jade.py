@@ -1,14 +1,14 @@
-"""JADE as it is usually written: a loop over cumulant matrices, and sweeps of Jacobi rotations.
+"""Reference implementation of JADE in NumPy, after Cardoso and Souloumiac (1993).
 
-What `benchmarks/run separation` compares codiag's JADE with; plain NumPy, after Cardoso and
-Souloumiac (1993).
+`benchmarks/run separation` compares codiag's JADE with it: a loop over cumulant matrices, and
+sweeps of Jacobi rotations.
 """
 
 import numpy as np
 
 
 def cumulant_matrices(z):
-    """The p(p+1)/2 cumulant matrices of whitened signals."""
+    """Return the p(p+1)/2 cumulant matrices of whitened signals."""
     p, samples = z.shape
     one = np.eye(p)
     matrices = []
@@ -20,12 +20,12 @@ def cumulant_matrices(z):
     return np.array(matrices)
 
 
-def rotations(Q, tol, most=200):
-    """The rotation that makes all matrices as diagonal as can be, pair after pair."""
+def rotations(Q, tol, max_sweeps=200):
+    """Return the orthogonal joint diagonalizer of the matrices, by Jacobi rotations."""
     Q = Q.copy()
     p = Q.shape[1]
     V = np.eye(p)
-    for _ in range(most):
+    for _ in range(max_sweeps):
         largest = 0.0
         for a in range(p - 1):
             for b in range(a + 1, p):
@@ -35,18 +35,18 @@ def rotations(Q, tol, most=200):
                 largest = max(largest, abs(np.sin(angle)))
                 if abs(angle) < 1e-15:
                     continue
-                turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+                R = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
                 pair = [a, b]
-                Q[:, pair] = turn @ Q[:, pair]
-                Q[:, :, pair] = Q[:, :, pair] @ turn.T
-                V[pair] = turn @ V[pair]
+                Q[:, pair] = R @ Q[:, pair]
+                Q[:, :, pair] = Q[:, :, pair] @ R.T
+                V[pair] = R @ V[pair]
         if largest < tol:
             break
     return V
 
 
 def jade(X, tol=1e-8):
-    """The filters of all sources, one per row."""
+    """Return the filters of all sources, one per row."""
     X = X - X.mean(axis=1, keepdims=True)
     values, vectors = np.linalg.eigh(X @ X.T / X.shape[1])
     W = vectors.T / np.sqrt(values)[:, None]

@@ -1,4 +1,4 @@
-"""Complex matrices that keep arriving, that are on a cluster, and those made from recordings."""
+"""Complex matrices in Tracker, on a Dask cluster, and as cross-spectra of recordings."""
 
 import pickle
 
@@ -13,7 +13,7 @@ P = 4
 
 @pytest.fixture(scope="module")
 def C():
-    return codiag.datasets.synthetic(120, P, sigma=0.1, seed=3, complex=True)[0]
+    return codiag.datasets.synthetic(120, P, sigma=0.1, random_state=3, complex=True)[0]
 
 
 def adjoint(X):
@@ -23,24 +23,24 @@ def adjoint(X):
 # A tracker
 
 
-def test_a_tracker_solves_its_window(C):
+def test_tracker_minimizes_over_its_window(C):
     tracker = codiag.Tracker(window=50, forgetting=0.95, tol=1e-10)
     for matrix in C:
         result = tracker.push(matrix)
     assert result.converged and result.B.dtype == np.complex128
     np.testing.assert_array_equal(tracker.matrices, C[-50:])
-    expected = codiag.diagonalize(C[-50:], weights=tracker.weights, start=tracker.B, tol=1e-9)
+    expected = codiag.diagonalize(C[-50:], sample_weight=tracker.weights, init=tracker.B, tol=1e-9)
     assert expected.n_iter == 0
     np.testing.assert_allclose(tracker.B @ tracker.A, np.eye(P), atol=1e-10)
 
 
-def test_a_tracker_keeps_phases_is_pickled_and_goes_on(C):
+def test_tracker_keeps_phases_and_is_pickled(C):
     tracker = codiag.Tracker(window=60, forgetting=1.0)
     before = tracker.push(C[:60]).B
     again = pickle.loads(pickle.dumps(tracker))
     after = tracker.push(C[60:63]).B
     np.testing.assert_array_equal(again.push(C[60:63]).B, after)
-    # Rows that had been exchanged or turned would differ by their own size.
+    # Rows with another order or phase would differ by their own size.
     assert np.abs(after - before).max() < 0.2 * np.abs(before).max()
 
 
@@ -48,7 +48,7 @@ def test_real_and_complex_matrices_in_one_tracker(C):
     real = C.real + 2 * np.eye(P)
     tracker = codiag.Tracker(window=60)
     assert tracker.push(real[:20]).B.dtype == np.float64
-    # From the first complex matrix on, all are.
+    # From the first complex matrix on, all results are complex.
     assert tracker.push(C[20:40]).B.dtype == np.complex128
     assert tracker.push(real[40:50]).B.dtype == np.complex128
     assert tracker.matrices.dtype == np.complex128
@@ -58,21 +58,21 @@ def test_real_and_complex_matrices_in_one_tracker(C):
 
 def test_partial_fit(C):
     estimator = codiag.JointDiagonalizer(window=60, forgetting=0.9).fit(C[:60])
-    before = estimator.B_
+    before = estimator.filters_
     estimator.partial_fit(C[60:65])
-    assert estimator.B_.dtype == np.complex128
-    assert np.abs(estimator.B_ - before).max() < 0.2 * np.abs(before).max()
+    assert estimator.filters_.dtype == np.complex128
+    assert np.abs(estimator.filters_ - before).max() < 0.2 * np.abs(before).max()
     tracker = codiag.Tracker(window=60, forgetting=0.9, tol=1e-8, max_iter=1000)
-    tracker._stand(C[:60], np.ones(60), before)
-    np.testing.assert_array_equal(tracker.push(C[60:65]).B, estimator.B_)
+    tracker._resume(C[:60], np.ones(60), before)
+    np.testing.assert_array_equal(tracker.push(C[60:65]).B, estimator.filters_)
     fresh = codiag.JointDiagonalizer(window=60).partial_fit(C[:30]).partial_fit(C[30:])
-    assert fresh.n_samples_seen_ == 120 and fresh.B_.dtype == np.complex128
+    assert fresh.n_samples_seen_ == 120 and fresh.filters_.dtype == np.complex128
 
 
 # Results
 
 
-def test_a_result_is_plotted_and_transforms_real_matrices(C):
+def test_result_is_plotted_and_transforms_real_matrices(C):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     result = codiag.diagonalize(C)
@@ -92,14 +92,14 @@ def X():
     return delayed + 0.1 * rng.standard_normal((3, 5000))
 
 
-def test_cross_spectra_are_those_of_scipy(X):
+def test_cross_spectra_match_scipy(X):
     signal = pytest.importorskip("scipy.signal")
     bands = [(5, 12), (12, 30)]
     found = codiag.cross_spectra(X, bands, 100, window_length=200)
     assert found.dtype == np.complex128
     for a in range(3):
         for b in range(3):
-            # SciPy conjugates the first.
+            # SciPy conjugates the first signal.
             f, density = signal.csd(X[b], X[a], fs=100, nperseg=200, window="hann")
             for k, (low, high) in enumerate(bands):
                 chosen = (f >= low - 1e-9) & (f < high - 1e-9)
@@ -107,16 +107,16 @@ def test_cross_spectra_are_those_of_scipy(X):
                 np.testing.assert_allclose(found[k, a, b], expected, rtol=1e-6, atol=1e-9)
 
 
-def test_cross_spectra_have_the_choices_of_cospectra(X):
+def test_real_parts_of_cross_spectra_are_cospectra(X):
     found = codiag.cross_spectra(X, 5, 100)
     np.testing.assert_array_equal(found, adjoint(found))
     for options in (
         {},
         {"window": "hamming", "overlap": 0.25, "window_length": 99},
-        {"center": False, "exclude": [(100, 150)]},
+        {"center": False, "bad_spans": [(100, 150)]},
         {"scale": "rms"},
         {"shrinkage": 0.1},
-        {"threads": 2},
+        {"n_jobs": 2},
     ):
         expected = codiag.cospectra(X, 5, 100, **options)
         found = codiag.cross_spectra(X, 5, 100, **options)
@@ -133,10 +133,10 @@ def test_cross_spectra_have_the_choices_of_cospectra(X):
     with pytest.raises(ValueError, match="half the sampling frequency"):
         codiag.cross_spectra(X, [(30, 80)], 100)
     with pytest.raises(TypeError, match="nonsense"):
-        _core.cross_spectra(X, {"bands": [(1, 9)], "rate": 99.0, "nonsense": 1})
+        _core.cross_spectra(X, {"bands": [(1, 9)], "sfreq": 99.0, "nonsense": 1})
 
 
-def test_a_delay_is_a_phase():
+def test_delay_gives_a_phase_shift():
     rng = np.random.default_rng(1)
     noise = rng.standard_normal(20_000)
     X = np.stack([noise, np.roll(noise, 5)])
@@ -159,29 +159,29 @@ def client():
         yield client
 
 
-def test_on_a_cluster(client, C):
+def test_cluster_gives_the_result_in_memory(client, C):
     array = pytest.importorskip("dask.array")
     expected = codiag.diagonalize(C, tol=1e-10)
     chunked = array.from_array(C, chunks=(25, P, P))
-    for options in ({}, {"orthogonal": True}, {"method": "quasi-newton"}, {"rank": 3}):
+    for options in ({}, {"orthogonal": True}, {"method": "quasi-newton"}, {"n_components": 3}):
         here = codiag.diagonalize(C, **options)
         there = codiag.diagonalize(chunked, **options)
         assert there.B.dtype == np.complex128
         np.testing.assert_allclose(there.B, here.B, atol=1e-6)
-    there = codiag.diagonalize(chunked.persist(), tol=1e-9, start=expected.B)
+    there = codiag.diagonalize(chunked.persist(), tol=1e-9, init=expected.B)
     assert there.n_iter == 0
     np.testing.assert_allclose(there.powers, expected.powers, atol=1e-8)
     single = codiag.diagonalize(chunked.astype("c8"), symmetrize=True)
     np.testing.assert_allclose(single.loss, expected.loss, atol=1e-4)
 
 
-def test_futures_of_which_some_are_real(client, C):
+def test_real_and_complex_futures(client, C):
     real = C.real + 2 * np.eye(P)
     futures = client.scatter([real[:40], C[40:80], real[80:]], hash=False)
     mixed = np.concatenate([real[:40], C[40:80], real[80:]])
     weights = np.arange(120.0)
-    here = codiag.diagonalize(mixed, weights=weights)
-    there = codiag.diagonalize(futures, weights=weights)
+    here = codiag.diagonalize(mixed, sample_weight=weights)
+    there = codiag.diagonalize(futures, sample_weight=weights)
     np.testing.assert_allclose(there.B, here.B, atol=1e-6)
 
 
@@ -195,24 +195,24 @@ def test_bad_chunks_are_named(client, C):
     bad[90] *= -1
     with pytest.raises(ValueError, match="matrix 90 is not positive definite"):
         codiag.diagonalize(array.from_array(bad, chunks=(25, P, P)))
-    with pytest.raises(TypeError, match="weights is complex"):
-        codiag.diagonalize(array.from_array(C, chunks=(25, P, P)), weights=np.ones(120) + 0j)
+    with pytest.raises(TypeError, match="sample_weight is complex"):
+        codiag.diagonalize(array.from_array(C, chunks=(25, P, P)), sample_weight=np.ones(120) + 0j)
 
 
-def test_parts_and_chunks_are_pickled(C):
+def test_workers_and_chunks_are_pickled(C):
     options = {"criterion": "likelihood", "shrinkage": 0.0, "symmetrize": False}
     chunk = _core.Chunk(C[:50], 10, None, options)
     again = pickle.loads(pickle.dumps(chunk))
     assert len(again) == 50 and again.range_sum().dtype == np.complex128
-    part = _core.Part([chunk], None, 1)
-    assert pickle.loads(pickle.dumps(part)).describe() == part.describe()
+    worker = _core.Worker([chunk], None, 1)
+    assert pickle.loads(pickle.dumps(worker)).describe() == worker.describe()
     real = _core.Chunk(np.ascontiguousarray(C[:50].real + 2 * np.eye(P)), 0, None, options)
     assert real.__sizeof__() < chunk.__sizeof__()
     with pytest.raises(TypeError, match="all real or all complex"):
-        _core.Part([chunk, real], None, 1)
+        _core.Worker([chunk, real], None, 1)
 
 
-def test_spectra_of_a_chunked_recording(client, X):
+def test_cospectra_and_cross_spectra_of_a_dask_array(client, X):
     array = pytest.importorskip("dask.array")
     import codiag.dask
 
@@ -227,7 +227,7 @@ def test_spectra_of_a_chunked_recording(client, X):
                 np.testing.assert_allclose(found.compute(), expected, rtol=1e-10, atol=1e-13)
     many = codiag.dask.cross_spectra(signals, 8, rate)
     assert codiag.diagonalize(many).converged
-    with pytest.raises(ValueError, match="window_length must be at least 1"):
+    with pytest.raises(ValueError, match=r"window_length must be .*5000.* got 9999"):
         codiag.dask.cross_spectra(signals, 8, rate, window_length=9999)
     with pytest.raises(ValueError, match="half the sampling frequency"):
         codiag.dask.cross_spectra(signals, [(1, 99)], rate)

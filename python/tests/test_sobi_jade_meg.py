@@ -1,4 +1,4 @@
-"""The eye and the heart in a real MEG recording, by SOBI, AMUSE and JADE."""
+"""SOBI, AMUSE and JADE separate blinks and heartbeats of an MEG recording."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ mne.set_log_level("WARNING")
 def raw(shared):
     path = shared / "meg_sample_24s_raw.fif"
     if not path.exists():
-        pytest.skip(f"needs {path.name}, which is not here")
+        pytest.skip(f"{path.name} is not available")
     raw = mne.io.read_raw_fif(path, preload=True)
     raw.info["bads"] = ["MEG 2443"]
     return raw.filter(1.0, None)
@@ -24,42 +24,42 @@ def raw(shared):
 def test_blink_and_heartbeat(raw, model):
     model.fit(raw, picks="mag")
     assert model.result_.converged and model.filters_.shape == (40, 102)
-    found = model.find_artefacts(raw)
+    found = model.find_artifacts(raw)
 
-    def most_like(kind):
+    def best(kind):
         scores = {k: kinds[0].score for k, kinds in found.items() if kinds[0].kind == kind}
         return max(scores, key=scores.get)
 
-    blink, heart = most_like("blink"), most_like("heartbeat")
+    blink, heart = best("blink"), best("heartbeat")
     assert "EOG 061" in found[blink][0].reason
 
-    # The topography of the eye is how the channels follow the EOG while there is a blink.
+    # The topography of blinks: the product of the channels with the EOG during blinks.
     data, eog = raw.get_data(model.info_["ch_names"]), raw.get_data("EOG 061")[0]
     eog = eog - np.median(eog)
     wide = abs(eog) > 0.5 * abs(eog).max()
     topography = data[:, wide] @ eog[wide]
-    assert abs(np.corrcoef(topography, model.patterns_[:, blink])[0, 1]) > 0.9
+    assert abs(np.corrcoef(topography, model.patterns_[blink])[0, 1]) > 0.9
 
-    # The source of the heart beats when MNE hears beats, which it does without an ECG channel.
+    # The heart source is strong at the beats that MNE detects without an ECG channel.
     beats = mne.preprocessing.find_ecg_events(raw)[0][:, 0] - raw.first_samp
     source = model.transform(raw)[heart]
     around = np.mean([abs(source[beats + k]) for k in range(-30, 31)], axis=1)
     assert around.max() > 2.5 * abs(source).mean()
 
-    # Without the two, the mean beat and what follows the eye are smaller.
+    # Removing both sources reduces the product of the channels with the EOG.
     cleaned = model.apply(raw, [blink, heart]).get_data(model.info_["ch_names"])
     followed = [abs(x[:, wide] @ eog[wide]).max() for x in (data, cleaned)]
     assert followed[1] < 0.5 * followed[0]
 
 
-def test_projections_take_dimensions_away(raw):
+def test_projections_reduce_the_rank(raw):
     projected = raw.copy().apply_proj()
     for model in (codiag.SOBI(lags=20), codiag.AMUSE()):
         model.fit(projected, picks="mag")
         assert model.filters_.shape == (99, 102)
 
 
-def test_sources_as_raw_without_bad_spans(raw):
+def test_bad_spans_and_sources_as_raw(raw):
     marked = raw.copy()
     marked.set_annotations(mne.Annotations([2.0], [1.0], ["BAD_move"]))
     model = codiag.SOBI(10, lags=20).fit(marked, picks="mag")

@@ -1,4 +1,4 @@
-"""Fitted estimators in files."""
+"""Fitted estimators are saved and loaded."""
 
 import json
 
@@ -38,12 +38,12 @@ def same(one, other):
 
 
 SEPARATIONS = [
-    codiag.SourceSeparation(3, segments=50, stability=3, scale=[1.0, 2.0, 1.0, 1.0, 3.0]),
-    codiag.SourceSeparation(bands=[(1, 10), (10, 30), (30, 49)], rate=100.0),
-    codiag.SOBI(4, lags=range(1, 20, 2), restarts=1),
+    codiag.SourceSeparation(3, n_segments=50, n_resamples=3, scale=[1.0, 2.0, 1.0, 1.0, 3.0]),
+    codiag.SourceSeparation(bands=[(1, 10), (10, 30), (30, 49)], sfreq=100.0),
+    codiag.SOBI(4, lags=range(1, 20, 2), n_restarts=1),
     codiag.SOBI(4, lags=np.array([1, 2, 3])),
     codiag.AMUSE(),
-    codiag.JADE(3, start=np.eye(3, 5)),
+    codiag.JADE(3, init=np.eye(3, 5)),
 ]
 
 
@@ -63,16 +63,18 @@ def test_separations(model, recording, tmp_path):
     assert again.result_.status == model.result_.status
     assert again.get_params().keys() == model.get_params().keys()
     again.fit(recording)
-    np.testing.assert_allclose(again.B_, model.B_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(again.filters_, model.filters_, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="3 channels, but"):
         again.transform(recording[:3])
 
 
-def test_joint_diagonalizer_goes_on(noisy, tmp_path):
+def test_loaded_joint_diagonalizer_continues(noisy, tmp_path):
     model = codiag.JointDiagonalizer(window=20).fit(noisy)
     again = round_trip(model, tmp_path)
     np.testing.assert_array_equal(again.transform(noisy), model.transform(noisy))
-    np.testing.assert_array_equal(again.partial_fit(noisy[:5]).B_, model.partial_fit(noisy[:5]).B_)
+    np.testing.assert_array_equal(
+        again.partial_fit(noisy[:5]).filters_, model.partial_fit(noisy[:5]).filters_
+    )
 
 
 @pytest.mark.parametrize("kind", [str, int, object])
@@ -85,7 +87,7 @@ def test_csp(epochs, kind, tmp_path):
     assert list(again.classes_) == list(model.classes_)
 
 
-def test_file_is_plain(recording, tmp_path):
+def test_file_has_no_pickled_objects(recording, tmp_path):
     codiag.SourceSeparation(3).fit(recording).save(tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz", allow_pickle=False) as stored:
         assert stored["version"].item() == codiag.__version__
@@ -112,14 +114,14 @@ def test_bad_files(recording, tmp_path):
     np.savez(tmp_path / "arrays.npz", x=np.zeros(3))
     with pytest.raises(ValueError, match="not a codiag result or model"):
         codiag.load(tmp_path / "arrays.npz")
-    (tmp_path / "text.npz").write_text("no arrays")
+    (tmp_path / "text.npz").write_text("not an archive")
     with pytest.raises(ValueError, match="not a codiag result or model"):
         codiag.load(tmp_path / "text.npz")
     with pytest.raises(FileNotFoundError):
         codiag.load(tmp_path / "nowhere.npz")
 
 
-def test_channels(recording, tmp_path):
+def test_channel_info_is_saved(recording, tmp_path):
     mne = pytest.importorskip("mne")
     names = ["Fz", "Cz", "Pz", "C3", "C4"]
     info = mne.create_info(names, 100.0, "eeg").set_montage("biosemi32")

@@ -1,4 +1,4 @@
-"""SOBI, AMUSE and JADE: known answers, and what they share with SourceSeparation."""
+"""SOBI, AMUSE and JADE."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SAMPLES = 20_000
 POLES = (0.95, 0.7, 0.3, -0.4, -0.8)
 
 
-def coloured(seed, poles=POLES):
+def colored(seed, poles=POLES):
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((len(poles), SAMPLES))
     sources = np.array([signal.lfilter([1], [1, -a], x) for a, x in zip(poles, noise, strict=True)])
@@ -34,7 +34,7 @@ MODELS = [codiag.SOBI(lags=20), codiag.AMUSE(), codiag.JADE()]
 
 
 class OnRows:
-    """Takes the tables that scikit-learn's checks generate: rows are samples, columns channels."""
+    """Transposes the arrays (samples, channels) that scikit-learn's checks generate."""
 
     def fit(self, X, y=None):
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -75,16 +75,16 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_sobi_on_autoregressive_sources():
-    X, mixing, _ = coloured(0)
+    X, mixing, _ = colored(0)
     model = codiag.SOBI(lags=20).fit(X)
     assert codiag.amari_distance(model.filters_, mixing) < 0.03
     assert model.lags_ == list(range(1, 21)) and model.autocorrelations_.shape == (20, 5)
-    # Sums of squared autocorrelations put the poles into this order.
+    # Components are sorted by the sum of their squared autocorrelations.
     expected = np.array([0.95, -0.8, 0.7, -0.4, 0.3]) ** np.arange(1, 21)[:, None]
     np.testing.assert_allclose(model.autocorrelations_, expected, atol=0.08)
     strength = (model.autocorrelations_**2).sum(axis=0)
     assert (np.diff(strength) <= 0).all()
-    # They are those of the sources.
+    # `autocorrelations_` are the autocorrelations of the sources.
     found = model.transform(X)
     found = found - found.mean(axis=1, keepdims=True)
     lagged = (found[:, 3:] * found[:, :-3]).mean(axis=1)
@@ -92,8 +92,8 @@ def test_sobi_on_autoregressive_sources():
 
 
 def test_sobi_by_least_squares():
-    """White noise on one channel spoils the whitening, but no lag other than 0."""
-    X, mixing, _ = coloured(6)
+    """White noise on one channel affects lag 0, and thereby the whitening, but no other lag."""
+    X, mixing, _ = colored(6)
     noisy = X.copy()
     noisy[0] += np.random.default_rng(7).standard_normal(SAMPLES)
     fitted = codiag.SOBI(lags=10, orthogonal=False).fit(noisy)
@@ -108,8 +108,8 @@ def test_sobi_by_least_squares():
     assert codiag.amari_distance(uwedge.filters_, mixing) < 0.03
 
 
-def test_amuse_is_an_eigenvalue_problem():
-    X, mixing, _ = coloured(1)
+def test_amuse_solves_a_generalized_eigenvalue_problem():
+    X, mixing, _ = colored(1)
     model = codiag.AMUSE(lag=2).fit(X)
     assert codiag.amari_distance(model.filters_, mixing) < 0.1
     C0, C2 = codiag.lagged_covariances(X, [0, 2])
@@ -119,12 +119,12 @@ def test_amuse_is_an_eigenvalue_problem():
     np.testing.assert_allclose(model.autocorrelations_[0], values, atol=1e-10)
 
 
-def test_amuse_fails_where_poles_meet_and_sobi_does_not():
+def test_sobi_separates_sources_of_equal_autocorrelation_at_lag_1():
     distances = {"AMUSE": [], "SOBI": []}
     for seed in range(6):
         rng = np.random.default_rng(seed)
         noise = rng.standard_normal((2, SAMPLES))
-        # Both have the autocorrelation 0.5 at lag 1, and no other in common.
+        # Both have the autocorrelation 0.5 at lag 1; all others differ. AMUSE uses lag 1 only.
         first = signal.lfilter([1], [1, -0.5], noise[0])
         second = signal.lfilter([1], [1, -0.9, 0.8], noise[1])
         mixing = rng.standard_normal((2, 2))
@@ -147,75 +147,76 @@ def test_jade_on_uniform_and_laplace_sources():
     np.testing.assert_allclose(model.kurtosis_, (found**4).mean(axis=1) - 3, atol=1e-10)
 
 
-def test_fit_is_the_diagonalization_of_the_sets():
+def test_fit_diagonalizes_cumulants_and_lagged_covariances():
     X, _, _ = non_gaussian(1)
     Q, W = codiag.cumulants(X)
     B = codiag.diagonalize(Q, criterion="frobenius").B @ W
-    gain = abs(B @ codiag.JADE().fit(X).patterns_)
+    gain = abs(B @ codiag.JADE().fit(X).mixing_)
     np.testing.assert_allclose(np.sort(gain, axis=1)[:, -1], 1, atol=1e-6)
     np.testing.assert_allclose(np.sort(gain, axis=1)[:, :-1], 0, atol=1e-5)
-    X, _, _ = coloured(2)
+    X, _, _ = colored(2)
     values, vectors = np.linalg.eigh(np.cov(X, bias=True))
     W = vectors.T / values[:, None] ** 0.5
     C = codiag.lagged_covariances(W @ X, 30)
     result = codiag.diagonalize(C, criterion="frobenius")
     model = codiag.SOBI(lags=30).fit(X)
-    np.testing.assert_allclose(abs(result.B @ W @ model.patterns_), np.eye(5), atol=1e-5)
+    np.testing.assert_allclose(abs(result.B @ W @ model.mixing_), np.eye(5), atol=1e-5)
     jacobi = codiag.SOBI(lags=30, method="jacobi").fit(X)
     np.testing.assert_allclose(jacobi.filters_, model.filters_, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_sources_are_white_and_sum_to_the_recording(model):
-    X, _, _ = coloured(3)
+    X, _, _ = colored(3)
     sources = model.fit_transform(X)
     np.testing.assert_allclose(np.cov(sources, bias=True), np.eye(5), atol=1e-9)
     np.testing.assert_allclose(model.inverse_transform(sources), X, atol=1e-9)
-    assert model.variance_share_.sum() == pytest.approx(1) and model.kept_variance_ == 1
+    assert model.explained_variance_ratio_.sum() == pytest.approx(1)
+    assert model.explained_variance_ratio_total_ == 1
     rest = model.apply(X, [0, 2])
     np.testing.assert_allclose(rest, model.inverse_transform(sources, [0, 2]), atol=1e-9)
-    assert all(rival.margin >= 0 for rival in model.rivals_)
+    assert all(pair.margin >= 0 for pair in model.least_separable_)
     # The largest entry of each pattern is positive.
-    largest = abs(model.patterns_).argmax(axis=0)
-    assert (model.patterns_[largest, range(5)] > 0).all()
+    largest = abs(model.patterns_).argmax(axis=1)
+    assert (model.patterns_[range(5), largest] > 0).all()
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_rank_components_and_a_start(model):
-    X, _, _ = coloured(4)
+def test_n_components_and_init(model):
+    X, _, _ = colored(4)
     reduced = clone(model).fit(np.vstack([X, X[0] + X[1]]))
     assert reduced.filters_.shape == (5, 6)
     fewer = clone(model).set_params(n_components=3).fit(X)
-    assert fewer.filters_.shape == (3, 5) and fewer.kept_variance_ < 1
+    assert fewer.filters_.shape == (3, 5) and fewer.explained_variance_ratio_total_ < 1
     most = clone(model).set_params(n_components=0.9).fit(X)
-    assert most.kept_variance_ >= 0.9
+    assert most.explained_variance_ratio_total_ >= 0.9
     if not isinstance(model, codiag.AMUSE):
-        again = clone(model).set_params(start=model.fit(X).filters_).fit(X)
+        again = clone(model).set_params(init=model.fit(X).filters_).fit(X)
         np.testing.assert_allclose(again.filters_, model.filters_, atol=1e-6)
 
 
-def test_excluded_spans_and_epochs():
-    X, mixing, _ = coloured(5)
-    spoiled = X.copy()
-    spoiled[:, 5000:5100] = 1e6
+def test_bad_spans_and_epochs():
+    X, mixing, _ = colored(5)
+    corrupted = X.copy()
+    corrupted[:, 5000:5100] = 1e6
     for model in MODELS:
-        kept = clone(model).fit(spoiled, exclude=[(5000, 5100)])
+        kept = clone(model).fit(corrupted, bad_spans=[(5000, 5100)])
         other = X.copy()
         other[:, 5000:5100] = np.nan
-        same = clone(model).fit(other, exclude=[(5000, 5100)])
+        same = clone(model).fit(other, bad_spans=[(5000, 5100)])
         np.testing.assert_array_equal(kept.filters_, same.filters_)
     epochs = X.reshape(5, 40, 500).transpose(1, 0, 2)
     model = codiag.SOBI(lags=20).fit(epochs)
     assert codiag.amari_distance(model.filters_, mixing) < 0.05
     assert model.autocorrelations_.shape == (20, 5)
-    classes = codiag.SOBI(lags=20).fit(epochs, labels=["a", "b"] * 20)
+    classes = codiag.SOBI(lags=20).fit(epochs, y=["a", "b"] * 20)
     assert classes.autocorrelations_.shape == (40, 5)
-    segments = codiag.SOBI(lags=[0, 1, 2, 5], segments=10).fit(X)
+    segments = codiag.SOBI(lags=[0, 1, 2, 5], n_segments=10).fit(X)
     assert segments.autocorrelations_.shape == (40, 5) and len(segments.segments_) == 10
     assert codiag.JADE().fit(epochs).kurtosis_.shape == (5,)
 
 
-def test_lagged_covariances_by_definition():
+def test_lagged_covariances_match_their_definition():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4, 300)) + np.arange(4)[:, None]
     lags = [0, 1, 7, 100]
@@ -227,7 +228,7 @@ def test_lagged_covariances_by_definition():
 
     expected = [lagged(x, lag) for lag in lags]
     np.testing.assert_allclose(codiag.lagged_covariances(X, lags), expected, atol=1e-12)
-    # By columns, in single precision, and over a gap.
+    # Fortran order, single precision, and a gap.
     np.testing.assert_allclose(
         codiag.lagged_covariances(np.asfortranarray(X), lags), expected, atol=1e-12
     )
@@ -237,13 +238,13 @@ def test_lagged_covariances_by_definition():
     mean = np.hstack([left, right]).mean(axis=1, keepdims=True)
     left, right = left - mean, right - mean
     for lag, found in zip(
-        (1, 7), codiag.lagged_covariances(X, [1, 7], exclude=[(120, 150)]), strict=True
+        (1, 7), codiag.lagged_covariances(X, [1, 7], bad_spans=[(120, 150)]), strict=True
     ):
         sums = lagged(left, lag) * (120 - lag) + lagged(right, lag) * (150 - lag)
         np.testing.assert_allclose(found, sums / (270 - 2 * lag), atol=1e-12)
 
 
-def test_cumulants_by_definition():
+def test_cumulants_match_their_definition():
     rng = np.random.default_rng(0)
     X = rng.laplace(size=(3, 2000)) + 5
     Q, W = codiag.cumulants(X)
@@ -266,12 +267,12 @@ def test_cumulants_by_definition():
         (lambda X: codiag.lagged_covariances(X, [-1]), "lags must not be negative"),
         (lambda X: codiag.lagged_covariances(X, 0), "lags must be at least 1"),
         (lambda X: codiag.lagged_covariances(X, [100]), "100 for 100 samples without a gap"),
-        (lambda X: codiag.lagged_covariances(X, 2, labels=[1]), "labels are for epochs"),
-        (lambda X: codiag.lagged_covariances(X[None], 2, exclude=[(0, 1)]), "leave epochs out"),
+        (lambda X: codiag.lagged_covariances(X, 2, y=[1]), "y"),
+        (lambda X: codiag.lagged_covariances(X[None], 2, bad_spans=[(0, 1)]), "leave epochs out"),
         (lambda X: codiag.cumulants(X, 4), "n_components must be"),
         (lambda X: codiag.SOBI(lags=[200]).fit(X), "lags must be shorter"),
         (lambda X: codiag.JADE(method="pham").fit(X), "does not support method=.pham"),
-        (lambda X: codiag.JADE(start=np.eye(4)).fit(X), "start must be 3 x 3"),
+        (lambda X: codiag.JADE(init=np.eye(4)).fit(X), "init must be 3 x 3"),
         (lambda X: codiag.SOBI().fit(X * np.nan), "nan|NaN"),
     ],
 )

@@ -1,10 +1,9 @@
-"""How many components of a recording are found again when its channels come in another order.
+"""Count the components of a recording that do not depend on the order of its channels.
 
-    python benchmarks/orders.py recording_raw.fif
+    python benchmarks/channel_orders.py recording_raw.fif
 
-For each type of channel and several numbers of components, the sources of the recording in four
-random orders of its channels are correlated with those of the recording as it is; |r| > 0.999
-counts as found again.
+For each channel type and several numbers of components, the sources for four random orders of the
+channels are correlated with those for the original order; |r| > 0.999 counts as reproduced.
 """
 
 import sys
@@ -16,7 +15,7 @@ import codiag
 
 
 def sources(X, n_components):
-    model = codiag.SourceSeparation(n_components, segments=100, on_failure="ignore")
+    model = codiag.SourceSeparation(n_components, n_segments=100, on_failure="ignore")
     return model.fit(X).transform(X)
 
 
@@ -34,7 +33,7 @@ def main():
                 order = np.random.default_rng(seed).permutation(len(data))
                 correlations = np.corrcoef(expected, sources(data[order], r))[:r, r:]
                 found.append(int((abs(correlations).max(axis=1) > 0.999).sum()))
-            print(f"{kind}, {r} components: {', '.join(map(str, found))} found again", flush=True)
+            print(f"{kind}, {r} components: {', '.join(map(str, found))} reproduced", flush=True)
 
 
 if __name__ == "__main__":

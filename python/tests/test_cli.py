@@ -1,4 +1,4 @@
-"""The program that comes with the package: the very code of the Rust binary."""
+"""The command line program of the Python package, which shares its code with the Rust binary."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def test_version_and_help(command):
     assert "diagonalize" in run(command, "--help").stdout
 
 
-def test_an_array_saved_by_numpy_is_diagonalised_to_the_same_answer(tmp_path):
+def test_npy_file_gives_the_result_of_the_python_function(tmp_path):
     C, _ = codiag.datasets.synthetic(50, 6, 0.1, 0)
     np.save(tmp_path / "covs.npy", C)
     done = run(MODULE, "diagonalize", str(tmp_path / "covs.npy"), "-o", str(tmp_path / "result"))
@@ -54,8 +54,8 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path):
 def test_ctrl_c_ends_with_130(tmp_path):
     C, _ = codiag.datasets.synthetic(200, 20, 0.1)
     np.save(tmp_path / "covs.npy", C)
-    # A solve that does not end by itself.
-    arguments = ["--method", "quasi-newton", "--tol", "1e-300", "--restarts", "100000"]
+    # This solve cannot converge.
+    arguments = ["--method", "quasi-newton", "--tol", "1e-300", "--n-restarts", "100000"]
     checkpoint = tmp_path / "b.npy"
     arguments += ["--checkpoint", str(checkpoint), "--checkpoint-every", "0"]
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Outputs never destroy what is there: links are followed, modes kept, FIFOs written to."""
+"""Output files: links are followed, modes are kept, FIFOs and devices are written to."""
 
 import io
 import json
@@ -23,7 +23,7 @@ def result():
 
 
 def read_in_thread(path):
-    """Return a function that returns what comes out of a FIFO."""
+    """Returns a function that returns the bytes read from a FIFO."""
     found = []
     reader = threading.Thread(target=lambda: found.append(path.read_bytes()), daemon=True)
     reader.start()
@@ -77,25 +77,25 @@ def test_fifos_are_written_to(result, tmp_path, noisy):
 def test_devices_are_written_to(result, tmp_path, noisy):
     path = tmp_path / "null"
     try:
-        # A copy of /dev/null: the real one is left alone.
+        # A copy of /dev/null, so that the real one is not touched.
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         path.write_bytes(b"x")
     except OSError:
-        pytest.skip("only root can make devices, and not everywhere")
+        pytest.skip("creating devices requires root")
     result.save(path)
     codiag.diagonalize(noisy, checkpoint=path)
     found = path.stat()
     assert stat.S_ISCHR(found.st_mode) and found.st_rdev == os.makedev(1, 3)
 
 
-def test_a_copy_is_written_likewise(tmp_path):
-    """As the cleaned recordings of ``codiag separate`` are."""
+def test_copied_files_follow_links_too(tmp_path):
+    """Cleaned recordings of ``codiag separate`` are written in this way."""
     (tmp_path / "source").write_bytes(b"cleaned")
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    codiag._core.copy_whole(tmp_path / "source", tmp_path / "link")
+    codiag._core.copy_file(tmp_path / "source", tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"cleaned"
     with pytest.raises(FileNotFoundError):
-        codiag._core.copy_whole(tmp_path / "nowhere", tmp_path / "target")
+        codiag._core.copy_file(tmp_path / "nowhere", tmp_path / "target")
     assert (tmp_path / "target").read_bytes() == b"cleaned"
 
 
@@ -106,7 +106,7 @@ def shell(line, folder):
     )
 
 
-def test_a_closed_or_full_standard_output_is_an_error(tmp_path, noisy):
+def test_closed_or_full_standard_output_is_an_error(tmp_path, noisy):
     np.save(tmp_path / "covs.npy", noisy)
     targets = [">&-", "> /dev/full"] if os.path.exists("/dev/full") else [">&-"]
     for target in targets:
@@ -117,7 +117,7 @@ def test_a_closed_or_full_standard_output_is_an_error(tmp_path, noisy):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems ask for names in UTF-8")
-def test_names_that_are_not_utf8(tmp_path, noisy):
+def test_paths_that_are_not_utf8(tmp_path, noisy):
     path = os.path.join(os.fsencode(tmp_path), b"n\xff.npy")
     with open(path, "wb") as file:
         np.save(file, noisy)
@@ -130,7 +130,7 @@ def test_names_that_are_not_utf8(tmp_path, noisy):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems ask for names in UTF-8")
-def test_recordings_with_names_that_are_not_utf8(tmp_path):
+def test_recordings_with_paths_that_are_not_utf8(tmp_path):
     mne = pytest.importorskip("mne")
     rng = np.random.default_rng(0)
     info = mne.create_info(4, 100.0, "eeg")

@@ -1,4 +1,4 @@
-"""python -m codiag separate, on the files that MNE reads."""
+"""python -m codiag separate, on files that MNE reads."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def run(*arguments, cwd):
 
 @pytest.fixture
 def raw(tmp_path):
-    """Sixteen electrodes, an EOG with the blinks, a bad channel and a bad span."""
+    """16 EEG channels with blinks, an EOG channel, a bad channel and a bad span."""
     rng = np.random.default_rng(0)
     montage = mne.channels.make_standard_montage("biosemi16")
     time = np.arange(60 * 200) / 200
@@ -39,14 +39,14 @@ def raw(tmp_path):
     return raw
 
 
-def test_a_file_of_mne_is_separated_as_in_python(raw, tmp_path):
+def test_fif_file_gives_the_result_of_the_python_class(raw, tmp_path):
     pytest.importorskip("sklearn")
     before = sorted(tmp_path.iterdir())
-    arguments = ["subject_raw.fif", "--components", "8", "--segments", "50", "-o", "sources"]
+    arguments = ["subject_raw.fif", "--n-components", "8", "--n-segments", "50", "-o", "sources"]
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "sources"])
-    model = codiag.SourceSeparation(8, segments=50).fit(raw)
+    model = codiag.SourceSeparation(8, n_segments=50).fit(raw)
     folder = tmp_path / "sources"
     np.testing.assert_allclose(np.load(folder / "filters.npy"), model.filters_, rtol=1e-6)
     np.testing.assert_allclose(
@@ -60,12 +60,12 @@ def test_a_file_of_mne_is_separated_as_in_python(raw, tmp_path):
     assert json.loads(text) and "blink" in text
 
 
-def test_options_may_come_first_and_sources_be_removed(raw, tmp_path):
-    done = run("-o", "out", "--components=8", "--exclude", "0", "subject_raw.fif", cwd=tmp_path)
+def test_options_before_the_file_and_excluded_sources(raw, tmp_path):
+    done = run("-o", "out", "--n-components=8", "--exclude", "0", "subject_raw.fif", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "out"
     assert not (folder / "cleaned.npy").exists() and not list(folder.glob(".codiag*"))
-    # All that came in, in the format that came in, but for the source.
+    # The cleaned file has all channels and the format of the input, without the source.
     cleaned = mne.io.read_raw_fif(folder / "cleaned_raw.fif")
     assert cleaned.ch_names == raw.ch_names and cleaned.info["bads"] == ["T7"]
     assert cleaned.annotations == raw.annotations
@@ -76,14 +76,15 @@ def test_options_may_come_first_and_sources_be_removed(raw, tmp_path):
     np.testing.assert_allclose(cleaned.get_data(names), expected, rtol=1e-5, atol=1e-10)
     np.testing.assert_allclose(cleaned.get_data("T7"), raw.get_data("T7"), rtol=1e-6)
     report = json.loads((folder / "report.json").read_text())
-    assert report["command"] == "codiag separate -o out --components=8 --exclude 0 subject_raw.fif"
+    command = "codiag separate -o out --n-components=8 --exclude 0 subject_raw.fif"
+    assert report["command"] == command
     assert report["settings"]["scale"] == "types"
     assert "cleaned_raw.fif" in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_channels_are_picked_and_compared(raw, tmp_path):
+def test_picks_bads_and_reference_channels(raw, tmp_path):
     options = ["--picks", "eeg", "--bads", "Cz,Pz", "--eog=Fp1", "--highpass", "1", "-o", "out"]
-    done = run("subject_raw.fif", "--components", "8", *options, cwd=tmp_path)
+    done = run("subject_raw.fif", "--n-components", "8", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["input"]["channels"] == 13 and "Cz" not in report["input"]["names"]
@@ -113,17 +114,17 @@ def test_help_names_the_formats():
 def test_edf(raw, tmp_path):
     pytest.importorskip("edfio")
     mne.export.export_raw(tmp_path / "subject.edf", raw.copy().drop_channels("T7"), overwrite=True)
-    done = run("subject.edf", "--components", "8", "-o", "out", "--json", cwd=tmp_path)
+    done = run("subject.edf", "--n-components", "8", "-o", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "subject.edf" in done.stdout and "blink" in done.stdout
     assert np.load(tmp_path / "out" / "filters.npy").shape == (8, 15)
-    done = run("subject.edf", "--components", "8", "--exclude", "S00", "-o", "out", cwd=tmp_path)
+    done = run("subject.edf", "--n-components", "8", "--exclude", "S00", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     cleaned = mne.io.read_raw_edf(tmp_path / "out" / "cleaned.edf")
     assert cleaned.ch_names == mne.io.read_raw_edf(tmp_path / "subject.edf").ch_names
 
 
-def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path):
+def test_unreadable_file_is_one_line_and_exit_code_2(tmp_path):
     (tmp_path / "broken.fif").write_bytes(b"no recording at all")
     (tmp_path / "short.fif").write_bytes(b"x")
     (tmp_path / "letter.docx").write_bytes(b"dear reader")
@@ -135,26 +136,26 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(tmp_path):
     assert not list((tmp_path / "out").glob("*"))
 
 
-def test_what_mne_knows_is_not_asked_for_again(raw, tmp_path):
+def test_options_that_mne_files_answer_are_errors(raw, tmp_path):
     (tmp_path / "names").write_text("Cz\n")
     done = run("subject_raw.fif", "--names", "names", "-o", "out", cwd=tmp_path)
     assert done.returncode == 2 and "MNE knows the channels" in done.stderr
 
 
-def test_which_argument_is_the_recording():
+def test_recording_is_found_among_the_arguments():
     from codiag._recordings import recording_among
 
     for arguments, expected in [
         (["separate", "a.fif", "-o", "b.d"], 1),
-        (["-q", "separate", "-o", "b.d", "--components", "0.99", "x/a.EDF"], 6),
-        (["separate", "a.npy", "--start", "old.fif", "-o", "b"], None),
+        (["-q", "separate", "-o", "b.d", "--n-components", "0.99", "x/a.EDF"], 6),
+        (["separate", "a.npy", "--init", "old.fif", "-o", "b"], None),
         (["separate", "a.csv", "--bands", "1-4,4.5-8"], None),
         (["separate"], None),
     ]:
         assert recording_among(arguments) == expected
 
 
-def test_positions(raw):
+def test_channel_positions(raw):
     from codiag import _recordings
 
     kinds = ["eeg"] * 16 + ["eog"]
@@ -163,7 +164,7 @@ def test_positions(raw):
     assert at["EOG"] is None and all(at[name] is not None for name in raw.ch_names[:16])
     assert at["Fp1"][0] < 0 < at["Fp2"][0] and at["Oz"][1] < 0 < at["Fz"][1]
     assert np.hypot(*at["Cz"]) == min(np.hypot(*place) for place in places[:16])
-    # Channels at one place: the first has it; without places there are none.
+    # Of two channels at one position only the first keeps it.
     raw.info["chs"][3]["loc"][:3] = raw.info["chs"][2]["loc"][:3]
     assert _recordings.positions(raw.info, kinds)[3] is None
     bare = mne.create_info(3, 100, "eeg")
@@ -173,8 +174,8 @@ def test_positions(raw):
 def test_a_meg_recording(shared, tmp_path):
     recording = shared / "meg_sample_24s_raw.fif"
     if not recording.exists():
-        pytest.skip(f"needs {recording.name}, which is not here")
-    done = run(recording, "--components", "40", "-o", "sources", cwd=tmp_path)
+        pytest.skip(f"{recording.name} is not available")
+    done = run(recording, "--n-components", "40", "-o", "sources", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "sources" / "report.json").read_text()
     assert "heartbeat" in report and "its correlation with EOG 061 is" in report
