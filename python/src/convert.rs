@@ -11,14 +11,14 @@ use pyo3::prelude::*;
 
 /// Real or complex matrices, an array that Python has found to be (n, p, p).
 #[derive(FromPyObject)]
-pub enum Cube<'py> {
+pub enum MatrixStack<'py> {
     Real(PyReadonlyArray3<'py, f64>),
     Complex(PyReadonlyArray3<'py, c64>),
 }
 
 /// A real or complex matrix.
 #[derive(FromPyObject)]
-pub enum Square<'py> {
+pub enum MatrixArg<'py> {
     Real(PyReadonlyArray2<'py, f64>),
     Complex(PyReadonlyArray2<'py, c64>),
 }

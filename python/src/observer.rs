@@ -8,9 +8,9 @@ use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::value_to;
 use crate::convert::matrix_to;
 use crate::options::Options;
+use crate::result::value_to;
 
 /// How often signals are looked for. Asking needs the interpreter's lock, for which a busy thread
 /// can make us wait for milliseconds: iterations of microseconds must not pay that each time.

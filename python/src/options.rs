@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::{Square, matrix_from};
+use crate::convert::{MatrixArg, matrix_from};
 use crate::errors::bad_input;
 
 /// A dictionary of keyword arguments, which may leave out whatever stays at its default. One that
@@ -151,8 +151,8 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     if let Some(name) = keywords.get::<PyBackedStr>("method")? {
         settings.method = name.parse().map_err(bad_input)?;
     }
-    if let Some(start) = start(keywords)? {
-        settings.init = start;
+    if let Some(init) = init(keywords)? {
+        settings.init = init;
     }
     let flag = |name, default| -> PyResult<bool> { Ok(keywords.get(name)?.unwrap_or(default)) };
     let number = |name, default| -> PyResult<f64> { Ok(keywords.get(name)?.unwrap_or(default)) };
@@ -162,9 +162,9 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     settings.max_iter = count("max_iter", settings.max_iter)?;
     settings.lambda_min = number("lambda_min", settings.lambda_min)?;
     settings.max_halvings = count("max_halvings", settings.max_halvings)?;
-    settings.n_restarts = count("restarts", settings.n_restarts)?;
-    settings.n_resamples = count("stability", settings.n_resamples)?;
-    if let Some(name) = keywords.get::<PyBackedStr>("order")? {
+    settings.n_restarts = count("n_restarts", settings.n_restarts)?;
+    settings.n_resamples = count("n_resamples", settings.n_resamples)?;
+    if let Some(name) = keywords.get::<PyBackedStr>("sort_by")? {
         settings.sort_by = name.parse().map_err(bad_input)?;
     }
     settings.canonical = flag("canonical", settings.canonical)?;
@@ -177,23 +177,23 @@ fn set_options(keywords: &Keywords<'_>) -> PyResult<SetOptions> {
     if let Some(name) = keywords.get::<PyBackedStr>("criterion")? {
         options.criterion = name.parse().map_err(bad_input)?;
     }
-    options.n_components = rank(keywords)?;
+    options.n_components = n_components(keywords)?;
     options.shrinkage = keywords.get("shrinkage")?.unwrap_or(options.shrinkage);
     options.symmetrize = keywords.get("symmetrize")?.unwrap_or(options.symmetrize);
-    options.n_jobs = keywords.count("threads")?;
+    options.n_jobs = keywords.count("n_jobs")?;
     Ok(options)
 }
 
-fn start(keywords: &Keywords<'_>) -> PyResult<Option<Init>> {
-    let Some(value) = keywords.any("start") else {
+fn init(keywords: &Keywords<'_>) -> PyResult<Option<Init>> {
+    let Some(value) = keywords.any("init") else {
         return Ok(None);
     };
     if let Ok(name) = value.cast::<PyString>() {
         return name.to_cow()?.parse().map(Some).map_err(bad_input);
     }
     Ok(Some(match value.extract()? {
-        Square::Real(given) => Init::Given(matrix_from(&given)?),
-        Square::Complex(given) => Init::GivenComplex(matrix_from(&given)?),
+        MatrixArg::Real(given) => Init::Given(matrix_from(&given)?),
+        MatrixArg::Complex(given) => Init::GivenComplex(matrix_from(&given)?),
     }))
 }
 
@@ -208,14 +208,13 @@ fn checkpoint(keywords: &Keywords<'_>) -> PyResult<Option<(Py<PyAny>, Duration)>
 }
 
 /// To what dimension the set is reduced.
-fn rank(keywords: &Keywords<'_>) -> PyResult<Rank> {
-    let choices = || "rank must be \"full\", \"auto\" or a number from 1 to p";
-    let Some(value) = keywords.any("rank") else {
+fn n_components(keywords: &Keywords<'_>) -> PyResult<Rank> {
+    let choices = || "n_components must be None, \"auto\" or a number from 1 to p";
+    let Some(value) = keywords.any("n_components") else {
         return Ok(Rank::Full);
     };
     if let Ok(name) = value.cast::<PyString>() {
         return match &*name.to_cow()? {
-            "full" => Ok(Rank::Full),
             "auto" => Ok(Rank::Auto),
             other => Err(PyValueError::new_err(format!(
                 "{}, got {other:?}",

@@ -23,39 +23,39 @@ _PYRIEMANN = ("pyriemann.{}.ajd", "pyriemann.{}.mean", "pyriemann.spatialfilters
 _MNE = ("mne.decoding.csp",)
 
 _Function = Callable[..., Any]
-# Those that take Hermitian matrices, too.
+# Functions that accept Hermitian matrices, too.
 _COMPLEX = (ours.ajd_pham,)
 
 
 def _replacement(function: _Function, original: _Function) -> _Function:
-    """Return `function`, which leaves to the original what it does not take."""
+    """Return a wrapper of `function` that calls the original for input that it does not accept."""
     kinds = "fiuc" if function in _COMPLEX else "fiu"
 
     @wraps(original)
     def replaced(*args: Any, **kwargs: Any) -> Any:
         matrices = args[0] if args else kwargs.get("X", kwargs.get("C"))
-        # Other arrays (tensors on a device) stay with the original.
+        # Other arrays, such as tensors on a device, are left to the original.
         if not isinstance(matrices, np.ndarray) or matrices.dtype.kind not in kinds:
             return original(*args, **kwargs)
         try:
             return function(*args, **kwargs)
-        except (ValueError, TypeError) as refused:
-            answer = original(*args, **kwargs)
-            # Reached only if the original takes what was refused.
+        except (ValueError, TypeError) as error:
+            result = original(*args, **kwargs)
+            # Reached only if the original accepts this input.
             warnings.warn(
                 f"{original.__name__} of {original.__module__} was used instead of codiag's, which "
-                f"refuses its input: {refused}",
+                f"does not accept this input: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return answer
+            return result
 
     return replaced
 
 
 def _silent_ajd_pham(X: Any, eps: float = 1e-6, max_iter: int = 15) -> Any:
     with warnings.catch_warnings():
-        # MNE stops after its fifteen sweeps without a word.
+        # MNE stops after fifteen sweeps without a warning.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return ours.ajd_pham(X, eps=eps, n_iter_max=max_iter)
 

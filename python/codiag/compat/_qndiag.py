@@ -1,8 +1,7 @@
-"""The functions of qndiag 0.1 and its development version.
+"""Functions of qndiag 0.1 and its development version.
 
-What they are known to get wrong is right here: ``diag_only`` computes the diagonal it promises,
-weights count from the first loss on, a line search that fails ends the solve, and a solve that does
-not converge warns.
+Their known defects are corrected: ``diag_only`` computes the diagonal, weights affect the first
+loss, a line search that fails ends the solve, and a solve that does not converge warns.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
+from .._arrays import matrix, real_set, usable_n_jobs, weight_vector
 from .._errors import report
-from .._input import Floats, matrix, real_set, usable_threads, weight_vector
-from .._result import from_fields
+from .._typing import Floats
 from ._pham import sweeps
 
 
@@ -81,10 +80,10 @@ def qndiag(
     if np.ndim(C) != 3:
         raise ValueError(f"C must have 3 dimensions, got shape {np.shape(C)}")
     data = real_set(C)
-    vector = weight_vector(weights)
+    vector = weight_vector(weights, "weights")
     options = {
         "method": "quasi-newton",
-        "start": _start(data, B0, ortho),
+        "init": _start(data, B0, ortho),
         "orthogonal": ortho,
         "tol": tol,
         "max_iter": max_iter,
@@ -92,29 +91,29 @@ def qndiag(
         "max_halvings": max_ls_tries,
         "canonical": False,
         "rescale": False,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
         "keep_iterates": return_B_list,
     }
     p = data.shape[1]
     printer = _Printer(data, vector, p, max_iter) if verbose else None
-    fields = _core.solve(data, vector, options, printer)
-    history, n_iter = from_fields(fields).history, fields["n_iter"]
+    solved = _core.solve(data, vector, options, printer)
+    history, n_iter = solved.history, solved.n_iter
     # The loop looks at its gradient before each step, and not after the last.
     looks = min(n_iter + 1, max_iter)
     infos: dict[str, list[Any]] = {
         "t_list": history["seconds"][:looks].tolist(),
         "gradient_list": list(np.sqrt(p) * np.array(history["gradient_norm"][:n_iter])),
-        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * fields["_answer"].mean_log_det),
+        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * solved.mean_log_det),
     }
     if return_B_list:
-        infos["B_list"] = fields["iterates"][:looks]
-    if not fields["converged"]:
+        infos["B_list"] = (solved.iterates or [])[:looks]
+    if not solved.converged:
         report(
-            f"no convergence: {fields['status']} after {n_iter} iterations, "
-            f"gradient norm {fields['gradient_norm']:.2e} (tol={tol:g})",
+            f"no convergence: status {solved.status!r} after {n_iter} iterations, "
+            f"gradient norm {solved.gradient_norm:.2e} (tol={tol:g})",
             "warn",
         )
-    return fields["B"], infos
+    return solved.B, infos
 
 
 def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
@@ -127,7 +126,7 @@ def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
         return given
     mean = data.mean(axis=0)
     if not np.isfinite(mean).all():
-        # Not for us to say: the solver names the entry.
+        # The solver raises the error that names the entry.
         return np.eye(data.shape[1])
     values, vectors = np.linalg.eigh(mean)
     if ortho or values[0] <= 0:
@@ -211,14 +210,15 @@ def ajd_pham(
         return_B_list,
         show if verbose else None,
     )
-    done = found.fields["n_iter"]
-    seconds = from_fields(found.fields).history["seconds"]
+    done = found.solved.n_iter
+    seconds = found.solved.history["seconds"]
     infos: dict[str, list[Any]] = {"t_list": seconds[:done].tolist()}
     if return_B_list:
-        infos["B_list"] = found.fields["iterates"][:done]
+        infos["B_list"] = (found.solved.iterates or [])[:done]
     if not found.finished:
         report(
-            f"no convergence: {found.fields['status']} after {done} sweeps (tol={tol:g})", "warn"
+            f"no convergence: status {found.solved.status!r} after {done} sweeps (tol={tol:g})",
+            "warn",
         )
     return found.V, infos
 
@@ -312,5 +312,5 @@ def gradient(D: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """
     D = real_set(D, "D")
     diagonals = np.diagonal(D, axis1=1, axis2=2)
-    mean = np.average(D / diagonals[:, :, None], weights=weight_vector(weights), axis=0)
+    mean = np.average(D / diagonals[:, :, None], weights=weight_vector(weights, "weights"), axis=0)
     return mean - np.eye(D.shape[1])

@@ -7,7 +7,6 @@ here: `init` is where the iteration starts, and integer matrices are taken as th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,16 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from .._errors import ConvergenceWarning
-from .._input import (
-    Floats,
-    Numbers,
+from .._arrays import (
     matrix,
     matrix_set,
     real_set,
-    usable_threads,
+    usable_n_jobs,
     weight_vector,
 )
+from .._errors import warn_not_converged
+from .._typing import Floats, Numbers
 from ._jacobi import rotations
 from ._pham import sweeps
 from ._qndiag import _check_positive
@@ -43,8 +41,8 @@ def ajd_pham(
 ) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Pham's algorithm, as ``pyriemann.geometry.ajd.ajd_pham``.
 
-    Sweep for sweep the same as pyRiemann's on real matrices, so that it returns the same. On
-    Hermitian ones pyRiemann divides by ω where ω - 1 belongs, and takes many times the sweeps.
+    On real matrices each sweep is that of pyRiemann, and so is the result. On Hermitian matrices
+    pyRiemann divides by ω instead of ω - 1, and needs many more sweeps.
 
     Parameters
     ----------
@@ -84,7 +82,7 @@ def ajd_pham(
         raise ValueError("Weights must be strictly positive.")
     found = sweeps(data, weights, start, eps, n_iter_max)
     if not found.finished:
-        _warn(found.fields)
+        _warn(found.solved)
     return found.V, found.V @ data @ found.V.conj().T
 
 
@@ -128,16 +126,16 @@ def ajd_newton(
     """
     data = matrix_set(X, "X")
     options = {
-        "start": "spectral" if init is None else matrix(init, "init"),
+        "init": "spectral" if init is None else matrix(init, "init"),
         "tol": eps,
         "max_iter": n_iter_max,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
     }
     weights = weight_vector(sample_weight, "sample_weight")
-    fields = _core.solve(data, weights, options, None)
-    if not fields["converged"]:
-        _warn(fields)
-    V: Numbers = fields["B"]
+    solved = _core.solve(data, weights, options, None)
+    if not solved.converged:
+        _warn(solved)
+    V: Numbers = solved.B
     return V, V @ data @ V.conj().T
 
 
@@ -216,9 +214,9 @@ def jade(
     _check_positive("eps", eps)
     data = real_set(X, "X")
     start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
-    V, finished, fields = rotations(data, start, eps, n_iter_max)
+    V, finished, solved = rotations(data, start, eps, n_iter_max)
     if not finished:
-        _warn(fields)
+        _warn(solved)
     return V, V @ data @ V.T
 
 
@@ -270,7 +268,7 @@ def uwedge(
         start = matrix(init, "init")
     found = steps((data + data.transpose(0, 2, 1)) / 2, start, eps, n_iter_max)
     if not found.finished:
-        _warn(found.fields)
+        _warn(found.solved)
     return found.V, found.D
 
 
@@ -332,10 +330,9 @@ def _named(method: str) -> Callable[..., tuple[Any, Any]]:
     return functions[method]
 
 
-def _warn(fields: dict[str, Any]) -> None:
-    warnings.warn(
-        f"Convergence not reached: {fields['status']} after {fields['n_iter']} iterations, "
-        f"gradient norm {fields['gradient_norm']:.2e}",
-        ConvergenceWarning,
-        stacklevel=3,
+def _warn(solved: _core.SolveResult) -> None:
+    warn_not_converged(
+        f"Convergence not reached: {solved.status} after {solved.n_iter} iterations, "
+        f"gradient norm {solved.gradient_norm:.2e}",
+        stacklevel=4,
     )

@@ -67,7 +67,7 @@ pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
 #[allow(clippy::field_reassign_with_default)] // it will grow
 pub fn segments(keywords: &Keywords<'_>) -> PyResult<Segments> {
     let mut segments = Segments::default();
-    let (count, length) = (keywords.count("segments")?, segment_length(keywords)?);
+    let (count, length) = (keywords.count("n_segments")?, segment_length(keywords)?);
     segments.length = match (count, length) {
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err(
@@ -78,9 +78,9 @@ pub fn segments(keywords: &Keywords<'_>) -> PyResult<Segments> {
         (None, Some(length)) => length,
         (None, None) => SegmentLength::Auto,
     };
-    segments.sfreq = keywords.get("rate")?;
+    segments.sfreq = keywords.get("sfreq")?;
     segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
-    segments.bad_spans = exclude(keywords)?;
+    segments.bad_spans = bad_spans(keywords)?;
     Ok(segments)
 }
 
@@ -111,31 +111,31 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
 /// None if there are no bands.
 pub fn bands(keywords: &Keywords<'_>) -> PyResult<Option<Bands>> {
     let frequencies = keywords.get("bands")?;
-    let rate = keywords.get("rate")?;
+    let sfreq = keywords.get("sfreq")?;
     let window_length = keywords.count("window_length")?;
     let window = keywords.get::<String>("window")?;
     let overlap = keywords.get("window_overlap")?;
-    let exclude = exclude(keywords)?;
+    let bad_spans = bad_spans(keywords)?;
     let Some(frequencies) = frequencies else {
         return Ok(None);
     };
-    let Some(rate) = rate else {
+    let Some(sfreq) = sfreq else {
         return Err(PyValueError::new_err(
-            "bands are in hertz: pass rate, the samples per second",
+            "bands are in hertz: pass sfreq, the samples per second",
         ));
     };
-    let mut bands = Bands::new(frequencies, rate);
+    let mut bands = Bands::new(frequencies, sfreq);
     bands.window_length = window_length;
     if let Some(name) = window {
         bands.window = name.parse().map_err(bad_input)?;
     }
     bands.overlap = overlap.unwrap_or(bands.overlap);
-    bands.bad_spans = exclude;
+    bands.bad_spans = bad_spans;
     Ok(Some(bands))
 }
 
-pub fn exclude(keywords: &Keywords<'_>) -> PyResult<Vec<Range<usize>>> {
-    let spans: Vec<(usize, usize)> = keywords.get("exclude")?.unwrap_or_default();
+pub fn bad_spans(keywords: &Keywords<'_>) -> PyResult<Vec<Range<usize>>> {
+    let spans: Vec<(usize, usize)> = keywords.get("bad_spans")?.unwrap_or_default();
     Ok(spans.into_iter().map(|(from, to)| from..to).collect())
 }
 
@@ -145,7 +145,7 @@ pub fn estimate(keywords: &Keywords<'_>) -> PyResult<CovarianceOptions> {
     estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
     estimate.scale = scale(keywords)?;
     estimate.shrinkage = shrinkage(keywords)?;
-    estimate.n_jobs = keywords.count("threads")?;
+    estimate.n_jobs = keywords.count("n_jobs")?;
     Ok(estimate)
 }
 
