@@ -125,8 +125,7 @@ def span_list(bad_spans: Spans | None) -> list[tuple[int, int]]:
         pair = _sample(start), _sample(stop)
         if not 0 <= pair[0] <= pair[1]:
             raise ValueError(
-                "bad_spans must be pairs (start, stop) of samples, 0 <= start <= stop, "
-                f"got {pair}"
+                f"bad_spans must be pairs (start, stop) of samples, 0 <= start <= stop, got {pair}"
             )
         spans.append(pair)
     return spans

@@ -17,6 +17,7 @@ from ._arrays import (
     weight_vector,
 )
 from ._covariances import class_labels, mne_epochs_hint
+from ._errors import check_on_failure, describe, failed, report
 from ._result import Result
 from ._shrinkage import shrunk
 from ._sklearn import (
@@ -160,6 +161,7 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
         -------
         self
         """
+        check_on_failure(self.on_failure)
         if self.n_components < 1:
             raise ValueError(f"n_components must be at least 1, got {self.n_components}")
         if self.class_weights not in ("observed", "equal"):
@@ -183,8 +185,10 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
         if self.class_weights == "equal":
             class_weights = np.ones(len(classes))
         result = diagonalize(
-            means, sample_weight=class_weights, **self._options(), on_failure=self.on_failure
+            means, sample_weight=class_weights, **self._options(), on_failure="ignore"
         )
+        if failed(result):
+            report(describe(result, self.tol), self.on_failure, result)
         self.result_ = result
         self.classes_ = classes
         self.n_features_in_ = data.shape[1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._arrays import init_choice, matrix_set, real_array, weight_vector
+from ._errors import check_on_failure, describe, failed, report
 from ._result import Result
 from ._shrinkage import shrunk
 from ._sklearn import (
@@ -148,6 +149,7 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estim
         -------
         self
         """
+        check_on_failure(self.on_failure)
         data = matrix_set(X, "X")
         weights = weight_vector(sample_weight, "sample_weight")
         options, matrices = self._options(), data
@@ -161,8 +163,10 @@ class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estim
             n_resamples=self.n_resamples,
             sort_by=self.sort_by,
             n_jobs=self.n_jobs,
-            on_failure=self.on_failure,
+            on_failure="ignore",
         )
+        if failed(result):
+            report(describe(result, self.tol), self.on_failure, result)
         # The window from which partial_fit continues.
         own = np.ones(len(data)) if weights is None else weights
         self._window = (data[-self.window :].copy(), own[-self.window :].copy())

@@ -52,7 +52,11 @@ class Savable:
         arrays: dict[str, Any] = {}
         for name, array in self.result_._arrays().items():  # type: ignore[attr-defined]
             arrays[f"result_{name}"] = array
-        own = {name: value for name, value in vars(self).items() if name not in _STORED_APART}
+        own = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in _STORED_APART and not name.startswith("_sklearn")
+        }
         settings = self.get_params(deep=False)  # type: ignore[attr-defined]
         found = {name: value for name, value in own.items() if name not in settings}
         info = getattr(self, "info_", None)

@@ -52,7 +52,7 @@ def suggests_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
 def unknown_keyword(title: str, unknown: str, names: frozenset[str]) -> str:
     """Return the message about a keyword argument that `title` does not have."""
-    message = f"{title}() has no parameter {unknown!r}"
+    message = f"{title}() got an unexpected keyword argument {unknown!r}"
     for name, synonyms in _SYNONYMS.items():
         if name in names and unknown in synonyms:
             return f"{message}: did you mean {name!r}?"

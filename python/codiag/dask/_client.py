@@ -38,7 +38,7 @@ def current_client(futures: Sequence[Any], n_jobs: int | None) -> Iterator[distr
             return
     if client.asynchronous:
         raise TypeError(
-            "diagonalize blocks until the result is there: it needs a client that is not asynchronous "
+            "diagonalize waits for the result: it needs a client that is not asynchronous "
             "(call it in a thread of its own, with a Client(..., asynchronous=False))"
         )
     yield client

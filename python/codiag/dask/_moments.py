@@ -32,8 +32,8 @@ def lagged_covariances(
     """Return the lagged covariances of a recording as a lazy dask array.
 
     Equal to :func:`codiag.lagged_covariances`. Each chunk computes its products where it is, with
-    as many samples from the next chunks as the largest lag, so that products across chunk borders are
-    included.
+    as many samples from the next chunks as the largest lag, so that products across chunk borders
+    are included.
 
     Parameters
     ----------
