@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ._covariances import class_numbers, recording, scale_choice, span_list
 from ._errors import check_on_failure, describe, failed, report
 from ._inspection import Inspection
 from ._result import Result
-from ._sklearn import Estimator, TransformerMixin, check_is_fitted, clone, parameters
+from ._sklearn import Estimator, TransformerMixin, check_is_fitted, clone
 from ._solve import solve_with_progress
 from ._typing import ArrayInput, Floats, Init, OnFailure, Scale, SortBy, Spans
 
@@ -36,7 +36,7 @@ class SeparabilityMargin(NamedTuple):
     both are Gaussian (:class:`JADE`)."""
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class SeparationParameters:
     """Parameters that all separations have."""
 
@@ -50,7 +50,7 @@ class SeparationParameters:
     n_jobs: int | None = None
 
 
-@parameters
+@dataclass(eq=False, repr=False)
 class SolverParameters:
     """Parameters of the solver, except the method."""
 
@@ -64,10 +64,10 @@ class SolverParameters:
 
 
 # `set_output` is its own, because sources are components x samples.
-class Separation(  # type: ignore[call-arg]
+class Separation(
     SeparationParameters,
     Inspection,
-    TransformerMixin,  # type: ignore[misc]
+    TransformerMixin,
     Estimator,
     auto_wrap_output_keys=None,
 ):
@@ -405,7 +405,7 @@ class Separation(  # type: ignore[call-arg]
         names: list[str] = self.info_["ch_names"]
         missing = sorted(set(names) - set(inst.ch_names))
         if missing:
-            raise ValueError(f"X lacks channels that were fitted: {_first_of(missing)}")
+            raise ValueError(f"channels that were fitted are not there: {_first_of(missing)}")
         now = inst.get_channel_types(names)
         types = zip(names, self.info_.get_channel_types(), now, strict=True)
         others = [f"{name} is {now}, not {then}" for name, then, now in types if now != then]

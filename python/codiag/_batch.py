@@ -97,7 +97,9 @@ def diagonalize_many(
             weight_vector(w, f"sample_weight of set {k}") for k, w in enumerate(sample_weight)
         ]
         if len(vectors) != len(data):
-            raise ValueError(f"expected sample_weight for {len(data)} sets, got {len(vectors)}")
+            raise ValueError(
+                f"sample_weight must hold weights for {len(data)} sets, got {len(vectors)}"
+            )
     grouped = isinstance(init, str) and init == "group"
     options: dict[str, Any] = {
         "criterion": criterion,

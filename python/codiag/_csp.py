@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from ._sklearn import (
     TransformerMixin,
     check_classification_targets,
     check_is_fitted,
-    parameters,
     suggests_parameters,
 )
 from ._solve import diagonalize
@@ -52,8 +51,8 @@ class _Fitted:
 
 
 @suggests_parameters
-@parameters
-class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted):
     """Common spatial patterns: filters whose output power differs between classes.
 
     The covariances of the classes are diagonalized together: exactly for two classes, approximately
@@ -300,7 +299,9 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
             if names is not None:
                 missing = sorted(set(names) - set(X.ch_names))
                 if missing:
-                    raise ValueError(f"X lacks channels that were fitted: {', '.join(missing)}")
+                    raise ValueError(
+                        f"channels that were fitted are not there: {', '.join(missing)}"
+                    )
             read = _mne.read(X, names)
             X, info = read.data, read.info
         data = real_array(X, "X")

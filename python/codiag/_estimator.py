@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from ._sklearn import (
     Estimator,
     TransformerMixin,
     check_is_fitted,
-    parameters,
     suggests_parameters,
 )
 from ._solve import diagonalize, loss
@@ -51,8 +50,8 @@ class _Fitted:
 
 
 @suggests_parameters
-@parameters
-class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class JointDiagonalizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted):
     """Joint diagonalization as a transformer of symmetric matrices.
 
     Learns the filters that make a set of matrices as diagonal as possible. Transforms each matrix

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ._base import IterativeSeparation
-from ._sklearn import parameters, suggests_parameters
+from ._sklearn import suggests_parameters
 from ._typing import Floats, RotationMethod
 
 __all__ = ["JADE"]
@@ -17,7 +17,7 @@ class _Fitted:
 
 
 @suggests_parameters
-@parameters
+@dataclass(eq=False, repr=False)
 class JADE(IterativeSeparation, _Fitted):
     """Sources of a recording that are not Gaussian, by joint diagonalization of cumulants.
 

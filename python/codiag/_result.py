@@ -182,10 +182,12 @@ class Result:
 
     _data: ResultData
     _namespace: str | None
+    _identifiability: Identifiability | None
 
     def __init__(self, data: ResultData, namespace: str | None = None) -> None:
         self._data = data
         self._namespace = namespace
+        self._identifiability = None
 
     @property
     def criterion(self) -> str:
@@ -245,8 +247,9 @@ class Result:
     @property
     def identifiability(self) -> Identifiability | None:
         """The least separable pair of components."""
-        least = self._data.identifiability
-        return None if least is None else Identifiability(*least)
+        if self._identifiability is None and self._data.identifiability is not None:
+            self._identifiability = Identifiability(*self._data.identifiability)
+        return self._identifiability
 
     @property
     def start_losses(self) -> Floats:
@@ -368,7 +371,7 @@ class Result:
     def __repr__(self) -> str:
         r, p = self._data.B.shape
         n = len(self.residuals) or "many"
-        reduced = f", reduced to {r} dimensions" if r < p else ""
+        reduced = f", reduced to rank {r}" if r < p else ""
         lines = [
             f"<codiag.Result: {self.status} after {self.n_iter} iterations>",
             f"  matrices          {n} of {p} x {p}{reduced}",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ._base import IterativeSeparation
 from ._covariances import band_list
-from ._sklearn import parameters, suggests_parameters
+from ._sklearn import suggests_parameters
 from ._typing import Bands, Floats, Method, SegmentLength, Shrinkage
 
 __all__ = ["SourceSeparation"]
@@ -20,7 +20,7 @@ class _Fitted:
 
 
 @suggests_parameters
-@parameters
+@dataclass(eq=False, repr=False)
 class SourceSeparation(IterativeSeparation, _Fitted):
     """Sources of a recording, by joint diagonalization of its covariances.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._errors import share_warning_with_sklearn
@@ -10,7 +9,7 @@ from ._io import Savable
 from ._keywords import suggests_keywords
 
 try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+    from sklearn.base import clone
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted
@@ -18,6 +17,28 @@ except ImportError:
     raise ImportError(
         "the estimators of codiag need scikit-learn: pip install 'codiag[sklearn]'"
     ) from None
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    # scikit-learn has no type hints: with bases of unknown type, type checkers would accept any
+    # parameter and any attribute.
+    class BaseEstimator:
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class TransformerMixin:
+        def __init_subclass__(cls, auto_wrap_output_keys: Any = ("transform",)) -> None: ...
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
+        def set_output(self, *, transform: Any = None) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class ClassNamePrefixFeaturesOutMixin:
+        def get_feature_names_out(self, input_features: Any = None) -> Any: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 share_warning_with_sklearn()
 
@@ -28,12 +49,10 @@ __all__ = [
     "check_classification_targets",
     "check_is_fitted",
     "clone",
-    "parameters",
+    "suggests_parameters",
 ]
 
 _Class = TypeVar("_Class")
-# The parameters of an estimator are the fields of its dataclasses.
-parameters = dataclass(eq=False, repr=False)
 
 
 def suggests_parameters(cls: type[_Class]) -> type[_Class]:
@@ -42,7 +61,7 @@ def suggests_parameters(cls: type[_Class]) -> type[_Class]:
     return cls
 
 
-class Estimator(Savable, BaseEstimator):  # type: ignore[misc]
+class Estimator(Savable, BaseEstimator):
     """An estimator that can be saved, and says what it lacks before it is fitted."""
 
     if not TYPE_CHECKING:

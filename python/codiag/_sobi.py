@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ._base import IterativeSeparation, Separation
 from ._covariances import default_n_lags, lag_list
-from ._sklearn import parameters, suggests_parameters
+from ._sklearn import suggests_parameters
 from ._typing import Floats, Lags, RotationMethod, SegmentLength
 
 __all__ = ["AMUSE", "SOBI"]
@@ -23,7 +23,7 @@ class _FittedAmuse:
 
 
 @suggests_parameters
-@parameters
+@dataclass(eq=False, repr=False)
 class SOBI(IterativeSeparation, _FittedSobi):
     """Sources of a recording, by their autocorrelations: second-order blind identification.
 
@@ -130,7 +130,7 @@ class SOBI(IterativeSeparation, _FittedSobi):
 
 
 @suggests_parameters
-@parameters
+@dataclass(eq=False, repr=False)
 class AMUSE(Separation, _FittedAmuse):
     """Sources of a recording, by their autocorrelations at a single lag.
 

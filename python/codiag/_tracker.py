@@ -164,9 +164,9 @@ class Tracker:
         return self._push(C, sample_weight, depth=5)
 
     def _push(self, C: ArrayInput, weights: ArrayInput | None, depth: int) -> Result:
-        array = to_numpy(C)
+        array = C if isinstance(C, np.ndarray) else to_numpy(C)
         is_single = array.ndim == 2 and array.shape[0] == array.shape[1]
-        data = matrix_set(array[None] if is_single else C)
+        data = matrix_set(array[None] if is_single else array)
         vector = None if weights is None else weight_vector(np.atleast_1d(to_numpy(weights)))
         is_complex = data.dtype.kind == "c"
         tracker = self._current()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ __all__ = [
     "NComponents",
     "Numbers",
     "OnFailure",
-    "PathInput",
     "Rank",
     "References",
     "RotationMethod",
@@ -38,7 +37,6 @@ __all__ = [
 Floats: TypeAlias = NDArray[np.float64]
 # float64 or complex128, depending on the matrices.
 Numbers: TypeAlias = NDArray[Any]
-PathInput: TypeAlias = "str | os.PathLike[str]"
 
 Criterion = Literal["likelihood", "frobenius", "least-squares"]
 Method = Literal["newton", "quasi-newton", "pham", "row-wise", "jacobi", "acdc", "uwedge", "ffdiag"]
@@ -64,25 +62,19 @@ class SupportsDLPack(Protocol):
         """Return a DLPack capsule."""
 
 
-ArrayInput: TypeAlias = "ArrayLike | SupportsDLPack"
-# A string would be an ArrayLike: names of choices could not be checked.
-_Array: TypeAlias = "SupportsArray | SupportsDLPack | Sequence[complex] | Sequence[Any]"
-_Matrix: TypeAlias = "SupportsArray | SupportsDLPack | Sequence[Sequence[complex]]"
-_Vector: TypeAlias = "SupportsArray | SupportsDLPack | Sequence[float]"
+ArrayInput: TypeAlias = ArrayLike | SupportsDLPack
+# Without strings, which an ArrayLike may be: names of choices can then be checked.
+_Matrix: TypeAlias = SupportsArray | SupportsDLPack | Sequence[Sequence[complex]]
+_Vector: TypeAlias = SupportsArray | SupportsDLPack | Sequence[float]
 
-# A string that is no choice may be the path of an npy file.
-Init: TypeAlias = "InitChoice | os.PathLike[str] | _Matrix"
-NComponents: TypeAlias = 'int | Literal["auto"] | None'
-Rank: TypeAlias = 'int | Literal["auto", "full"]'
-Shrinkage: TypeAlias = 'float | Literal["auto", "ledoit-wolf", "oas"]'
-Scale: TypeAlias = 'Literal["rms"] | Sequence[str] | _Vector | None'
-SegmentLength: TypeAlias = "int | str | None"
-Memory: TypeAlias = "int | str | None"
-Spans: TypeAlias = "Iterable[tuple[int, int]]"
-Bands: TypeAlias = "Sequence[tuple[float, float]] | int"
-Lags: TypeAlias = "int | Iterable[int]"
-References: TypeAlias = "Mapping[str, str | tuple[str, ArrayLike]]"
-
-if TYPE_CHECKING:
-    # For the names in quotes above.
-    _ = (Iterable, Mapping)
+Init: TypeAlias = InitChoice | os.PathLike[str] | _Matrix
+NComponents: TypeAlias = int | Literal["auto"] | None
+Rank: TypeAlias = int | Literal["auto", "full"]
+Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"]
+Scale: TypeAlias = Literal["rms"] | Sequence[str] | _Vector | None
+SegmentLength: TypeAlias = int | str | None
+Memory: TypeAlias = int | str | None
+Spans: TypeAlias = Iterable[tuple[int, int]]
+Bands: TypeAlias = Sequence[tuple[float, float]] | int
+Lags: TypeAlias = int | Iterable[int]
+References: TypeAlias = Mapping[str, str | tuple[str, ArrayLike]]

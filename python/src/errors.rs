@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::option_names::Keywords;
 
 const SOLVE: Keywords = Keywords {
-    given_matrix: "the start",
+    given_matrix: "init",
 };
 const POINT: Keywords = Keywords { given_matrix: "B" };
 
@@ -21,7 +21,7 @@ pub fn bad_input(error: Error) -> PyErr {
     exception(&error, error.render(&SOLVE))
 }
 
-/// The exception for an error of a function that takes a matrix B, which is not a start.
+/// The exception for an error of a function that takes a matrix B.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn bad_point(error: Error) -> PyErr {
     exception(&error, error.render(&POINT))
