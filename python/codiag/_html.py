@@ -14,7 +14,7 @@ _WIDTH, _HEIGHT, _MARGIN = 360, 150, 34
 
 def result_html(result: Result) -> str:
     """Return the result as HTML."""
-    r, p = result.B.shape
+    r, p = result._data.B.shape
     rows = [
         ("status", result.status),
         (

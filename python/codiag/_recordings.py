@@ -177,7 +177,9 @@ def _check_names(option: str, names: list[str], known: list[str]) -> None:
     for name in names:
         if name not in known:
             some = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
-            raise ValueError(f"{option} names the channel {name!r}, but the recording has {some}")
+            raise ValueError(
+                f"{option} names the channel {name!r}, which is not there: there are {some}"
+            )
 
 
 def _type_by_name(name: str) -> str | None:

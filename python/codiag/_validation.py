@@ -65,7 +65,7 @@ def several_runs(X: Any, y: Any) -> str | None:
     """Return a warning if a short list of arrays is read as epochs, but may be runs."""
     if not isinstance(X, (list, tuple)) or y is not None or not 1 < len(X) <= _MAX_RUNS:
         return None
-    if any(np.ndim(one) != 2 for one in X):
+    if any(getattr(one, "ndim", None) != 2 for one in X):
         return None
     return (
         f"X is a list of {len(X)} recordings, which are taken as {len(X)} epochs with one "

@@ -1,4 +1,4 @@
-//! Recordings: from signals to matrices and sources, and back.
+//! Recordings: matrices of signals, and sources.
 
 mod options;
 
@@ -26,7 +26,7 @@ use crate::options::{Keywords, Options};
 use crate::result::SolveResult;
 use options::{bad_spans, bands, components, estimate, segments, separation};
 
-/// A NumPy array of channels x samples, in any order, read where it is.
+/// A NumPy array of channels x samples in any memory order, read in place.
 struct Channels<'a>(ArrayView2<'a, f64>);
 
 impl Recording for Channels<'_> {
@@ -42,7 +42,7 @@ impl Recording for Channels<'_> {
         let length = span.len();
         let some = self.0.slice(s![.., span]);
         if some.rows().into_iter().all(|row| row.as_slice().is_some()) {
-            // Channel by channel, which is several times faster than what serves for any order.
+            // Copying row by row is several times faster than `assign`.
             for (row, out) in some
                 .rows()
                 .into_iter()
@@ -67,7 +67,7 @@ pub enum Signals<'py> {
 }
 
 fn channels<'a>(x: &'a PyReadonlyArray2<'_, f64>) -> PyResult<Channels<'a>> {
-    // The library's own check: no recording is empty.
+    // Lets the library raise its error for an empty recording.
     if x.shape().contains(&0) {
         RecordingView::new(&[], x.shape()[0], x.shape()[1]).map_err(bad_input)?;
     }
@@ -79,7 +79,7 @@ fn epochs<'a>(x: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Epochs<'a>> {
     Epochs::new(x.as_slice()?, shape[0], shape[1], shape[2]).map_err(bad_input)
 }
 
-/// Matrices, and by how much each was shrunk.
+/// Matrices, and the shrinkage of each.
 type Matrices<'py, T = f64> = (Bound<'py, PyArray3<T>>, Bound<'py, PyArray1<f64>>);
 
 fn matrices<T: Scalar + Element>(
@@ -149,11 +149,13 @@ pub fn cross_spectra<'py>(
     matrices(py, made.map_err(bad_input)?)
 }
 
-/// The choices of cospectra and cross-spectra.
+/// Options of cospectra and cross-spectra.
 fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)> {
     let keywords = Keywords::new(options)?;
     let Some(bands) = bands(&keywords)? else {
-        return Err(PyValueError::new_err("bands must be pairs of frequencies"));
+        return Err(PyValueError::new_err(
+            "bands must be pairs of frequencies in hertz, such as [(1, 4), (4, 8)]",
+        ));
     };
     let cut = segments(&keywords)?.length;
     let bands = bands.segment_length(Some(cut).filter(|cut| *cut != SegmentLength::Auto));
@@ -162,7 +164,7 @@ fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)>
     Ok((bands, estimate))
 }
 
-/// The share of the variance that slow drifts have.
+/// Fraction of the variance that slow drifts have.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn drift_fraction(
@@ -173,11 +175,11 @@ pub fn drift_fraction(
 ) -> PyResult<f64> {
     let recording = channels(&x)?;
     let spans: Vec<Range<usize>> = bad_spans.into_iter().map(|(from, to)| from..to).collect();
-    let share = py.detach(|| signals::drift_share(&recording, sfreq, &spans));
-    share.map_err(bad_input)
+    let fraction = py.detach(|| signals::drift_share(&recording, sfreq, &spans));
+    fraction.map_err(bad_input)
 }
 
-/// One lagged covariance per lag, segment after segment; of epochs one per lag, class after class.
+/// One lagged covariance per lag, segment by segment; for epochs, class by class.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn lagged_covariances<'py>(
@@ -203,7 +205,7 @@ pub fn lagged_covariances<'py>(
     Ok(matrices(py, made.map_err(bad_input)?)?.0)
 }
 
-/// The cumulant matrices of a whitened recording, or of epochs, and the whitener.
+/// Cumulant matrices of a whitened recording, or of epochs, and the whitener.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 #[allow(clippy::type_complexity)] // a pair of arrays
@@ -373,11 +375,11 @@ fn write(out: &mut ArrayViewMut2<'_, f64>, at: usize, part: &codiag::Matrix) -> 
     Ok(())
 }
 
-/// A reference channel: its name, what it shows, and its samples.
-type Shown<'py> = (String, String, PyReadonlyArray1<'py, f64>);
+/// A reference channel: its name, the artifact that it shows, and its samples.
+type Reference<'py> = (String, String, PyReadonlyArray1<'py, f64>);
 
-/// What a source looks like: kind, score, reason, the reference channel and what of it is compared.
-type Likeness = (
+/// An artifact that a source resembles: kind, score, reason, reference channel and measure.
+type ArtifactFields = (
     &'static str,
     f64,
     String,
@@ -385,7 +387,7 @@ type Likeness = (
     Option<&'static str>,
 );
 
-fn likeness(artifact: &Artifact) -> Likeness {
+fn fields_of(artifact: &Artifact) -> ArtifactFields {
     let measure = match artifact.evidence {
         Evidence::Correlation(_) => Some("correlation"),
         Evidence::Phase(_) => Some("phase"),
@@ -400,18 +402,17 @@ fn likeness(artifact: &Artifact) -> Likeness {
     )
 }
 
-/// What is known of each source: all scores with their thresholds, and what it looks like, the likeliest
-/// first.
-type Scored = (Vec<(Likeness, f64)>, Vec<Likeness>);
+/// Of a source: all scores with their thresholds, and the artifacts that it resembles by descending score.
+type Scored = (Vec<(ArtifactFields, f64)>, Vec<ArtifactFields>);
 
-/// For each source how much it looks like an artifact of every kind, and of which it does.
+/// Scores of each source for every kind of artifact.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn find_artifacts(
     py: Python<'_>,
     sources: PyReadonlyArray2<'_, f64>,
     sfreq: f64,
-    references: Vec<Shown<'_>>,
+    references: Vec<Reference<'_>>,
     thresholds: &Bound<'_, PyDict>,
 ) -> PyResult<Vec<Scored>> {
     let references: PyResult<Vec<ReferenceChannel<'_>>> = references
@@ -429,8 +430,8 @@ pub fn find_artifacts(
         let one = |source| {
             let scores = detector.scores(source);
             let flagged = thresholds.flagged(&scores);
-            let scored = scores.iter().map(|a| (likeness(a), thresholds.of(a)));
-            (scored.collect(), flagged.iter().map(likeness).collect())
+            let scored = scores.iter().map(|a| (fields_of(a), thresholds.of(a)));
+            (scored.collect(), flagged.iter().map(fields_of).collect())
         };
         sources.chunks_exact(samples.max(1)).map(one).collect()
     }))
@@ -449,8 +450,8 @@ fn chosen_thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
             "phase" => &mut thresholds.phase,
             _ => {
                 return Err(PyValueError::new_err(format!(
-                    "thresholds are those of \"blink\", \"heartbeat\", \"line noise\", \"muscle\", \
-                     \"correlation\" and \"phase\", not of {name:?}"
+                    "thresholds must have the names \"blink\", \"heartbeat\", \"line noise\", \"muscle\", \
+                     \"correlation\" or \"phase\", got {name:?}"
                 )));
             }
         };
@@ -469,6 +470,8 @@ fn artifact_kind(name: &str) -> PyResult<ArtifactKind> {
     let found = kinds.into_iter().find(|kind| kind.name() == name);
     found.ok_or_else(|| {
         let names = kinds.map(|kind| format!("{:?}", kind.name())).join(", ");
-        PyValueError::new_err(format!("a reference shows one of {names}, got {name:?}"))
+        PyValueError::new_err(format!(
+            "the kind of a reference must be one of {names}, got {name:?}"
+        ))
     })
 }
