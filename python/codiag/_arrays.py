@@ -66,7 +66,7 @@ def to_numpy(values: Any) -> NDArray[Any]:
 def dlpack_namespace(values: Any) -> str | None:
     """Return the name of the module whose arrays `values` are, if it exchanges them by DLPack.
 
-    None for NumPy's arrays, and for objects of which the package has no ``from_dlpack``.
+    None for NumPy's arrays, and for packages without ``from_dlpack``.
     """
     if isinstance(values, (np.ndarray, np.generic, list, tuple)):
         return None

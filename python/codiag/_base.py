@@ -71,7 +71,7 @@ class Separation(
     Estimator,
     auto_wrap_output_keys=None,
 ):
-    """Sources of a recording, whatever property separates them."""
+    """Base class of the separations of recordings."""
 
     components_: Floats
     mixing_: Floats

@@ -92,7 +92,7 @@ class SolveResult:
         """Stability of each component."""
     @property
     def matches(self) -> NDArray[np.float64] | None:
-        """Correlations of which the stability is the median."""
+        """Correlations whose median is the stability."""
     @property
     def seconds(self) -> float:
         """Seconds that the library took, without the conversion of arrays."""

@@ -184,12 +184,12 @@ def head(info: Any, ch_type: str) -> tuple[float, float, float, float] | None:
     if len(info["dig"] or ()) < 4:
         return None
     try:
-        radius, middle, _ = fit_sphere_to_headshape(info, units="m", verbose="error")
+        radius, center, _ = fit_sphere_to_headshape(info, units="m", verbose="error")
     except (RuntimeError, ValueError):
         return None
-    x, y, z = map(float, middle)
+    x, y, z = map(float, center)
     if ch_type in ("mag", "grad") and info["dev_head_t"] is not None:
-        x, y, _ = map(float, apply_trans(invert_transform(info["dev_head_t"]), middle))
+        x, y, _ = map(float, apply_trans(invert_transform(info["dev_head_t"]), center))
         z = 0.0  # seen from above
     return x, y, z, float(radius)
 

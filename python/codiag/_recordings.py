@@ -217,8 +217,8 @@ def _centered(places: Floats) -> Floats:
     """Return positions relative to the center of the sphere that fits them best."""
     # |x − c|² = r² is linear in c and r² − |c|².
     design = np.column_stack([2 * places, np.ones(len(places))])
-    middle = np.linalg.lstsq(design, (places**2).sum(axis=1), rcond=None)[0][:3]
-    centered: Floats = places - middle
+    center = np.linalg.lstsq(design, (places**2).sum(axis=1), rcond=None)[0][:3]
+    centered: Floats = places - center
     return centered
 
 

@@ -177,7 +177,7 @@ class Result:
         over the resamples (``n_resamples``) and over the restarts whose loss is within 0.1 % of the
         lowest. None if there were neither.
     matches : ndarray, shape (trials, r), or None
-        The correlations of which the stability is the median, those of the restarts first.
+        Correlations whose median is the stability, those of the restarts first.
     """
 
     _data: ResultData
@@ -263,7 +263,7 @@ class Result:
 
     @property
     def matches(self) -> Floats | None:
-        """The correlations of which the stability is the median."""
+        """Correlations whose median is the stability."""
         return self._data.matches
 
     @property

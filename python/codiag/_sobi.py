@@ -135,8 +135,8 @@ class AMUSE(Separation, _FittedAmuse):
     """Sources of a recording, by their autocorrelations at a single lag.
 
     :class:`SOBI` with one lag: after whitening, the eigenvectors of one lagged covariance [1]_.
-    Sources of equal autocorrelation at that lag cannot be separated, whatever their other
-    autocorrelations: ``least_separable_`` shows them.
+    Sources of equal autocorrelation at that lag cannot be separated, even if they differ at other
+    lags: ``least_separable_`` shows them.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::convert::{MatrixArg, matrix_from};
 use crate::errors::bad_input;
 
-/// A dictionary of keyword arguments, each of which is optional. Unknown ones raise `TypeError`.
+/// A dictionary of keyword arguments, all optional. Unknown ones raise `TypeError`.
 pub struct Keywords<'py> {
     /// Extracted once, because a lookup in the dictionary would have to create a Python string.
     entries: Vec<Entry<'py>>,

@@ -1,4 +1,4 @@
-"""Errors name the parameter, what is wrong with it, and what to do; mistakes do not pass silently."""
+"""Errors name the parameter, say what is wrong and what to do; mistakes do not pass silently."""
 
 import numpy as np
 import pytest
@@ -224,9 +224,9 @@ class TestBeforeFit:
 
     def test_other_attributes(self, model):
         with raises(AttributeError, "'SourceSeparation' object has no attribute 'nothing'"):
-            model.nothing
+            _ = model.nothing
         with raises(AttributeError, "no attribute 'info_'"):
-            model.info_
+            _ = model.info_
 
 
 class TestArtifacts:

@@ -18,7 +18,7 @@ from . import _qndiag
 from . import pyriemann as ours
 
 _PACKAGES = ("pyriemann", "mne", "qndiag")
-# Where pyRiemann keeps the functions: "geometry" was called "utils" up to 0.11.
+# Modules of pyRiemann with the functions: "geometry" was called "utils" up to 0.11.
 _PYRIEMANN = ("pyriemann.{}.ajd", "pyriemann.{}.mean", "pyriemann.spatialfilters")
 _MNE = ("mne.decoding.csp",)
 
@@ -66,13 +66,13 @@ class accelerate:
     In pyRiemann that is all of ``pyriemann.geometry.ajd`` and what is built on it: AJDC, CSP and
     the ALE mean. The functions are replaced by codiag's, which stop by the same rules, from the
     call on until :meth:`undo`, or for a ``with`` block. What ran before still runs: arrays other
-    than NumPy's and input that codiag refuses, such as singular matrices, are left to the
+    than NumPy's and input that codiag rejects, such as singular matrices, are left to the
     originals, the latter with a warning.
 
     Parameters
     ----------
     packages : iterable of {"pyriemann", "mne", "qndiag"}, optional
-        Which packages; by default those that are installed.
+        Packages (default: those that are installed).
 
     Notes
     -----
@@ -110,7 +110,7 @@ class accelerate:
 
     def _pyriemann(self) -> None:
         where = "geometry" if importlib.util.find_spec("pyriemann.geometry") else "utils"
-        # All are imported before any is changed: they import the functions from each other.
+        # All are imported before any is changed, because they import functions from each other.
         modules = [importlib.import_module(name.format(where)) for name in _PYRIEMANN]
         table = modules[0].ajd_functions
         for name in ("ajd_pham", "rjd", "jade", "uwedge"):
@@ -138,7 +138,7 @@ class accelerate:
             self._undo.append(partial(setattr, module, name, original))
 
     def undo(self) -> None:
-        """Put everything back; calling it again does nothing."""
+        """Restore the original functions; calling it again has no effect."""
         while self._undo:
             self._undo.pop()()
 

@@ -1,4 +1,4 @@
-"""Jacobi rotations, stopped by the rule of the packages that have them."""
+"""Jacobi rotations, with the stopping rule of pyRiemann."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pham's algorithm, stopped by the rule of the packages that have it."""
+"""Pham's algorithm, with the stopping rule of qndiag and pyRiemann."""
 
 from __future__ import annotations
 

@@ -38,35 +38,35 @@ def qndiag(
     Parameters
     ----------
     C : array-like, shape (n_samples, n_features, n_features)
-        The matrices. They are always checked.
+        Matrices, which are always checked.
     B0 : array-like, shape (n_features, n_features), optional
-        The start; a whitener of the mean by default.
+        Starting point (default: a whitener of the mean).
     weights : array-like, shape (n_samples,), optional
-        How much each matrix counts.
+        Weight of each matrix (default: equal weights).
     max_iter : int
-        The largest number of iterations.
+        Largest number of iterations.
     tol : float
-        Stops when the norm of the gradient is below tol times the square root of n_features.
+        The solve stops when the norm of the gradient is below tol times the square root of
+        n_features.
     lambda_min : float
-        The floor of the determinants of the Hessian's blocks.
+        Lower bound of the determinants of the blocks of the Hessian.
     max_ls_tries : int
-        How often a step is tried before the line search gives up.
+        Largest number of trials of the line search.
     diag_only, check_sympos : bool
-        Accepted; the line search never needs more than diagonals, and the matrices are always
-        checked.
+        Ignored: the line search needs only diagonals, and the matrices are always checked.
     return_B_list : bool
-        Whether ``infos`` has the iterates.
+        Whether ``infos`` contains the iterates.
     verbose : bool
-        Whether to print the loss and the gradient of each iteration.
+        Whether the loss and the gradient of each iteration are printed.
     ortho : bool
         Whether B is kept orthogonal.
 
     Returns
     -------
     B : ndarray, shape (n_features, n_features)
-        The filters, neither ordered nor scaled.
+        Filters, neither ordered nor scaled.
     infos : dict
-        ``t_list``, ``gradient_list``, ``loss_list`` and, if asked for, ``B_list``.
+        ``t_list``, ``gradient_list``, ``loss_list`` and, with `return_B_list`, ``B_list``.
 
     Examples
     --------
@@ -98,15 +98,15 @@ def qndiag(
     printer = _Printer(data, vector, p, max_iter) if verbose else None
     solved = _core.solve(data, vector, options, printer)
     history, n_iter = solved.history, solved.n_iter
-    # The loop looks at its gradient before each step, and not after the last.
-    looks = min(n_iter + 1, max_iter)
+    # qndiag records the time when it tests the gradient: before each step, but not after the last.
+    n_tests = min(n_iter + 1, max_iter)
     infos: dict[str, list[Any]] = {
-        "t_list": history["seconds"][:looks].tolist(),
+        "t_list": history["seconds"][:n_tests].tolist(),
         "gradient_list": list(np.sqrt(p) * np.array(history["gradient_norm"][:n_iter])),
         "loss_list": list(np.array(history["loss"][1:]) + 0.5 * solved.mean_log_det),
     }
     if return_B_list:
-        infos["B_list"] = (solved.iterates or [])[:looks]
+        infos["B_list"] = (solved.iterates or [])[:n_tests]
     if not solved.converged:
         report(
             f"no convergence: status {solved.status!r} after {n_iter} iterations, "
@@ -135,7 +135,7 @@ def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
 
 
 class _Printer:
-    """Prints as qndiag does: after each step, its loss and the gradient before it."""
+    """Printer of qndiag's progress table: for each step, its loss and the gradient before it."""
 
     def __init__(self, data: Floats, weights: Floats | None, p: int, max_iter: int) -> None:
         print("Running quasi-Newton for joint diagonalization")
@@ -165,21 +165,21 @@ def ajd_pham(
     Parameters
     ----------
     X : array-like, shape (n_epochs, n_channels, n_channels)
-        The matrices.
+        Matrices.
     tol : float
         Stops when the decrease of the loss that a sweep predicts, summed over pairs and matrices,
         is below n_channels (n_channels - 1) tol.
     max_iter : int
         The largest number of sweeps.
     return_B_list : bool
-        Whether ``infos`` has the iterates.
+        Whether ``infos`` contains the iterates.
     verbose : bool
         Whether to print the decrease of each sweep.
 
     Returns
     -------
     V : ndarray, shape (n_channels, n_channels)
-        The filters.
+        Filters.
     infos : dict
         ``t_list`` and, if asked for, ``B_list``, one entry per sweep.
 
@@ -234,11 +234,11 @@ def transform_set(M: ArrayLike, D: ArrayLike, diag_only: bool = False) -> Floats
     Parameters
     ----------
     M : array-like, shape (p, p)
-        The transform.
+        Transform.
     D : array-like, shape (n, p, p)
-        The matrices.
+        Matrices.
     diag_only : bool
-        Whether only the diagonals are wanted.
+        Whether only the diagonals are returned.
 
     Returns
     -------
@@ -264,11 +264,11 @@ def loss(
     Parameters
     ----------
     B : array-like, shape (p, p)
-        The filters.
+        Filters.
     D : array-like, shape (n, p, p), or (n, p) with `is_diag`
-        The transformed matrices, or their diagonals.
+        Transformed matrices, or their diagonals.
     is_diag : bool
-        Whether D has only the diagonals.
+        Whether D contains only the diagonals.
     weights : array-like, shape (n,), optional
         Weights of mean 1.
 
@@ -295,9 +295,9 @@ def gradient(D: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     Parameters
     ----------
     D : array-like, shape (n, p, p)
-        The transformed matrices.
+        Transformed matrices.
     weights : array-like, shape (n,), optional
-        How much each matrix counts.
+        Weight of each matrix (default: equal weights).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""U-WEDGE, stopped by the rule of the packages that have it."""
+"""U-WEDGE, with the stopping rule of pyRiemann."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Steps(NamedTuple):
 
 
 def steps(X: Floats, start: Floats, eps: float, max_iter: int) -> Steps:
-    """Step until the energy off the diagonals settles within eps, |V X[0] V'| of unit diagonal."""
+    """Step until the off-diagonal energy changes by less than eps, with |diag(V X[0] V')| = 1."""
     energies: list[float] = []
 
     def settled(iteration: int, B: Floats, **_: Any) -> bool:

@@ -1,8 +1,8 @@
-"""The joint diagonalizers of ``pyriemann.geometry.ajd``, with its signatures and return values.
+"""Joint diagonalizers of ``pyriemann.geometry.ajd``, with its signatures and return values.
 
 :func:`ajd_pham`, :func:`ajd_newton` and :func:`jade` also serve as ``CSP(ajd_method=...)`` and
-``pyriemann.geometry.ajd.ajd(X, method=...)``. What pyRiemann's are known to get wrong is right
-here: `init` is where the iteration starts, and integer matrices are taken as the numbers they are.
+``pyriemann.geometry.ajd.ajd(X, method=...)``. Known defects of pyRiemann's functions are corrected:
+`init` is the starting point of the iteration, and integer matrices are not truncated.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ def ajd_pham(
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices, real symmetric or complex Hermitian.
+        Matrices, real symmetric or complex Hermitian.
     init : array-like, shape (n, n), optional
-        The start; the identity by default.
+        Starting point (default: the identity).
     eps : float
-        Stops when the decrease of the loss that a sweep predicts, summed over pairs and matrices,
-        is below n (n - 1) eps.
+        The solve stops when the predicted decrease of the loss by a sweep, summed over pairs and
+        matrices, is below n (n - 1) eps.
     n_iter_max : int
-        The largest number of sweeps.
+        Largest number of sweeps.
     sample_weight : array-like, shape (n_matrices,), optional
-        How much each matrix counts.
+        Weight of each matrix (default: equal weights).
 
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters, one per row.
+        Filters, one per row.
     D : ndarray, shape (n_matrices, n, n)
-        V X V', conjugated if complex.
+        Transformed matrices V X Vᴴ.
 
     Examples
     --------
@@ -94,9 +94,9 @@ def ajd_newton(
     n_iter_max: int = 100,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Numbers, Numbers]:
-    """Joint diagonalization by Newton's method, in the manner of :func:`ajd_pham`.
+    """Joint diagonalization by Newton's method, with the signature of :func:`ajd_pham`.
 
-    Takes far fewer passes over the matrices than Pham's algorithm and goes on until the gradient is
+    Needs far fewer passes over the matrices than Pham's algorithm, and stops when the gradient is
     small. The filters come in the canonical form of :func:`codiag.diagonalize`.
 
     Parameters
@@ -104,16 +104,16 @@ def ajd_newton(
     X, sample_weight
         As in :func:`ajd_pham`.
     init : array-like, shape (n, n), optional
-        The start; the spectral one by default.
+        Starting point (default: the spectral one).
     eps : float
-        The gradient norm at which the solve has converged.
+        Gradient norm below which the solve has converged.
     n_iter_max : int
-        The largest number of iterations.
+        Largest number of iterations.
 
     Returns
     -------
     V, D
-        As those of :func:`ajd_pham`.
+        As in :func:`ajd_pham`.
 
     Examples
     --------
@@ -151,13 +151,13 @@ def rjd(
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices, symmetric; they need not be positive definite.
+        Matrices, symmetric; they need not be positive definite.
     init : array-like, shape (n, n), optional
-        The start, an orthogonal matrix; the identity by default.
+        Starting point, an orthogonal matrix (default: the identity).
     eps : float
-        Stops after a sweep in which no sine of an angle exceeds it.
+        The solve stops after a sweep in which no sine of a rotation angle exceeds it.
     n_iter_max : int
-        The largest number of sweeps.
+        Largest number of sweeps.
 
     Returns
     -------
@@ -187,14 +187,14 @@ def jade(
     eps: float = 1e-8,
     n_iter_max: int = 100,
 ) -> tuple[Floats, Floats]:
-    """Do as :func:`rjd`, with one component per row: ``jade`` of pyRiemann 0.13.
+    """Joint diagonalization as :func:`rjd`, with one component per row: ``jade`` of pyRiemann 0.13.
 
     Parameters
     ----------
     X, eps, n_iter_max
         As in :func:`rjd`.
     init : array-like, shape (n, n), optional
-        The start, an orthogonal matrix with one component per row; the identity by default.
+        Starting point, an orthogonal matrix with one component per row (default: the identity).
 
     Returns
     -------
@@ -229,23 +229,23 @@ def uwedge(
 ) -> tuple[Floats, Floats]:
     """Joint diagonalization by U-WEDGE, as ``pyriemann.geometry.ajd.uwedge``.
 
-    Step for step the same as pyRiemann's, so that it returns the same matrices.
+    Each step is that of pyRiemann, and so is the result.
 
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices, which need not be positive definite; their symmetric parts are taken.
+        Matrices, which need not be positive definite; their symmetric parts are used.
     init : array-like, shape (n, n), optional
-        The start; by default the eigenvectors of X[0] over the roots of its eigenvalues.
+        Starting point (default: the eigenvectors of X[0] divided by the roots of its eigenvalues).
     eps : float
-        Stops when the energy off the diagonals of D changes by less than this.
+        The solve stops when the off-diagonal energy of D changes by less than this.
     n_iter_max : int
-        The largest number of iterations.
+        Largest number of iterations.
 
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters, one per row; V X[0] V' has a diagonal of ones, up to their signs.
+        Filters, one per row; V X[0] V' has a diagonal of ones, up to their signs.
     D : ndarray, shape (n_matrices, n, n)
         V X V'.
 
@@ -261,7 +261,7 @@ def uwedge(
     _check_positive("eps", eps)
     data = real_set(X, "X")
     if init is None:
-        # Not those of a symmetric matrix: theirs come in the order of this function.
+        # `eig` instead of `eigh`, because pyRiemann's eigenvectors are in the order of `eig`.
         values, vectors = np.linalg.eig(data[0].T)
         start = np.ascontiguousarray(np.real(vectors).T / np.sqrt(np.abs(values))[:, None])
     else:
@@ -285,24 +285,24 @@ def ajd(
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices.
+        Matrices.
     method : {"ajd_pham", "ajd_newton", "rjd", "jade", "uwedge"} or callable
-        The method.
+        Method (default "ajd_pham").
     init : array-like, shape (n, n), optional
-        The start.
+        Starting point (default: that of the method).
     eps : float
-        The method's tolerance.
+        Tolerance of the method.
     n_iter_max : int
-        The largest number of iterations.
+        Largest number of iterations.
     **kwargs
-        Passed on to the method.
+        Further arguments of the method.
 
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters.
+        Filters.
     D : ndarray, shape (n_matrices, n, n)
-        The transformed matrices.
+        Transformed matrices.
 
     Examples
     --------
