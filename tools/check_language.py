@@ -82,8 +82,9 @@ def check(text: str, suffix: str) -> list[Finding]:
             if match := pattern.search(line):
                 phrase = match.group().strip(' /!#%*":')
                 found.append(Finding(number, f"{phrase!r}: write {advice!r}"))
-        is_comment = line.lstrip().startswith(COMMENTS.get(suffix, ("#",)))
-        if is_comment and suffix not in PROSE and len(line) > MAX_COMMENT_COLUMNS:
+        is_comment = line.lstrip().startswith(COMMENTS.get(suffix, ("#",))) and suffix not in PROSE
+        is_table = line.lstrip(" /!#%*").startswith("|")
+        if is_comment and not is_table and len(line) > MAX_COMMENT_COLUMNS:
             problem = f"a comment of {len(line)} columns; at most {MAX_COMMENT_COLUMNS}"
             found.append(Finding(number, problem))
     return found
