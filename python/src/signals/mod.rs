@@ -235,8 +235,8 @@ pub fn cumulants<'py>(
     ))
 }
 
-/// Separates a recording or epochs; returns the solver's result, and the quantities that only a separation
-/// has, by name. `options` concern the signals, `solver` is as for `solve`.
+/// Separates a recording or epochs; returns the solver's result, and the quantities that only a
+/// separation has, by name. `options` concern the signals, `solver` is as for `solve`.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn separate<'py>(
@@ -402,7 +402,8 @@ fn fields_of(artifact: &Artifact) -> ArtifactFields {
     )
 }
 
-/// Of a source: all scores with their thresholds, and the artifacts that it resembles by descending score.
+/// Of a source: all scores with their thresholds, and the artifacts that it resembles by descending
+/// score.
 type Scored = (Vec<(ArtifactFields, f64)>, Vec<ArtifactFields>);
 
 /// Scores of each source for every kind of artifact.
