@@ -130,7 +130,7 @@ def test_real_parts_of_cross_spectra_are_cospectra(X):
     )
     with pytest.raises(TypeError, match="X is complex"):
         codiag.cross_spectra(X + 0j, 5, 100)
-    with pytest.raises(ValueError, match=r"half (of )?(the|sfreq)"):
+    with pytest.raises(ValueError, match="half the sampling frequency"):
         codiag.cross_spectra(X, [(30, 80)], 100)
     with pytest.raises(TypeError, match="nonsense"):
         _core.cross_spectra(X, {"bands": [(1, 9)], "sfreq": 99.0, "nonsense": 1})
@@ -229,5 +229,5 @@ def test_cospectra_and_cross_spectra_of_a_dask_array(client, X):
     assert codiag.diagonalize(many).converged
     with pytest.raises(ValueError, match=r"window_length must be .*5000.* got 9999"):
         codiag.dask.cross_spectra(signals, 8, rate, window_length=9999)
-    with pytest.raises(ValueError, match=r"half (of )?(the|sfreq)"):
+    with pytest.raises(ValueError, match="half the sampling frequency"):
         codiag.dask.cross_spectra(signals, [(1, 99)], rate)

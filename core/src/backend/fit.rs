@@ -166,7 +166,7 @@ impl<T: Scalar> Change<T> {
 /// the inverse if the matrix is ill-conditioned.
 fn inverse_of(k: &Matrix) -> (Matrix, Option<Matrix>) {
     let (log_det, inverse) = linalg::log_det_and_inverse(k);
-    let condition = linalg::largest(k.as_slice()) * linalg::largest(inverse.as_slice());
+    let condition = linalg::max_abs(k.as_slice()) * linalg::max_abs(inverse.as_slice());
     if log_det.is_finite() && condition < FACTOR_ABOVE_CONDITION {
         return (inverse, None);
     }

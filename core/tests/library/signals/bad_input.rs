@@ -140,7 +140,7 @@ fn out_of_memory_cumulants_suggest_a_number_of_components() {
     let view = RecordingView::new(&data, 700, 720).unwrap();
     let found = cumulants(&view, Components::All, &[], &CovarianceOptions::default());
     let jade = Contrast::Cumulants {
-        exclude: Vec::new(),
+        bad_spans: Vec::new(),
     };
     let separated = Separation::default().contrast(jade).fit(&view);
     for (what, error) in [

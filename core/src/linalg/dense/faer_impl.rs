@@ -1,4 +1,4 @@
-//! Products and decompositions, generic over the scalar. They are called through
+//! Products and decompositions by faer, generic over the scalar. They are called through
 //! [`Field`](super::Field), so that they are compiled once, in this crate.
 
 use faer::linalg::matmul::{matmul, triangular};
@@ -13,7 +13,7 @@ use crate::linalg::{Matrix, Scalar, add_multiple, small};
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     assert!(
         left.columns() == right.rows(),
-        "the product of a {} x {} and a {} x {} matrix",
+        "shapes do not match: product of a {} x {} and a {} x {} matrix",
         left.rows(),
         left.columns(),
         right.rows(),
@@ -148,8 +148,9 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     let lu = view(m).partial_piv_lu();
     let upper = lu.U();
     let (order, _) = lu.P().arrays();
-    let pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
-    let negative = T::PLANES == 1 && (pivots.count() + transpositions(order)) % 2 == 1;
+    let negative_pivots = (0..m.rows()).filter(|&a| upper[(a, a)].real() < 0.0);
+    let sign_changes = negative_pivots.count() + transpositions(order);
+    let negative = T::PLANES == 1 && sign_changes % 2 == 1;
     let log_det: f64 = (0..m.rows()).map(|a| upper[(a, a)].abs().ln()).sum();
     if negative || !log_det.is_finite() {
         return (f64::NEG_INFINITY, Matrix::zeros(m.rows(), m.rows()));
@@ -157,7 +158,7 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     (log_det, from_faer(lu.inverse().as_ref()))
 }
 
-/// Number of transpositions that make up a permutation.
+/// Number of transpositions in a decomposition of a permutation.
 fn transpositions(order: &[usize]) -> usize {
     let mut seen = vec![false; order.len()];
     let mut count = 0;

@@ -1,4 +1,4 @@
-"""A recording in chunks, cut in stretches that may reach over several of them."""
+"""Spans of samples of a recording in chunks, which may cross the borders of chunks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input import Floats
+from .._typing import Floats
 
 try:
     import dask.array
@@ -17,7 +17,7 @@ except ImportError:
 
 
 def check_recording(signals: Any) -> tuple[int, int]:
-    """Return the channels and samples of what must be a dask array of them."""
+    """Return the numbers of channels and samples; raise unless it is a dask array of them."""
     if getattr(signals, "ndim", None) != 2 or not isinstance(signals, dask.array.Array):
         raise ValueError("signals must be a dask array of shape (channels, samples)")
     if any(np.isnan(size) for axis in signals.chunks for size in axis):
@@ -26,12 +26,13 @@ def check_recording(signals: Any) -> tuple[int, int]:
     return channels, samples
 
 
-def stretches(
+def spans_of(
     signals: Any, length: int, overlap: float
 ) -> Iterator[tuple[list[Any], tuple[int, int], int]]:
-    """Yield, chunk by chunk, what the stretches of that length that begin in it are made of.
+    """Yield, chunk by chunk, the span of samples of all segments that begin in the chunk.
 
-    That is the chunks that they reach into, their samples within these, and how many there are.
+    Each item consists of the chunks that the span covers, its samples within these, and the number
+    of its segments.
     """
     samples = signals.shape[1]
     step = max(1, int(np.floor(length * (1 - overlap) + 0.5)))
@@ -51,10 +52,10 @@ def stretches(
 
 
 def check_length(name: str, length: int, samples: int) -> None:
-    """Raise if no stretch of that length fits."""
+    """Raise unless a segment of that length fits."""
     if not 1 <= length <= samples:
         raise ValueError(
-            f"{name} must be at least 1 sample and at most as many as there are, "
+            f"{name} must be at least 1 sample and at most the whole recording, "
             f"got {length} for {samples} samples"
         )
 

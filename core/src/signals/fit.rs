@@ -1,11 +1,11 @@
-//! The steps of a separation: coordinates, matrices, their diagonalizer, diagnostics.
+//! The steps of a separation: coordinates, matrices, joint diagonalization, diagnostics.
 
 use std::cell::Cell;
 
 use super::basis::Basis;
 use super::bootstrap::Blocks;
 use super::cospectra::SpectraEstimator;
-use super::covariance::{CovarianceEstimator, PortionOf, one_each};
+use super::covariance::{CovarianceEstimator, PortionOf, one_matrix_per_piece};
 use super::reader::{Centered, Reader};
 use super::{
     Bands, Components, Contrast, CovarianceOptions, Recording, SegmentLength, Segments,
@@ -19,20 +19,21 @@ use crate::{
     stability,
 };
 
-/// Automatic segments are not made longer from this number on.
+/// Automatic segments are made longer only while there are more segments than this.
 const MIN_AUTOMATIC_SEGMENTS: usize = 20;
 
-/// The units of the bootstrap that estimates the stability of the sources.
+/// The units that the bootstrap resamples to estimate the stability of the sources.
 enum ResampledUnits {
-    /// Segments, epochs or classes, each of `together` matrices.
-    Matrices { together: usize },
+    /// Segments, epochs or classes with the given number of matrices each.
+    Matrices { matrices_per_unit: usize },
     /// Blocks of time.
     Blocks(Blocks),
 }
 
 impl Separation {
-    /// Separates by covariances of segments. If their length is automatic, it is doubled while a
-    /// covariance is not positive definite because a source is silent in it.
+    /// Separates sources by covariances of segments. If the segment length is automatic, it is
+    /// doubled as long as a covariance is not positive definite, which happens if a source is
+    /// silent in a segment.
     pub(super) fn fit_segments(
         &self,
         recording: &dyn Recording,
@@ -42,44 +43,46 @@ impl Separation {
         let automatic = segments.length == SegmentLength::Auto;
         loop {
             let count = Cell::new(0);
-            let cut = |components: usize| {
+            let matrices = |components: usize| {
                 let pieces = segments.pieces(recording.samples(), components)?;
                 count.set(pieces.len());
-                Ok(one_each(pieces))
+                Ok(one_matrix_per_piece(pieces))
             };
-            let fitted = self.fit_covariances(recording, &cut, Portion::Segment, observer);
-            let silent = match &fitted {
+            let fitted = self.fit_covariances(recording, &matrices, Portion::Segment, observer);
+            let has_silent_source = match &fitted {
                 Err(Error::NotPositiveDefinite { matrix, .. }) => matrix.is_some(),
                 _ => false,
             };
-            if !(automatic && silent && count.get() > MIN_AUTOMATIC_SEGMENTS) {
+            if !(automatic && has_silent_source && count.get() > MIN_AUTOMATIC_SEGMENTS) {
                 return fitted;
             }
             segments.length = SegmentLength::Count(count.get() / 2);
         }
     }
 
-    /// Separates by covariances: `cut` returns the pieces of the matrices for some components.
+    /// Separates sources by covariances. `pieces` returns the pieces of each matrix for a number of
+    /// components.
     pub(super) fn fit_covariances(
         &self,
         recording: &dyn Recording,
-        cut: &dyn Fn(usize) -> Result<Vec<Vec<Spans>>, Error>,
+        pieces: &dyn Fn(usize) -> Result<Vec<Vec<Spans>>, Error>,
         portion: PortionOf,
         observer: &mut dyn Observer,
     ) -> Result<SeparationResult, Error> {
         self.shrinkage.check()?;
-        let most = self.n_components.at_most(recording.channels());
+        let max_components = self.n_components.at_most(recording.channels());
         let options = self.options();
-        let mut estimator = CovarianceEstimator::new(recording, cut(most)?, portion, &options)?;
-        // The components that the segments need at least: if they are too short, this comes first.
+        let matrices = pieces(max_components)?;
+        let mut estimator = CovarianceEstimator::new(recording, matrices, portion, &options)?;
+        // An early check with the known lower bound on the number of components.
         estimator.check_samples(match self.n_components {
-            Components::Count(_) => most,
+            Components::Count(_) => max_components,
             _ => 1,
         })?;
         let mut basis = self.basis(estimator.mean()?)?;
-        if basis.components() < most {
+        if basis.components() < max_components {
             // Fewer components than channels may allow shorter segments.
-            let finer = cut(basis.components())?;
+            let finer = pieces(basis.components())?;
             if finer.len() != estimator.matrices.len() {
                 estimator.matrices = finer;
                 basis = self.basis(estimator.mean()?)?;
@@ -88,10 +91,13 @@ impl Separation {
         estimator.reader.coordinates = basis.coordinates();
         estimator.check_samples(basis.components())?;
         let (set, amounts) = estimator.set(&self.set_options())?;
-        let units = ResampledUnits::Matrices { together: 1 };
+        let units = ResampledUnits::Matrices {
+            matrices_per_unit: 1,
+        };
         self.solve(set, &basis, amounts, &estimator.matrices, &units, observer)
     }
 
+    /// Separates sources by cospectra.
     pub(super) fn fit_cospectra(
         &self,
         recording: &dyn Recording,
@@ -105,20 +111,27 @@ impl Separation {
         estimator.check_samples::<f64>(estimator.reader.dimension(), self.shrinkage)?;
         let cospectra = estimator.estimate(self.shrinkage)?;
         let set = cospectra.set(&self.set_options())?;
-        // Only the set is kept during the solve.
+        // The cospectra are freed before the solve.
         let amounts = cospectra.shrinkages.clone();
         drop(cospectra);
         let (segments, units) = if bands.segment_length.is_some() {
-            let together = bands.bands.len();
-            (pieces, ResampledUnits::Matrices { together })
+            let matrices_per_unit = bands.bands.len();
+            (pieces, ResampledUnits::Matrices { matrices_per_unit })
         } else {
-            let blocks = self.blocks(|| Blocks::of_spectra(&mut estimator, &amounts))?;
+            let blocks = self.blocks(|| Blocks::from_spectra(&mut estimator, &amounts))?;
             (Vec::new(), blocks)
         };
-        self.solve(set, &basis, amounts, &one_each(segments), &units, observer)
+        self.solve(
+            set,
+            &basis,
+            amounts,
+            &one_matrix_per_piece(segments),
+            &units,
+            observer,
+        )
     }
 
-    /// Separates by lagged covariances or cumulants of the whitened recording.
+    /// Separates sources by lagged covariances or cumulants of the whitened recording.
     pub(super) fn fit_whitened(
         &self,
         recording: &dyn Recording,
@@ -130,21 +143,21 @@ impl Separation {
         let basis = self.basis(centered.covariance(self.n_jobs)?)?;
         centered.reader.coordinates = basis.coordinates();
         let options = self.set_options();
-        // Only the set is kept during the solve.
+        // Only the set remains in memory during the solve.
         let set = match &self.contrast {
             Contrast::Lags(lags) => {
                 lags::lagged(&centered, &lags.lags, self.n_jobs)?.set(&options)?
             }
-            _ => cumulants::set_of_white(&centered, self.n_jobs, &options)?,
+            _ => cumulants::white_cumulant_set(&centered, self.n_jobs, &options)?,
         };
         let units = self.blocks(|| match &self.contrast {
-            Contrast::Lags(lags) => Blocks::of_lags(&centered, &lags.lags, self.n_jobs),
-            _ => Blocks::of_cumulants(&centered, self.n_jobs),
+            Contrast::Lags(lags) => Blocks::from_lags(&centered, &lags.lags, self.n_jobs),
+            _ => Blocks::from_cumulants(&centered, self.n_jobs),
         })?;
         self.solve(set, &basis, Vec::new(), sets, &units, observer)
     }
 
-    /// The blocks of time of the bootstrap, if the settings ask for one.
+    /// The blocks of time of the bootstrap, if stability is to be estimated.
     fn blocks(
         &self,
         make: impl FnOnce() -> Result<Blocks, Error>,
@@ -152,7 +165,9 @@ impl Separation {
         Ok(if self.solver.n_resamples > 0 {
             ResampledUnits::Blocks(make()?)
         } else {
-            ResampledUnits::Matrices { together: 1 }
+            ResampledUnits::Matrices {
+                matrices_per_unit: 1,
+            }
         })
     }
 
@@ -178,6 +193,7 @@ impl Separation {
         )
     }
 
+    /// Diagonalizes the matrices and computes the diagnostics.
     fn solve(
         &self,
         set: MatrixSet,
@@ -195,21 +211,23 @@ impl Separation {
             }
             _ => &self.solver,
         };
-        // Contrasts with an order of their own are sorted below, and by stability last.
+        // Lags and cumulants are sorted below, and sorting by stability comes last.
         let by_contrast = solver.clone().sort_by(SortBy::Contrast).n_resamples(0);
         solver.check(set.criterion())?;
         stability::check_memory(solver.n_resamples, set.len(), set.dimension())?;
         let mut result = diagonalize_with(&set, &by_contrast, observer)?;
         match units {
-            ResampledUnits::Matrices { together } => {
-                let draws = stability::draws(set.weights(), *together, solver.n_resamples);
+            ResampledUnits::Matrices { matrices_per_unit } => {
+                let draws = stability::draws(set.weights(), *matrices_per_unit, solver.n_resamples);
                 stability::add_draws(&set, solver, &mut result, &draws, observer)?;
             }
-            ResampledUnits::Blocks(blocks) => blocks.assess(&set, solver, &mut result, observer)?,
+            ResampledUnits::Blocks(blocks) => {
+                blocks.add_stability(&set, solver, &mut result, observer)?
+            }
         }
         if self.contrast.criterion() == Criterion::LeastSquares {
-            let in_white = set.summary().to_reduced(&result.b);
-            normalize(&mut result, &in_white);
+            let white_filters = set.summary().to_reduced(&result.b);
+            normalize(&mut result, &white_filters);
         }
         let mut kurtosis = Vec::new();
         let ranks = match &self.contrast {
@@ -223,7 +241,7 @@ impl Separation {
             _ => Vec::new(),
         };
         if solver.canonical && !ranks.is_empty() {
-            let order = linalg::descending(&ranks);
+            let order = linalg::argsort_descending(&ranks);
             result.rearrange(&order, &vec![1.0; order.len()]);
             kurtosis.sort_by(f64::total_cmp);
             kurtosis.reverse();
@@ -238,7 +256,7 @@ impl Separation {
             }
         }
         let powers = &result.powers;
-        // Whitened components have unit powers.
+        // Whitened components have unit power.
         let (mean_powers, nonstationarity, least_separable) = if self.contrast.whitens() {
             let ones = vec![1.0; result.b.rows()];
             (ones, Vec::new(), least_separable_by_differences(powers))
@@ -265,7 +283,7 @@ impl Separation {
     }
 }
 
-/// The sum of a function of the entries of every column.
+/// The sums of a function of the entries over every column.
 fn column_sums(powers: &Matrix, term: impl Fn(f64) -> f64) -> Vec<f64> {
     let sum = |k: usize| (0..powers.rows()).map(|i| term(powers[(i, k)])).sum();
     (0..powers.columns()).map(sum).collect()
@@ -277,11 +295,11 @@ fn means(powers: &Matrix) -> Vec<f64> {
     column_sums(powers, |x| x / n)
 }
 
-/// Brings the sources to unit variance, from filters of whitened components.
-fn normalize(answer: &mut Diagonalization, in_white: &Matrix) {
-    let norm = |k: usize| linalg::dot(in_white.row(k), in_white.row(k)).sqrt();
-    let norms: Vec<f64> = (0..in_white.rows()).map(norm).collect();
-    let Diagonalization { b, a, powers, .. } = answer;
+/// Scales the sources to unit variance. `white_filters` are the filters of the whitened components.
+fn normalize(result: &mut Diagonalization, white_filters: &Matrix) {
+    let norm = |k: usize| linalg::dot(white_filters.row(k), white_filters.row(k)).sqrt();
+    let norms: Vec<f64> = (0..white_filters.rows()).map(norm).collect();
+    let Diagonalization { b, a, powers, .. } = result;
     for (k, norm) in norms.iter().enumerate() {
         b.row_mut(k).iter_mut().for_each(|x| *x /= norm);
         (0..a.rows()).for_each(|c| a[(c, k)] *= norm);
@@ -289,7 +307,7 @@ fn normalize(answer: &mut Diagonalization, in_white: &Matrix) {
     }
 }
 
-/// The standard deviation of every column, divided by its mean.
+/// The standard deviation of every column divided by its mean.
 fn nonstationarity(powers: &Matrix) -> Vec<f64> {
     let n = powers.rows() as f64;
     let means = means(powers);
@@ -300,13 +318,13 @@ fn nonstationarity(powers: &Matrix) -> Vec<f64> {
     (0..powers.columns()).map(|k| variance(k).sqrt()).collect()
 }
 
-/// The kurtosis of the sources V z of whitened components z, from the diagonals of V Q_ij Vᵀ for
-/// all cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
+/// The excess kurtosis of the sources V z of whitened components z, from the diagonals of V Q_ij Vᵀ
+/// for all cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
 fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
     let pairs = || Triangle::new(v.columns()).pairs();
     let one = |a: usize| {
         let terms = pairs().zip(0..diagonals.rows()).map(|((i, j), q)| {
-            // Q_ij with i ≠ j stands for two, and already has one factor √2.
+            // Q_ij with i ≠ j represents two matrices, and already has one factor √2.
             cumulants::factor(i, j) * v[(a, i)] * v[(a, j)] * diagonals[(q, a)]
         });
         terms.sum()
@@ -314,7 +332,7 @@ fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
     (0..v.rows()).map(one).collect()
 }
 
-/// The least separable partners: margins Γ_ab Γ_ba − 1 with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
+/// The least separable partners by the margins Γ_ab Γ_ba − 1, with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
 fn least_separable_by_ratios(powers: &Matrix) -> Vec<Option<SeparabilityMargin>> {
     let (n, r) = (powers.rows(), powers.columns());
     let inverse = Matrix::from_fn(r, n, |a, i| 1.0 / (powers[(i, a)] * n as f64));
@@ -322,13 +340,14 @@ fn least_separable_by_ratios(powers: &Matrix) -> Vec<Option<SeparabilityMargin>>
     least_separable(r, |a, b| gamma[(a, b)] * gamma[(b, a)] - 1.0)
 }
 
-/// The least separable partners over rotations: margins Σ_i (Dⁱ_aa − Dⁱ_bb)².
+/// The least separable partners of rotations, by the margins Σ_i (Dⁱ_aa − Dⁱ_bb)².
 fn least_separable_by_differences(diagonals: &Matrix) -> Vec<Option<SeparabilityMargin>> {
     let gram = linalg::product(&diagonals.transpose(), diagonals);
     let margin = |a: usize, b: usize| gram[(a, a)] + gram[(b, b)] - 2.0 * gram[(a, b)];
     least_separable(diagonals.columns(), |a, b| margin(a, b).max(0.0))
 }
 
+/// The partner of smallest margin of each source.
 fn least_separable(
     r: usize,
     margin: impl Fn(usize, usize) -> f64,

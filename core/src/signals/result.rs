@@ -1,4 +1,4 @@
-//! The sources of a recording: diagnostics, and application of filters and patterns span by span.
+//! The result of a separation, and the application of filters and patterns to recordings.
 
 use super::reader::samples_per_span;
 use super::{Recording, Spans, invalid};
@@ -7,36 +7,38 @@ use crate::linalg::{self, Matrix};
 use crate::threads::Workers;
 use crate::{Diagonalization, Error};
 
-/// The source from which another one is least separable, see [`SeparationResult::rivals`].
+/// The least separable partner of a source. See [`SeparationResult::least_separable`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SeparabilityMargin {
-    /// The other source.
+    /// Index of the other source.
     pub partner: usize,
-    /// Zero if the two cannot be separated. For segments and bands Γ_ab Γ_ba − 1, which is zero if
-    /// their powers are proportional; for lags and cumulants Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if
-    /// their autocorrelations are equal, or both are Gaussian.
+    /// Identifiability margin, which is zero if the two sources cannot be separated. For segments
+    /// and bands it is Γ_ab Γ_ba − 1, which is zero if their powers are proportional. For lags and
+    /// cumulants it is Σ_i (Dⁱ_aa − Dⁱ_bb)², which is zero if their autocorrelations are equal, or
+    /// if both sources are Gaussian.
     pub margin: f64,
 }
 
-/// The sources of a recording: filters B, patterns A, and how separable they are.
+/// The result of a separation: filters B, patterns A, and diagnostics of the sources.
 ///
-/// They are sorted in descending order of how much their powers vary (segments, bands), of their
-/// summed squared autocorrelations or the single autocorrelation (lags), or of their kurtosis
-/// (cumulants).
+/// Sources are sorted in descending order of the variation of their powers (segments, bands), of
+/// the sum of their squared autocorrelations or of the single autocorrelation (lags), or of their
+/// kurtosis (cumulants).
 ///
 /// ```
 /// use codiag::signals::{Separation, RecordingView, simulate};
 ///
-/// let made = simulate::nonstationary(3, 100, 100, 0);
-/// let recording = RecordingView::new(&made.data, 3, 10_000)?;
-/// let found = Separation::default().fit(&recording)?;
-/// assert_eq!((found.components(), found.channels()), (3, 3));
-/// assert!(found.least_separable[0].is_some_and(|rival| rival.source != 0 && rival.margin > 0.0));
-/// assert_eq!(found.sources(&recording)?.columns(), 10_000);
+/// let simulated = simulate::nonstationary(3, 100, 100, 0);
+/// let recording = RecordingView::new(&simulated.data, 3, 10_000)?;
+/// let result = Separation::default().fit(&recording)?;
+/// assert_eq!((result.n_components(), result.n_channels()), (3, 3));
+/// let least_separable = result.least_separable[0].expect("there are other sources");
+/// assert!(least_separable.partner != 0 && least_separable.margin > 0.0);
+/// assert_eq!(result.sources(&recording)?.columns(), 10_000);
 /// // The recording without its first source, span by span.
 /// let mut samples = 0;
-/// found.remove_with(&recording, &[0], &mut |first, rows| {
+/// result.remove_with(&recording, &[0], &mut |first, rows| {
 ///     assert_eq!(first, samples);
 ///     samples += rows.columns();
 ///     Ok(())
@@ -47,71 +49,71 @@ pub struct SeparabilityMargin {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SeparationResult {
-    /// The result of the solver. Its `powers` are those of each source in each segment or band
-    /// (segment after segment, if there are both), or its autocorrelations, one row per lag,
-    /// segment after segment; its `b` and `a` are the filters and patterns in the recording's
-    /// units.
+    /// The result of the solver. `b` and `a` are the filters and patterns in the units of the
+    /// recording. `powers` are the powers of each source in each segment or band (sorted by
+    /// segment, then by band), or its autocorrelations (sorted by segment, then by lag).
     pub diagonalization: Diagonalization,
-    /// The fraction of the recording's variance due to each source, in the units of
-    /// [`Scale`](super::Scale). They need not sum to 1, since patterns need not be orthogonal.
+    /// Fraction of the variance of the recording that is explained by each source, in the units of
+    /// [`Scale`](super::Scale). The fractions need not sum to 1, since patterns need not be
+    /// orthogonal.
     pub explained_variance_ratio: Vec<f64>,
     /// Variation of the power of each source over the segments or bands: standard deviation divided
-    /// by mean. Segments of L independent Gaussian samples of constant variance have √(2/L). Empty
-    /// for lags and cumulants.
+    /// by mean. For segments of L independent Gaussian samples of constant variance it is about
+    /// √(2/L). Empty for lags and cumulants.
     pub nonstationarity: Vec<f64>,
-    /// The excess kurtosis E\[s⁴\] − 3 of each source of unit variance: 0 for a Gaussian one. Empty
-    /// except for cumulants.
+    /// Excess kurtosis E\[s⁴\] − 3 of each source at unit variance, which is 0 for a Gaussian
+    /// source. Only computed for cumulants, otherwise empty.
     pub kurtosis: Vec<f64>,
-    /// For each source the one from which it is least separable; None if there is only one.
+    /// The least separable partner of each source; None if there is only one source.
     pub least_separable: Vec<Option<SeparabilityMargin>>,
-    /// The fraction of the recording's variance in the separated components.
+    /// Fraction of the variance of the recording in the space of the components.
     pub explained_variance_ratio_total: f64,
-    /// The factor of each channel, by [`Scale`](super::Scale), with which principal components were
-    /// computed: in these units the patterns lie in the space of the filters.
+    /// Scale factor of each channel by [`Scale`](super::Scale). In the scaled units, the patterns
+    /// span the same subspace as the filters.
     pub scale: Vec<f64>,
-    /// The amount of shrinkage of each matrix, from 0 to 1. Empty for lags and cumulants.
+    /// Amount of shrinkage of each matrix, from 0 to 1. Empty for lags and cumulants.
     pub shrinkages: Vec<f64>,
-    /// The samples of each segment, epoch or class; empty for bands of the whole recording.
+    /// Samples of each segment, epoch or class. Empty for bands of the whole recording.
     pub segments: Vec<Spans>,
     pub(super) n_jobs: Option<usize>,
 }
 
 impl SeparationResult {
-    /// B: one filter per row, components x channels.
+    /// The filters B, components x channels, one filter per row.
     pub fn filters(&self) -> &Matrix {
         &self.diagonalization.b
     }
 
-    /// A: one pattern per column, channels x components.
+    /// The patterns A, channels x components, one pattern per column.
     pub fn patterns(&self) -> &Matrix {
         &self.diagonalization.a
     }
 
-    /// The number of sources.
+    /// Number of sources.
     pub fn n_components(&self) -> usize {
         self.filters().rows()
     }
 
-    /// The number of channels.
+    /// Number of channels.
     pub fn n_channels(&self) -> usize {
         self.filters().columns()
     }
 
-    /// The sources B x of this or another recording of these channels: components x samples.
+    /// Computes the sources B x of a recording with the same channels: components x samples.
     ///
     /// # Errors
-    /// If the recording has other channels, or cannot be read.
+    /// If the recording has another number of channels, or cannot be read.
     pub fn sources(&self, recording: &dyn Recording) -> Result<Matrix, Error> {
         gather(self.n_components(), recording, |sink| {
             self.sources_with(recording, sink)
         })
     }
 
-    /// Like [`SeparationResult::sources`], span by span and in order: the sink receives the number of the
-    /// first sample, and the sources as components x samples of the span.
+    /// Like [`SeparationResult::sources`], span by span and in order. The sink receives the index
+    /// of the first sample of a span, and its sources as components x samples.
     ///
     /// # Errors
-    /// Those of [`SeparationResult::sources`] and of the sink.
+    /// The errors of [`SeparationResult::sources`] and of the sink.
     pub fn sources_with(
         &self,
         recording: &dyn Recording,
@@ -120,11 +122,11 @@ impl SeparationResult {
         apply(self.filters(), recording, self.n_jobs, sink)
     }
 
-    /// The recording without the excluded sources, x − A_e B_e x: channels x samples. Signals
-    /// outside the components remain.
+    /// Removes the excluded sources from a recording: x − A_e B_e x, channels x samples. Signals
+    /// outside of the components are kept.
     ///
     /// # Errors
-    /// If there is no such source, the recording has other channels, or cannot be read.
+    /// If a source does not exist, the recording has another number of channels, or cannot be read.
     pub fn remove(&self, recording: &dyn Recording, exclude: &[usize]) -> Result<Matrix, Error> {
         gather(self.n_channels(), recording, |sink| {
             self.remove_with(recording, exclude, sink)
@@ -134,7 +136,7 @@ impl SeparationResult {
     /// Like [`SeparationResult::remove`], span by span.
     ///
     /// # Errors
-    /// Those of [`SeparationResult::remove`] and of the sink.
+    /// The errors of [`SeparationResult::remove`] and of the sink.
     pub fn remove_with(
         &self,
         recording: &dyn Recording,
@@ -146,12 +148,12 @@ impl SeparationResult {
     }
 }
 
-/// A function that receives the number of a span's first sample, and the span: one row per source
-/// or channel. See [`apply`] for an example.
+/// A function that receives the index of the first sample of a span, and the span with one row per
+/// source or channel. See [`apply`] for an example.
 pub type SampleSink<'a> = &'a mut dyn FnMut(usize, &Matrix) -> Result<(), Error>;
 
-/// Passes M x to the sink, span by span and in order, for a matrix M of one column per channel. If
-/// its rows are filters, M x are sources.
+/// Computes M x of a recording x, for a matrix M with one column per channel, and passes it to the
+/// sink span by span and in order. If the rows of M are filters, M x are sources.
 ///
 /// ```
 /// use codiag::Matrix;
@@ -184,12 +186,12 @@ pub fn apply(
     stream(matrix.columns(), work, recording, n_jobs, sink, compute)
 }
 
-/// Passes x − A_e B_e x to the sink, span by span and in order, for the excluded sources of filters
-/// B and patterns A.
+/// Removes the excluded sources of filters B and patterns A from a recording x. Passes x − A_e B_e
+/// x to the sink span by span and in order.
 ///
 /// # Errors
-/// If there is no such source, the recording has not one channel per column of B or cannot be read,
-/// or the sink fails.
+/// If a source does not exist, the number of channels differs from the number of columns of B, the
+/// recording cannot be read, or the sink fails.
 pub fn remove(
     filters: &Matrix,
     patterns: &Matrix,
@@ -199,30 +201,27 @@ pub fn remove(
     sink: SampleSink<'_>,
 ) -> Result<(), Error> {
     let (r, p) = (filters.rows(), filters.columns());
-    if let Some(beyond) = exclude.iter().find(|e| **e >= r) {
-        let value = format!("{beyond} of {r} sources");
-        return Err(invalid(
-            Setting::BadSpans,
-            "numbers of sources, counted from 0",
-            value,
-        ));
+    if let Some(out_of_range) = exclude.iter().find(|e| **e >= r) {
+        let value = format!("{out_of_range} for {r} sources");
+        let expected = "indices of sources, counted from 0";
+        return Err(invalid(Setting::Exclude, expected, value));
     }
-    let mut chosen = exclude.to_vec();
-    chosen.sort_unstable();
-    chosen.dedup();
-    let filters = Matrix::from_fn(chosen.len(), p, |e, c| filters[(chosen[e], c)]);
-    let negated = Matrix::from_fn(p, chosen.len(), |c, e| -patterns[(c, chosen[e])]);
+    let mut excluded = exclude.to_vec();
+    excluded.sort_unstable();
+    excluded.dedup();
+    let filters = Matrix::from_fn(excluded.len(), p, |e, c| filters[(excluded[e], c)]);
+    let negated = Matrix::from_fn(p, excluded.len(), |c, e| -patterns[(c, excluded[e])]);
     let compute = |x: Vec<f64>, length: usize| {
-        let mut sources = vec![0.0; chosen.len() * length];
+        let mut sources = vec![0.0; excluded.len() * length];
         linalg::product_into(&filters, &x, length, &mut sources);
-        let mut rest = Matrix::from_rows(p, length, x);
-        linalg::add_product(&negated, &sources, length, rest.as_mut_slice());
-        rest
+        let mut cleaned = Matrix::from_rows(p, length, x);
+        linalg::add_product(&negated, &sources, length, cleaned.as_mut_slice());
+        cleaned
     };
-    stream(p, 2 * p * chosen.len(), recording, n_jobs, sink, compute)
+    stream(p, 2 * p * excluded.len(), recording, n_jobs, sink, compute)
 }
 
-/// Passes the output of `compute` for each span to the sink, in order.
+/// Computes spans in parallel, and passes them to the sink in order.
 fn stream(
     channels: usize,
     multiply_adds: usize,
@@ -231,7 +230,7 @@ fn stream(
     sink: SampleSink<'_>,
     compute: impl Fn(Vec<f64>, usize) -> Matrix + Sync + Send,
 ) -> Result<(), Error> {
-    // Number of spans computed at once, and of their results in memory.
+    // Number of spans that are computed in parallel and held in memory.
     const BATCH: usize = 8;
     let (p, samples) = (recording.channels(), recording.samples());
     if p != channels {
@@ -257,16 +256,16 @@ fn stream(
     Ok(())
 }
 
-/// Collects the spans that a sink receives.
+/// Collects the spans passed to a sink in one matrix.
 fn gather(
     rows: usize,
     recording: &dyn Recording,
     compute: impl FnOnce(SampleSink<'_>) -> Result<(), Error>,
 ) -> Result<Matrix, Error> {
     let mut out = Matrix::zeros(rows, recording.samples());
-    compute(&mut |start, some| {
+    compute(&mut |start, span| {
         for a in 0..rows {
-            out.row_mut(a)[start..start + some.columns()].copy_from_slice(some.row(a));
+            out.row_mut(a)[start..start + span.columns()].copy_from_slice(span.row(a));
         }
         Ok(())
     })?;

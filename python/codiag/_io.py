@@ -1,4 +1,4 @@
-"""Results and fitted estimators in files: arrays and JSON, of which nothing is ever executed."""
+"""Results and fitted estimators in files: arrays and JSON, without executable code."""
 
 from __future__ import annotations
 
@@ -12,40 +12,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import __version__
-from ._files import write_whole
+from ._files import write_atomically
 from ._npz import Npz
 from ._result import _FORMAT, checked_array, from_arrays
 
 _MODEL_FORMAT = 1
-# What load can make; a file cannot name anything else.
+# Classes that a file may name.
 _ESTIMATORS = ("SourceSeparation", "SOBI", "AMUSE", "JADE", "JointDiagonalizer", "CSP")
-# Made again from the result, or kept in a form of their own.
-_APART = ("result_", "info_", "B_", "A_", "stability_", "n_iter_")
+# Attributes that are restored from the result, or stored in a form of their own.
+_STORED_APART = ("result_", "info_", "components_", "mixing_", "stability_", "n_iter_")
 
 
 class Savable:
     """An estimator that can be written to a file."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to an npz file, whole or not at all. :func:`codiag.load` reads it.
+        """Write the fitted model to an npz file, which :func:`codiag.load` reads.
 
-        The file holds filters, patterns and all else that was found, the names, types and places of
-        the channels, if they are known, the settings, and how the solve went. It can be read
-        without running any code of the file's: by ``numpy.load``, too, as a table of arrays.
+        The file holds the fitted attributes, the names, types and positions of the channels if they
+        are known, the parameters, and the result of the solver. It holds no code; ``numpy.load``
+        reads it as a table of arrays, too.
 
         Parameters
         ----------
         path : str or path-like
-            The file, replaced if it exists. Symbolic links are followed, the mode of an existing
-            file is kept, and a device or a FIFO is written to.
+            File, replaced atomically if it exists. Symbolic links are followed, the mode of an
+            existing file is kept, and a device or a FIFO is written to. Names that end in ``.fif``
+            raise ValueError: for those, use ``to_mne().save(path)``.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        if os.fspath(path).endswith((".fif", ".fif.gz")):
+            save = "to_mne().save(path) writes an ICA of MNE's; "
+            raise ValueError(
+                f"{os.fspath(path)!r}: codiag's own files are npz, not fif: "
+                f"{save if hasattr(self, 'to_mne') else ''}choose a name that ends in .npz"
+            )
         arrays: dict[str, Any] = {}
         for name, array in self.result_._arrays().items():  # type: ignore[attr-defined]
             arrays[f"result_{name}"] = array
-        own = {name: value for name, value in vars(self).items() if name not in _APART}
+        own = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in _STORED_APART and not name.startswith("_sklearn")
+        }
         settings = self.get_params(deep=False)  # type: ignore[attr-defined]
         found = {name: value for name, value in own.items() if name not in settings}
         info = getattr(self, "info_", None)
@@ -60,7 +71,7 @@ class Savable:
             settings=_written(settings, "setting", arrays),
             found=_written(found, "found", arrays),
         )
-        write_whole(path, lambda file: np.savez(file, **arrays))
+        write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -69,13 +80,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path-like
-        The file.
+        File that was written by codiag.
 
     Returns
     -------
     Result, SourceSeparation, SOBI, AMUSE, JADE, JointDiagonalizer or CSP
-        What the file holds. A model knows the channels that it was fitted on, and refuses
-        recordings that do not have them.
+        Content of the file. A model knows the names of the channels that it was fitted on, and
+        raises ValueError for recordings without them.
 
     Raises
     ------
@@ -83,7 +94,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         If there is no such file.
     ValueError
         If it is damaged, was not written by codiag, or was written by a later version. No code of a
-        file is run, and no more is unpacked than what is needed, and follows from the file's size.
+        file is executed, and the memory is limited by the size of the file.
 
     Examples
     --------
@@ -101,20 +112,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     with open(path, "rb") as file:
         try:
             return _stored(Npz(file), name)
-        except _NotRead as problem:
+        except _UnsupportedFile as problem:
             raise ValueError(f"{name} {problem}") from None
         except ImportError:
             raise
-        except Exception as problem:  # what a damaged archive raises is not documented
-            raise ValueError(f"{name} is not a codiag result or model: {problem}") from None
+        except Exception as problem:  # the exceptions for damaged archives are not documented
+            hint = ""
+            if name.rstrip("'\"").endswith((".fif", ".fif.gz")):
+                hint = "; mne.preprocessing.read_ica reads the ICA files of MNE"
+            raise ValueError(f"{name} is not a codiag result or model: {problem}{hint}") from None
 
 
-class _NotRead(Exception):
-    """A file that was understood, but cannot be loaded."""
+class _UnsupportedFile(Exception):
+    """A file that is valid, but cannot be loaded."""
 
 
 def _stored(arrays: Npz, name: str) -> Any:
-    """Return what a file holds."""
+    """Return the content of a file."""
     if "codiag_result" in arrays:
         _check_version(arrays, "codiag_result", _FORMAT)
         return from_arrays(arrays)
@@ -127,7 +141,7 @@ def _stored(arrays: Npz, name: str) -> Any:
 def _check_version(arrays: Npz, kind: str, latest: int) -> None:
     version = checked_array(arrays[kind], kind, "iu", (), {}).item()
     if version > latest:
-        raise _NotRead(f"was written by a later version of codiag (format {version})")
+        raise _UnsupportedFile(f"was written by a later version of codiag (format {version})")
     if version < 1:
         raise ValueError(f"its format {version} is unknown")
 
@@ -142,7 +156,7 @@ def _model(arrays: Npz, name: str) -> Any:
 
     estimator = text("estimator")
     if estimator not in _ESTIMATORS:
-        raise _NotRead(f"holds an unknown estimator: {estimator!r}")
+        raise _UnsupportedFile(f"holds an unknown estimator: {estimator!r}")
     kind = getattr(codiag, estimator)
     settings = _read(text("settings"), "settings", set(kind._get_param_names()), arrays)
     result = from_arrays(arrays, "result_")
@@ -157,8 +171,11 @@ def _model(arrays: Npz, name: str) -> Any:
     if found["n_features_in_"] != p:
         raise ValueError(f"n_features_in_ is {found['n_features_in_']}, but B has {p} columns")
     model = kind(**settings)
-    model.result_, model.stability_ = result, result.stability
-    model.B_, model.A_, model.n_iter_ = result.B, result.A, result.n_iter
+    model.result_ = result
+    if estimator != "CSP":
+        model.components_, model.mixing_ = result.B, result.A
+        model.stability_ = result.stability
+    model.n_iter_ = result.n_iter
     vars(model).update(found)
     model._restore()
     if "info" in arrays:
@@ -199,13 +216,13 @@ def _are_ints(value: Any, length: int | None = None) -> bool:
     return fits and all(_is_int(k) for k in value)
 
 
-def _are_rivals(value: Any, sizes: dict[str, int]) -> bool:
-    def is_rival(one: Any) -> bool:
+def _are_margins(value: Any, sizes: dict[str, int]) -> bool:
+    def is_margin(one: Any) -> bool:
         if not (isinstance(one, list) and len(one) == 2):
             return one is None
         return _is_int(one[0]) and one[0] < sizes["r"] and _is_number(one[1])
 
-    return isinstance(value, list) and len(value) == sizes["r"] and all(map(is_rival, value))
+    return isinstance(value, list) and len(value) == sizes["r"] and all(map(is_margin, value))
 
 
 def _are_segments(value: Any, sizes: dict[str, int]) -> bool:
@@ -231,15 +248,17 @@ def _is_window(value: Any, sizes: dict[str, int]) -> bool:
 _COUNT = _where(lambda value, _: _is_int(value), "a number of channels or samples")
 _SEPARATOR: dict[str, Check] = {
     "_fitted_on": _where(_is_origin, "a kind of recording and its number of samples"),
-    "variance_share_": _array("f", "r"),
-    "rivals_": _where(_are_rivals, "a list of one source and margin per component"),
-    "kept_variance_": _where(lambda value, _: _is_number(value) and value >= 0, "a fraction"),
+    "explained_variance_ratio_": _array("f", "r"),
+    "least_separable_": _where(_are_margins, "a list of one source and margin per component"),
+    "explained_variance_ratio_total_": _where(
+        lambda value, _: _is_number(value) and value >= 0, "a fraction"
+    ),
     "segments_": _where(_are_segments, "a list of spans of samples"),
     "scale_": _array("f", "p"),
     "n_features_in_": _COUNT,
 }
 _LAGGED: dict[str, Check] = {**_SEPARATOR, "autocorrelations_": _array("f", "lags", "r")}
-# What a file must hold of each estimator beside its result; nothing else is read.
+# Attributes that a file must hold for each estimator beside its result; others are not read.
 _FOUND: dict[str, dict[str, Check]] = {
     "SourceSeparation": {
         **_SEPARATOR,
@@ -260,7 +279,7 @@ _FOUND: dict[str, dict[str, Check]] = {
         "n_features_in_": _COUNT,
         "all_filters_": _array("f", "r", "p"),
         "filters_": _array("f", "filters", "p"),
-        "patterns_": _array("f", "p", "filters"),
+        "patterns_": _array("f", "filters", "p"),
         "mutual_information_": _array("f", "filters"),
         "powers_": _array("f", "classes", "filters"),
     },
@@ -268,7 +287,7 @@ _FOUND: dict[str, dict[str, Check]] = {
 
 
 def _written(values: Mapping[str, Any], prefix: str, arrays: dict[str, Any]) -> str:
-    """Return values as JSON; arrays go among the others, and are named in it."""
+    """Return values as JSON, which refers to arrays by name; the arrays are added to `arrays`."""
 
     def plain(value: Any, place: str) -> Any:
         if isinstance(value, np.ndarray):
@@ -292,7 +311,7 @@ def _written(values: Mapping[str, Any], prefix: str, arrays: dict[str, Any]) -> 
 
 
 def _read(text: str, name: str, wanted: set[str], arrays: Npz) -> dict[str, Any]:
-    """Return the values of a JSON text, with the arrays that they name; others are not read."""
+    """Return the values of a JSON text, with the arrays that they refer to."""
 
     def whole(value: Any) -> Any:
         if isinstance(value, dict):
@@ -301,14 +320,14 @@ def _read(text: str, name: str, wanted: set[str], arrays: Npz) -> dict[str, Any]
                 return np.array(objects, dtype=object)
             place = value.get("array")
             if not (isinstance(place, str) and place.startswith(("setting_", "found_"))):
-                raise ValueError(f"{name} has an entry that is no value: {str(value)[:60]}")
+                raise ValueError(f"{name} has an invalid entry: {str(value)[:60]}")
             return arrays[place]
         return [whole(one) for one in value] if isinstance(value, list) else value
 
     try:
         values = json.loads(text)
         if not isinstance(values, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
         unknown = sorted(set(values) - wanted)
         if unknown and name == "settings":
             raise ValueError(f"the estimator has no parameter {unknown[0]!r}")
@@ -318,7 +337,7 @@ def _read(text: str, name: str, wanted: set[str], arrays: Npz) -> dict[str, Any]
 
 
 def _info_bytes(info: Any) -> NDArray[np.uint8]:
-    """Return what MNE knows of the channels as the bytes of a .fif file of its own."""
+    """Return the description of the channels as the bytes of a fif file."""
     import mne
 
     with tempfile.TemporaryDirectory() as folder:
@@ -332,7 +351,7 @@ def _info(stored: NDArray[np.uint8], name: str) -> Any:
         import mne
     except ImportError:
         raise ImportError(
-            f"{name} was fitted on one of MNE's objects, whose channels MNE reads: "
+            f"{name} was fitted on an object of MNE, which is needed to read its channels: "
             "pip install 'codiag[mne]'"
         ) from None
 
