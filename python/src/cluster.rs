@@ -19,8 +19,9 @@ use crate::observer::Watch;
 use crate::options::Options;
 use crate::result::{ResultScalar, SolveResult};
 
-/// Solves for a set in parts, given their descriptions. `send` sends a request to all parts and returns
-/// their responses in order; `mean` is that of the whole set before its reduction, if it is reduced.
+/// Solves for a set in parts, given their descriptions. `send` sends a request to all parts and
+/// returns their responses in order; `mean` is that of the whole set before its reduction, if it is
+/// reduced.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn solve_parts(

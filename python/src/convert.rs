@@ -45,7 +45,8 @@ pub fn shape<T: Element>(c: &PyReadonlyArray3<'_, T>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])
 }
 
-/// An array that can be read in place: a copy if it is not aligned, as arrays in network buffers may be.
+/// An array that can be read in place: a copy if it is not aligned, as arrays in network buffers
+/// may be.
 pub fn in_place<'py, T: Element, D: Dimension>(
     array: &PyReadonlyArray<'py, T, D>,
 ) -> PyResult<PyReadonlyArray<'py, T, D>> {

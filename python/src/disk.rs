@@ -22,7 +22,8 @@ use crate::result::{ResultScalar, SolveResult};
 /// Layout of a file that is not .npy: offset, NumPy's name of the type, n, p.
 type Layout = (u64, String, usize, usize);
 
-/// Solves one problem whose matrices are in a file: in memory without a limit of memory, or if they fit. `progress` is called with bytes read, bytes to read and seconds.
+/// Solves one problem whose matrices are in a file: in memory without a limit of memory, or if they
+/// fit. `progress` is called with bytes read, bytes to read and seconds.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // called by one function alone
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned

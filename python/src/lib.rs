@@ -73,8 +73,8 @@ fn solve_array<T: ResultScalar>(
     finished(watch, solved, clock.elapsed())
 }
 
-/// The result of a solve, given the solver's result and the set's weighted mean of log det; or the error
-/// that ended it.
+/// The result of a solve, given the solver's result and the set's weighted mean of log det; or the
+/// error that ended it.
 fn finished<T: ResultScalar>(
     watch: Watch<T>,
     solved: Result<(Diagonalization<T>, f64), Error>,

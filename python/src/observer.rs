@@ -12,8 +12,8 @@ use crate::convert::matrix_to;
 use crate::options::Options;
 use crate::result::value_to;
 
-/// Time between checks for signals. A check needs the interpreter's lock, which may take milliseconds if
-/// another thread is busy: too long for iterations of microseconds.
+/// Time between checks for signals. A check needs the interpreter's lock, which may take
+/// milliseconds if another thread is busy: too long for iterations of microseconds.
 pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Observer of a solve on behalf of Python.
@@ -67,8 +67,8 @@ impl<T: Scalar + Element> Watch<T> {
         })
     }
 
-    /// Saves the best B, if it has not been saved yet. Returns the iterates if they were kept, or the first
-    /// exception.
+    /// Saves the best B, if it has not been saved yet. Returns the iterates if they were kept, or
+    /// the first exception.
     pub fn finish(mut self) -> PyResult<Option<Vec<Matrix<T>>>> {
         if let Some((save, checkpoint)) = self.checkpoint.take()
             && let Some(best) = checkpoint.last()

@@ -107,11 +107,11 @@ pub struct Options {
     pub settings: Settings,
     /// Options of the set, except its weights.
     pub set: SetOptions,
-    /// Threshold of the decrement of a sweep below which the solve ends: the stopping rule of Pham's
-    /// method in other packages.
+    /// Threshold of the decrement of a sweep below which the solve ends: the stopping rule of
+    /// Pham's method in other packages.
     pub stop_decrement: Option<f64>,
-    /// Threshold of the largest sine of a sweep's rotations at which the solve ends: the stopping rule
-    /// of Jacobi's method in other packages.
+    /// Threshold of the largest sine of a sweep's rotations at which the solve ends: the stopping
+    /// rule of Jacobi's method in other packages.
     pub stop_step: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,

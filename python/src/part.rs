@@ -44,7 +44,8 @@ impl Chunk {
         either!(&self.0, chunk => chunk.weight())
     }
 
-    /// The weighted mean of the matrices or of their squares, which determines the reduction of a set.
+    /// The weighted mean of the matrices or of their squares, which determines the reduction of a
+    /// set.
     fn range_sum<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         either!(&self.0, chunk => Ok(matrix_to(py, py.detach(|| chunk.range_sum()))?.into_any()))
     }

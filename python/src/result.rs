@@ -1,5 +1,5 @@
-//! The result of a solve. Arrays become NumPy's when they are first read, because a small problem is
-//! solved in less time than it takes to convert all of them.
+//! The result of a solve. Arrays become NumPy's when they are first read, because a small problem
+//! is solved in less time than it takes to convert all of them.
 
 use codiag::{Diagonalization, Identifiability, Matrix, Record, RecordValue, Scalar, c64};
 use numpy::{Element, IntoPyArray};

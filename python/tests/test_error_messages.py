@@ -179,6 +179,10 @@ class TestOptions:
         with raises(kind, message):
             codiag.segment_covariances(X, bad_spans=bad_spans)
 
+    def test_constant_channels_warn(self):
+        with pytest.warns(UserWarning, match="constant channels .* components: 1, 4"):
+            codiag.SourceSeparation().fit(np.vstack([X[:1], np.ones((1, 4000)), X[1:3], 0 * X[:1]]))
+
     def test_whole_floats_are_samples(self):
         expected = codiag.segment_covariances(X, bad_spans=[(10, 20)])
         assert np.array_equal(codiag.segment_covariances(X, bad_spans=[(10.0, 20.0)]), expected)

@@ -235,8 +235,8 @@ pub fn cumulants<'py>(
     ))
 }
 
-/// Separates a recording or epochs; returns the solver's result, and the quantities that only a separation
-/// has, by name. `options` concern the signals, `solver` is as for `solve`.
+/// Separates a recording or epochs; returns the solver's result, and the quantities that only a
+/// separation has, by name. `options` concern the signals, `solver` is as for `solve`.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn separate<'py>(
@@ -281,8 +281,8 @@ fn bad_recording(error: Error, names: Option<Vec<String>>) -> PyErr {
             },
             Some(names),
         ) if *channel < names.len() => PyValueError::new_err(format!(
-            "channel {}, sample {sample} is {value}, not a finite number: mark the channel as bad, or annotate \
-             the span as BAD",
+            "channel {}, sample {sample} is {value}, not a finite number: mark the channel as bad, or \
+             annotate the span as BAD",
             names[*channel]
         )),
         _ => bad_input(error),
@@ -402,7 +402,8 @@ fn fields_of(artifact: &Artifact) -> ArtifactFields {
     )
 }
 
-/// Of a source: all scores with their thresholds, and the artifacts that it resembles by descending score.
+/// Of a source: all scores with their thresholds, and the artifacts that it resembles by descending
+/// score.
 type Scored = (Vec<(ArtifactFields, f64)>, Vec<ArtifactFields>);
 
 /// Scores of each source for every kind of artifact.
