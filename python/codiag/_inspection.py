@@ -91,9 +91,7 @@ class Inspection:
             For each source that is flagged, the kinds of artifact that it resembles, by descending
             score; the source with the highest score comes first.
         """
-        return self.score_artifacts(
-            X, sfreq=sfreq, references=references, thresholds=thresholds
-        ).found
+        return self._scores(X, sfreq, references, thresholds).found
 
     @suggests_keywords
     def score_artifacts(
@@ -133,6 +131,15 @@ class Inspection:
         ArtifactScores
             Table of the scores; :attr:`ArtifactScores.found` are the sources that are flagged.
         """
+        return self._scores(X, sfreq, references, thresholds)
+
+    def _scores(
+        self,
+        X: Any,
+        sfreq: float | None,
+        references: References | None,
+        thresholds: Mapping[str, float] | None,
+    ) -> ArtifactScores:
         check_sfreq(sfreq)
         _artifacts.check_references(references)
         sources = self._sources(X)

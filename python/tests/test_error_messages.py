@@ -41,6 +41,8 @@ def raises(kind, message):
         (lambda: codiag.Tracker(windw=3), "'windw': did you mean 'window'"),
         (lambda: codiag.cospectra(X, 3, fs=100), "'fs': did you mean 'sfreq'"),
         (lambda: codiag.epoch_covariances(E, labels=Y), "'labels': did you mean 'y'"),
+        (lambda: codiag.SOBI().fit(X, exclude=[]), "'exclude': did you mean 'bad_spans'"),
+        (lambda: codiag.SOBI().fit(E, labels=Y), "'labels': did you mean 'y'"),
         (lambda: codiag.diagonalize(C, zzz=1), "'zzz'. Its parameters are C, callback"),
     ],
 )
@@ -338,6 +340,15 @@ class TestConvergenceWarning:
             lambda: codiag.SourceSeparation(max_iter=1).fit(X),
         ):
             with pytest.warns(codiag.ConvergenceWarning) as caught:
+                call()
+            assert caught[0].filename == __file__
+
+    def test_other_warnings_point_at_the_callers_line(self, model):
+        for call in (
+            lambda: codiag.SourceSeparation(n_segments=1).fit(X),
+            lambda: model.find_artifacts(X[:, :100]),
+        ):
+            with pytest.warns(UserWarning) as caught:
                 call()
             assert caught[0].filename == __file__
 
